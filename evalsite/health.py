@@ -62,7 +62,9 @@ def migrations() -> str:
 
 
 def older(database: BaseDatabaseWrapper) -> bool:
-    """Whether the database was made by migrations that no longer exist, and not by all that a squashed one replaces."""
+    """Whether the database was made by migrations that are no longer here. A squashed one stands for those that it
+    replaces, if the database had them all.
+    """
     applied = set(MigrationRecorder(database).applied_migrations())
     ours = MigrationLoader(None).disk_migrations
     replaced = [set(migration.replaces) for migration in ours.values()]

@@ -13,6 +13,7 @@ from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
 from leaderboard.scope import PEOPLE, Scope
+from leaderboard.votes import samples_in, scores
 
 
 class NothingToFreeze(ValueError):
@@ -83,7 +84,7 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
 
 
 def _labels(scope: Scope, board: Board) -> dict[str, int]:
-    """How many labels a board of models by people's verdicts rests on; other boards count them themselves."""
+    """How many labels count in a board of models by people's verdicts; other boards say it themselves."""
     if not isinstance(board, ModelsBoard) or scope.run is not None or scope.source not in PEOPLE or board.edition:
         return {}
-    return {"labels": scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False).count()}
+    return {"labels": scores.counted_labels(scope).filter(item__sample__in=samples_in(scope).order_by()).count()}

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import re
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -20,6 +19,7 @@ from accounts.models import Role, User
 from evalsite.demo.llmfao import unpacked
 from leaderboard import cache as leaderboard_cache
 from leaderboard.votes import verdict_cache
+from tests import chromium
 from tests.once import once
 
 gc.set_threshold(50_000, 20, 20)  # pages make many objects that live: looking through them took a twelfth of the suite
@@ -128,13 +128,12 @@ def client_of(people):
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args():
-    """Debian's chromium, as the browser tests drive it: without its own windows it takes two thirds of the time."""
-    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Browser tests need Debian's chromium: apt-get install chromium-headless-shell")
+    """Debian's chromium, as the browser tests drive it."""
+    if chromium.executable() is None:
+        pytest.skip(chromium.NEEDED)
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     return {
-        "executable_path": chromium,
+        "executable_path": chromium.executable(),
         "headless": True,
         "args": ["--no-sandbox", "--disable-gpu", "--disable-quic", *quiet],
     }

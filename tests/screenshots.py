@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from tests import chromium
 from tests.operations.served import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,9 +95,9 @@ def take(page: Page, path: Path) -> None:
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or sys.exit("It needs Debian's chromium: apt-get install chromium")
+    executable = chromium.executable() or sys.exit(chromium.NEEDED)
     with tempfile.TemporaryDirectory() as folder, demo(Path(folder)) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
         pages: dict[str, Page] = {}
         for name, person, path, then in PICTURES:
             if person not in pages:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotations.models import Label
 from bank.models import EvaluatedModel, Item, ItemResponse
 from judging.models import Run
 from judging.runs.juries import members_of
@@ -301,11 +300,7 @@ def _lean(straight: Any, turned: Any) -> Any:
 
 def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """Labels whose presented order is known, which imported ones do not say: ``item, choice, turned``."""
-    rows = Label.objects.filter(
-        campaign__benchmark=scope.benchmark, campaign__imported=False, excluded=False, choice__isnull=False
-    ).exclude(assignment__campaign_item__practice=True)
-    if scope.campaign:
-        rows = rows.filter(campaign__name=scope.campaign)
+    rows = scores.counted_labels(scope).filter(campaign__imported=False)
     frame = pd.DataFrame(rows.values_list("item", "assignment__order", "choice"), columns=["item", "order", "choice"])
     return frame[frame["item"].isin(items.index)].assign(turned=frame["order"] == "10")
 

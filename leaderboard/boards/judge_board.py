@@ -112,6 +112,14 @@ class JudgesBoard(Board):
     def counted(self) -> dict[str, int]:
         return {"items": self.items, "labels": self.labels, "annotators": self.annotators}
 
+    def overall(self, reference: str = MAJORITY) -> dict[int, dict[str, JudgeRow]]:
+        """By run and metric the rows over all data sets."""
+        by_run: dict[int, dict[str, JudgeRow]] = {}
+        for row in self.rows:
+            if row.reference == reference and row.source_dataset == ALL:
+                by_run.setdefault(row.run, {})[row.metric] = row
+        return by_run
+
 
 def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     """How each judge's verdicts compare with people's (MLLM-as-a-Judge, Tables 2 and 9; MLLM-Bench, Table 6).
@@ -255,7 +263,9 @@ class Comparison:
     def by_dataset(
         self, paired: pd.DataFrame, verdicts: pd.DataFrame, replies: pd.DataFrame, run: Run
     ) -> dict[str, dict[str, MetricValue]]:
-        """The metrics by data set, and over all of them. Those of replies count items without labels, too."""
+        """The metrics by data set, and over all of them. Those of a judge's replies alone count every item of
+        ``self.items``, labelled or not.
+        """
         datasets = sorted(str(name) for name in paired["dataset"].unique())
         parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
@@ -271,7 +281,7 @@ class Comparison:
                 by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
             if len(own := replies if name == ALL else replies[replies["dataset"] == name]):
                 read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy())
-                by_set[name][READABLE.name] = replace(_value(read, None))
+                by_set[name][READABLE.name] = _value(read, None)
         return by_set
 
     def ceiling(self, paired: pd.DataFrame, *, twice: bool) -> dict[str, MetricValue]:

@@ -17,7 +17,7 @@ from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
-from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, sided
+from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, sided
 from leaderboard.cache import until_written
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
@@ -369,9 +369,8 @@ def _top_judges(place: _Place) -> list[Ranked]:
     standing = place.judges.against[MAJORITY].standing.get(place.metric.name, {})
     rows = [
         row
-        for row in place.judges.rows
-        if (row.reference, row.metric, row.source_dataset) == (MAJORITY, place.metric.name, ALL)
-        and row.value.value is not None
+        for of_run in place.judges.overall().values()
+        if (row := of_run.get(place.metric.name)) and row.value.value is not None
     ]
     better = 1 if place.metric.lower_is_better else -1
     rows.sort(key=lambda row: (row.run not in standing, better * (row.value.value or 0.0)))

@@ -15,7 +15,7 @@ from judging.runs.juries import members_of
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin
 from leaderboard.boards.bias import BiasRow
-from leaderboard.boards.judge_board import ALL, MAJORITY, JudgeRow, JudgesBoard, Running
+from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, Running
 from leaderboard.figures import (
     in_brackets,
     number_of,
@@ -31,6 +31,7 @@ from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, named, settings_in_words
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
+from leaderboard.pages.table import BLANK
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 
@@ -124,16 +125,15 @@ class _Judged:
     def floor(self) -> float | None:
         """The best of the baselines."""
         better = min if self.kind.metrics[0].lower_is_better else max
-        runs = Run.objects.filter(pk__in=self.board.runs).exclude(judge__baseline="").values_list("pk", flat=True)
-        of_baselines = set(runs)
-        values = [
-            row.value.value
-            for row in self.board.rows
-            if row.run in of_baselines
-            and (row.metric, row.reference, row.source_dataset) == (self.row.metric, MAJORITY, ALL)
-            and row.value.value is not None
-        ]
-        return better(values, default=None)
+        baselines = Run.objects.filter(pk__in=self.board.runs).exclude(judge__baseline="").values_list("pk", flat=True)
+        values = [_value_of(self.board, run, self.row.metric).value for run in baselines]
+        return better((value for value in values if value is not None), default=None)
+
+
+def _value_of(board: JudgesBoard, run: int, metric: str) -> Number:
+    """The metric against the majority over all data sets."""
+    row = board.overall().get(run, {}).get(metric)
+    return row.value if row else UNKNOWN
 
 
 def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
@@ -177,10 +177,8 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
             board = cached(scope, "judges", boards.judges)
             rows = [
                 row
-                for row in board.rows
-                if (row.judge, row.reference, row.metric, row.source_dataset)
-                == (judge.name, MAJORITY, kind.metrics[0].name, ALL)
-                and row.value.value is not None
+                for of_run in board.overall().values()
+                if (row := of_run.get(kind.metrics[0].name)) and row.judge == judge.name and row.value.value is not None
             ]
             by_run = Run.objects.select_related("judge").in_bulk([row.run for row in rows])
             for row in rows:
@@ -302,74 +300,68 @@ def _sway(on: _Judged, row: BiasRow, scale: marks.Axis) -> SwayLine:
 
 
 def _cost(on: _Judged) -> Cost | None:
-    """None where the viewer may not see what the run cost, or nobody knows. Prices are on a logarithmic axis."""
-    metric = on.kind.metrics[0]
-    rows = {
-        row.run: row
-        for row in on.board.rows
-        if (row.reference, row.metric, row.source_dataset) == (MAJORITY, metric.name, ALL)
-    }
-    runs = Run.objects.filter(pk__in=rows, judge__baseline="").select_related("judge")
-
-    def words(running: Running, value: Number) -> str:
-        return f"${running.cost:.3g} for 1,000 verdicts, {metric.label} {two(value.value)} {in_brackets(value, two)}"
-
-    places = [
-        plots.Place(
-            run.judge.name,
-            log10(running.cost),
-            value.value,
-            y_ends=(value.low, value.high),
-            words=words(running, value),
-            link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
-            beside=run.pk != on.run.pk,
-        )
-        for run in runs
-        if (running := on.board.running.get(run.pk))
-        and running.cost
-        and sees_usage(run, on.address.viewer)
-        and (value := rows[run.pk].value).value is not None
-    ]
-    if all(place.beside for place in places):
+    """None where the viewer may not see what the run cost, or nobody knows."""
+    running = on.board.running.get(on.run.pk)
+    if on.run.judge.is_baseline or running is None or running.cost is None or not sees_usage(on.run, on.address.viewer):
         return None
-    running = on.board.running[on.run.pk]
-    facts = [Fact("1,000 verdicts", f"${running.cost:,.3g}")]
+    facts = [Fact("1,000 verdicts", _dollars(running.cost))]
     facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
-    return Cost(
-        of=on.address.benchmark.titled,
-        plot=plots.scatter(
-            places,
-            title=f"{metric.label} by price of 1,000 verdicts on {on.address.benchmark.titled}",
-            across="US dollars for 1,000 verdicts",
-            up=metric.label,
-            write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
-            write_y=two,
-            narrow=True,
-        ),
-        facts=facts,
-        link=on.address.link(),
+    return Cost(on.address.benchmark.titled, _prices(on) if running.cost else BLANK, facts, on.address.link())
+
+
+def _dollars(cost: float) -> str:
+    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}"
+
+
+def _prices(on: _Judged) -> SafeString:
+    """The judges whose price is known and not 0, on a logarithmic axis: this one, and rings for the others."""
+    metric = on.kind.metrics[0]
+    runs = Run.objects.filter(pk__in=on.board.overall(), judge__baseline="").select_related("judge")
+    places = []
+    for run in runs:
+        cost, value = on.board.running.get(run.pk, Running()).cost, _value_of(on.board, run.pk, metric.name)
+        if not cost or value.value is None or not sees_usage(run, on.address.viewer):
+            continue
+        said = f"{metric.label} {two(value.value)} {in_brackets(value, two)}".strip()
+        places.append(
+            plots.Place(
+                str(run.judge),
+                log10(cost),
+                value.value,
+                y_ends=(value.low, value.high),
+                words=f"{_dollars(cost)} for 1,000 verdicts, {said}",
+                link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
+                beside=run.pk != on.run.pk,
+            )
+        )
+    return plots.scatter(
+        places,
+        title=f"{metric.label} by price of 1,000 verdicts on {on.address.benchmark.titled}",
+        across="US dollars for 1,000 verdicts",
+        up=metric.label,
+        write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
+        write_y=two,
+        narrow=True,
     )
 
 
 def _steady(on: _Judged) -> list[Fact]:
     """How steady a judge is, in percent with intervals; only what was measured."""
-    of_run = {
-        row.metric: row.value
-        for row in on.board.rows
-        if (row.run, row.reference, row.source_dataset) == (on.run.pk, MAJORITY, ALL)
-    }
     same_in_orders = next((row.detail.consistent for _, row in _sways(on) if row.detail.consistent), UNKNOWN)
-    numbers = [("Same in both orders", same_in_orders), ("Same if asked again", of_run.get(CONSISTENCY.name, UNKNOWN))]
-    numbers += [(metric.label, of_run.get(metric.name, UNKNOWN)) for metric in (READABLE, TIE_RATE)]
+    again, readable, ties = (
+        _value_of(on.board, on.run.pk, metric.name) for metric in (CONSISTENCY, READABLE, TIE_RATE)
+    )
     people = on.board.against[MAJORITY].ceiling.get(TIE_RATE.name)
     of_people = f"; people {percent(people.number.value)}%" if people and people.number.value is not None else ""
+    numbers = (
+        ("Same in both orders", same_in_orders, ""),
+        ("Same if asked again", again, ""),
+        (READABLE.label, readable, ""),
+        (TIE_RATE.label, ties, of_people),
+    )
     return [
-        Fact(
-            term,
-            f"{percent(value.value)}% {in_brackets(value, percent)}".strip()
-            + (of_people if term == TIE_RATE.label else ""),
-        )
-        for term, value in numbers
+        Fact(term, f"{percent(value.value)}% {in_brackets(value, percent)}".strip() + more)
+        for term, value, more in numbers
         if value.value is not None
     ]
 

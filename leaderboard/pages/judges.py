@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards.judge_board import (
-    ALL,
     INDIVIDUALS,
     MAJORITY,
     PEOPLE,
@@ -116,7 +115,7 @@ def page_of(
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run."""
     metric, reference = chosen(address, kind)
-    judges = _by_run(board, reference)
+    judges = board.overall(reference)
     measured = {name for rows in judges.values() for name in rows}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
     against = board.against[reference]
@@ -189,15 +188,6 @@ def page_of(
         has_biases=any(row.biases for row in table_rows),
         has_floor=any(row.kind == "baseline" for row in table_rows),
     )
-
-
-def _by_run(board: JudgesBoard, reference: str) -> dict[int, dict[str, Row]]:
-    """By run and metric the rows over all data sets."""
-    judges: dict[int, dict[str, Row]] = {}
-    for row in board.rows:
-        if row.reference == reference and row.source_dataset == ALL:
-            judges.setdefault(row.run, {})[row.metric] = row
-    return judges
 
 
 def _level_names(cells: dict[int, dict[str, LevelValue]], order: list[str]) -> list[str]:

@@ -31,6 +31,7 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, source_of
 from leaderboard.pages.provenance import Fact, priced
+from leaderboard.pages.table import BLANK
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
 
@@ -39,7 +40,6 @@ STEP = " / "  # between the levels of a path
 MOST_LEVELS = 16
 MOST_BELOW = 14  # capabilities below them
 MOST_SOURCES = 4
-BLANK = SafeString()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +244,9 @@ class _Part:
         return self.path.rpartition(STEP)[0]
 
     @property
-    def ahead(self) -> float:
-        return (self.number.value or 0.0) - (self.others or 0.0)
+    def ahead(self) -> float | None:
+        """By how much it is above the median; None where one of the two is not known."""
+        return None if self.number.value is None or self.others is None else self.number.value - self.others
 
 
 def _levels(on: _OnBoard) -> _Levels:
@@ -262,13 +263,11 @@ def _levels(on: _OnBoard) -> _Levels:
             board = cached(replace(on.scope, level=name, elo=NO_ELO), "models", boards.models)
             every += _parts(on, board, name)
     parts = [part for part in every if not part.parent][:MOST_LEVELS]
-    below = sorted(
-        (part for part in every if part.parent and part.number.value is not None), key=lambda part: part.ahead
-    )
+    below = [part for part in every if part.parent and part.number.value is not None]
+    shown, half = below, MOST_BELOW // 2
     if len(below) > MOST_BELOW:
-        shown = [*below[: MOST_BELOW // 2], *below[-(MOST_BELOW // 2) :]]
-    else:
-        shown = below
+        by_distance = sorted((ahead, n) for n, part in enumerate(below) if (ahead := part.ahead) is not None)
+        shown = [below[n] for _, n in (*by_distance[:half], *by_distance[max(half, len(by_distance) - half) :])]
     if len(parts) + len(shown) < 2:
         return _Levels()
     paths = [part.path for part in every]
@@ -288,10 +287,11 @@ def _levels(on: _OnBoard) -> _Levels:
         )
         for part in parts
     ]
-    said = ""
-    if len(shown) < len(below):
-        half = MOST_BELOW // 2
-        said = f"Of {len(below)} capabilities the {half} weakest and the {half} strongest beside that median."
+    said = (
+        f"Of {len(below)} capabilities the {half} weakest and the {half} strongest beside that median."
+        if len(shown) < len(below)
+        else ""
+    )
     return _Levels(
         lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value))), main.label.lower(), said
     )

@@ -242,11 +242,8 @@ def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
         words.append("runs changed")
     if old.get("methods") != new.get("methods"):
         words.append("method changed")
-    if old.get("counted") != new.get("counted"):
-        counted = [
-            f"{n:,} {name}" for name, n in new.get("counted", {}).items() if old.get("counted", {}).get(name) != n
-        ]
-        words.append(f"data changed: {', '.join(counted)}" if counted else "data changed")
+    if counted := [f"{n:,} {name}" for name, _, n in _counted_otherwise(before, after)]:
+        words.append(f"data changed: {', '.join(counted)}")
     return words
 
 
@@ -334,7 +331,7 @@ def _rows_link(view: Address, **parameters: str) -> str:
 
 
 def _runs_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
-    """A new run of a judge whose run is gone replaces it. Its day is that on which it was done, for whom sees that."""
+    """A new run of a judge whose run is gone replaces it; its day, for those who may see it, is that of its end."""
     old, new = ({run["run"]: run["judge"] for run in each.made_from.get("runs", [])} for each in (before, after))
     gone = {pk: judge for pk, judge in old.items() if pk not in new}
     stored = Run.objects.in_bulk([pk for pk in new if pk not in old])
@@ -365,19 +362,20 @@ def _entries_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterat
             yield Cause(f"{number_of(len(names), 'model')} {word}: {', '.join(names)}.", link)
 
 
+def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:
+    """What both counted, and found another number of: its name and both numbers."""
+    old, new = (each.made_from.get("counted", {}) for each in (before, after))
+    return ((name, old[name], n) for name, n in new.items() if name in old and old[name] != n)
+
+
 def _counts_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
     """What is counted otherwise; labels have the day of the last one."""
-    counted = after.made_from.get("counted", {})
-    for name, n in counted.items():
-        then = before.made_from.get("counted", {}).get(name)
-        if then == n:
-            continue
+    for name, then, n in _counted_otherwise(before, after):
         at = None
         if name == "labels":
             labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
             at = labels.aggregate(last=Max("changed_at"))["last"]
-        was = "not counted" if then is None else f"{then:,}"
-        yield Cause(f"{name.capitalize()}: {was}, then {n:,}.", _rows_link(view), at)
+        yield Cause(f"{name.capitalize()}: {then:,}, then {n:,}.", _rows_link(view), at)
 
 
 def _method_changed(before: Snapshot, after: Snapshot) -> Iterator[Cause]:

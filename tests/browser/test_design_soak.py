@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from statistics import median
 import pytest
 from playwright.async_api import async_playwright
 
+from tests import chromium
 from tests.annotations.test_soak import ROOT, run, served
 
 pytestmark = pytest.mark.soak
@@ -86,9 +86,9 @@ async def label_in_parallel(address, executable):
 
 
 def test_three_browsers_label_the_design_without_a_hitch(tmp_path, shared_data):
-    executable = shutil.which("chromium")
+    executable = chromium.executable()
     if executable is None:
-        pytest.skip("Browser tests need Debian's chromium: apt-get install chromium")
+        pytest.skip(chromium.NEEDED)
     environment = os.environ | {"EVALSITE_DATA": str(tmp_path), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
     for name in ("DATABASE_URL", "ALLOWED_HOSTS", "DEBUG", "SSL_REDIRECT", "SECRET_KEY", "CRITERIA_KEYS"):
         environment.pop(name, None)

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import pytest
 
-from bank.models import Benchmark, EvaluatedModel
+from annotations.models import Label
+from bank.models import Benchmark, Capability, EvaluatedModel
 from judging.models import Judge, Judgment, Run
 from tests.leaderboard.conftest import STRENGTH, by_model, judgments, labels
 
@@ -69,6 +70,32 @@ def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, boar
     for level, below in (("Creation", "Poetry"), ("Creation", "Stories"), ("Perception", "Reading")):
         row = by_model(board("models", "--level", level))["Birch"]
         assert shown[f"{level} / {below}"] == f"{100 * row['levels'][below]['win_rate']:.1f}"
+
+
+@pytest.mark.one_database
+def test_of_many_capabilities_a_models_page_has_the_weakest_and_the_strongest_beside_the_others(voted, client):
+    """Beside two others twenty: Birch wins all of those with an odd number and loses the rest."""
+    parent = Capability.objects.get(path="Perception")
+    names = [f"Skill {n:02}" for n in range(20)]
+    skills = [
+        Capability.objects.create(benchmark=voted, parent=parent, name=name, path=f"Perception / {name}", position=n)
+        for n, name in enumerate(names)
+    ]
+    samples = voted.samples.filter(capability__path__startswith="Perception").order_by("pk")
+    for n, sample in enumerate(samples):
+        sample.capability = skills[n % 20]
+        sample.save()
+    for label in Label.objects.filter(item__sample__in=samples).select_related("item__sample__capability"):
+        models = list(label.item.places.order_by("position").values_list("response__model__name", flat=True))
+        if "Birch" in models:
+            odd = label.item.sample.capability.position % 2
+            label.choice = "first" if (models[0] == "Birch") == bool(odd) else "second"
+            label.save()
+    page = text_of(client, page_of("Birch"))
+    shown = re.findall(r'title="Perception / (Skill \d\d)"', page)
+    assert "Of 22 capabilities the 7 weakest and the 7 strongest beside that median." in page
+    assert (len(shown), shown) == (14, sorted(shown))
+    assert [int(name[-2:]) % 2 for name in shown].count(1) == 7
 
 
 def test_a_models_page_says_what_its_number_is_by_other_verdicts_and_at_each_place(voted, client, board):
@@ -141,14 +168,22 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
     Judgment.objects.filter(run=runs["keen"]).update(cost=0.002, latency=1.5)
     Judgment.objects.filter(run=runs["dull"]).update(cost=0.02)
     page = text_of(client_of(role), of_judge("keen"))
-    assert "<dt>1,000 verdicts</dt><dd > $2 </dd>" in page
+    assert "<dt>1,000 verdicts</dt><dd > $2.00 </dd>" in page
     assert "<dt>A call</dt><dd > 1.5 s </dd>" in page
-    assert "$20 for 1,000 verdicts, Accuracy" in page
+    assert "$20.00 for 1,000 verdicts, Accuracy" in page
     Run.objects.filter(pk=runs["keen"].pk).update(settings={"order": "both", "criteria": True})
     page = text_of(client_of(role), of_judge("keen"))
     assert ("1,000 verdicts" in page) == (role == "curator")
     other = text_of(client_of(role), of_judge("dull"))
-    assert ("$2 for 1,000 verdicts" in other) == (role == "curator")
+    assert ("$2.00 for 1,000 verdicts" in other) == (role == "curator")
+
+
+@pytest.mark.one_database
+def test_a_judge_that_costs_nothing_says_so_and_one_whose_price_nobody_knows_says_nothing(voted, client):
+    Run.objects.update(settings={"order": "both", "criteria": False})
+    Judgment.objects.filter(run__judge__name="keen").update(cost=0.0)
+    assert "<dt>1,000 verdicts</dt><dd > $0.00 </dd>" in text_of(client, of_judge("keen"))
+    assert "1,000 verdicts" not in text_of(client, of_judge("dull"))
 
 
 @pytest.mark.one_database

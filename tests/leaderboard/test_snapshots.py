@@ -124,6 +124,15 @@ def test_what_changed_between_two_is_told_with_its_cause(voted, brought, client_
     assert f"{new['Alder']:.3f}" in history
 
 
+def test_what_only_the_newer_of_two_counted_is_no_cause(voted, client_of):
+    old = freeze(client_of("researcher"))
+    old.made_from["counted"].pop("labels")
+    Snapshot.objects.filter(pk=old.pk).update(made_from=old.made_from)
+    page = client_of("anonymous").get(f"/snapshots/{old.code}/").content.decode()
+    assert "Nothing: the same runs, data, prompts and method." in page
+    assert "Labels:" not in page
+
+
 def test_a_run_that_takes_the_place_of_another_is_a_cause_with_its_day_and_its_verdicts(voted, brought, client_of):
     first = freeze(client_of("researcher"), "judges")
     old = Run.objects.get(judge__name="keen").pk
