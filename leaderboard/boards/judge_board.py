@@ -143,6 +143,8 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         verdicts, replies = comparison.verdicts_of(runs), comparison.replies_of(runs)
+        if all(run.imported for run in runs) and replies["read"].all():
+            replies = replies.iloc[:0]  # a file of verdicts alone does not say what else the judge replied
         used += runs
         for reference, truth in references.items():
             paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")

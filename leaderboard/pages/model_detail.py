@@ -40,6 +40,7 @@ STEP = " / "  # between the levels of a path
 MOST_LEVELS = 16
 MOST_BELOW = 14  # capabilities below them
 MOST_SOURCES = 4
+SHOWN = "Shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Swayed:
     value: str
     bar: SafeString
     n: str
-    link: str = ""
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,10 @@ class ModelPage:
     history: SafeString
     history_of: str
     facts: list[Fact]
+
+    @property
+    def by_place(self) -> bool:
+        return any(line.name.startswith(SHOWN) for line in self.swayed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +376,7 @@ def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
     for place in cache.cached("places", [on.board.key], lambda: by_place(on.scope)):
         if place.model == row.model:
             link = on.address.to("leaderboard:bias", kind=on.scope.kind.in_address)
-            yield _Otherwise(f"Shown {place.shown}", "", place.win_rate, place.n, link)
+            yield _Otherwise(f"{SHOWN} {place.shown}", "", place.win_rate, place.n, link)
 
 
 def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterator[_Otherwise]:

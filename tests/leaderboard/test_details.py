@@ -137,6 +137,7 @@ def test_a_judges_page_says_how_steady_it_is(voted, brought, client, board):
     for row in rows[:30]:
         row |= {"status": "refused", "choice": None, "raw": ""}
     brought("judgments", rows)
+    assert "Readable replies" not in text_of(client, of_judge("keen"))  # its file has verdicts alone
     page = text_of(client, of_judge("steady"))
     panel = page[page.index("Steadiness") :]
     facts = dict(re.findall(r"<dt>([^<]+)</dt><dd ?> ?(.*?) ?</dd>", panel[: panel.index("</section>")]))

@@ -55,11 +55,7 @@ def test_scores_correlate_within_the_data_set_and_models_are_ranked_by_their_mea
     assert found["spearman"]["value"] == pytest.approx(reference.spearmanr(mean, judge.reindex(mean.index))[0])
     assert (found["pearson"]["n"], found["pearson"]["coverage"]) == (SAMPLES * 3, 1.0)
     assert found["pearson"]["value_low"] < found["pearson"]["value"] < found["pearson"]["value_high"]
-    assert of(board, judge="keen", reference="majority", source_dataset="all").keys() == {
-        "pearson",
-        "spearman",
-        "readable",
-    }
+    assert of(board, judge="keen", reference="majority", source_dataset="all").keys() == {"pearson", "spearman"}
     dull = of(board, judge="dull", reference="majority", source_dataset="grove")
     assert dull["pearson"]["value"] < found["pearson"]["value"]
     assert of(board, judge="keen", reference="individuals", source_dataset="grove")["pearson"]["n"] == SAMPLES * 9
