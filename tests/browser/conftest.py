@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 # Playwright's loop runs in the thread of the tests, which Django would refuse to let near the database.
@@ -53,8 +53,8 @@ def go_offline(page):
     page.context.set_offline(True)
 
 
-def serious(page, *rules):
-    """What axe finds of serious or critical impact, as readable lines; with ``rules`` by these alone."""
+def violations(page, *rules):
+    """What axe finds, as readable lines; with ``rules`` by these alone."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
@@ -62,25 +62,37 @@ def serious(page, *rules):
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary'][:160]}"
         for rule in found["violations"]
-        if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
     ]
 
 
-def looked_at(page, url, said, *, status=200):
+def opened(page, url):
+    """What was answered by an address if it is HTML; None for a file, which is not shown but saved."""
+    try:
+        answer = page.goto(url)
+    except Error as fault:
+        if "Download is starting" not in fault.message and "ERR_ABORTED" not in fault.message:
+            raise
+        return None
+    return answer if answer.headers.get("content-type", "").startswith("text/html") else None
+
+
+def looked_at(page, url, said, *, status=200, pages_alone=False):
     """What is wrong with a page on a light screen, and then on a dark phone, where it is not loaded again.
 
-    ``said`` is what ``faults`` listens to.
+    ``said`` is what ``faults`` listens to; with ``pages_alone`` None for what is no whole page of this address.
     """
     said.clear()
     page.set_viewport_size({"width": 1440, "height": 900})
     page.emulate_media(color_scheme="light")
-    answer = page.goto(url)
+    answer = opened(page, url)
+    if pages_alone and not (answer and answer.ok and answer.url == url and answer.text().startswith("<!DOCTYPE html>")):
+        return None
     wrong = [("status", answer.status)] if answer.status != status else []
-    wrong += [("axe", text) for text in serious(page)] + _overflow(page)
+    wrong += [("axe", text) for text in violations(page)] + _overflow(page)
     page.set_viewport_size({"width": 375, "height": 800})
     page.emulate_media(color_scheme="dark")
-    wrong += _overflow(page) + [("axe, dark phone", text) for text in serious(page, *LOOKS)]
+    wrong += _overflow(page) + [("axe, dark phone", text) for text in violations(page, *LOOKS)]
     return wrong + [("console", text) for text in said if status == 200]
 
 

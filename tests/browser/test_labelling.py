@@ -15,7 +15,7 @@ from bank import images
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from bank.samples.items import make_items, plan_items
 from tests.bank.conftest import picture
-from tests.browser.conftest import go_offline, serious
+from tests.browser.conftest import go_offline, violations
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -101,7 +101,7 @@ def test_the_last_item_leads_to_a_page_that_says_so(work, complaints):
     work.keyboard.press("Enter")
     expect(work.get_by_role("heading", name="All 5 done. Thank you, ada.")).to_be_visible()
     stored(work, 5)
-    assert serious(work) == []
+    assert violations(work) == []
     work.get_by_label("Was anything unclear or tiring?").fill("The third one.")
     work.get_by_role("button", name="Send").click()
     expect(work.get_by_role("status").filter(has_text="The curators see it")).to_be_visible()
@@ -118,10 +118,10 @@ def test_from_home_to_the_first_label_by_enter_alone(page, live_server, campaign
     sign_in(page.context, User.objects.get(username="ada"))
     page.goto(live_server.url)
     expect(page.get_by_role("heading", name="Hello, ada.")).to_be_visible()
-    assert serious(page) == []
+    assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.get_by_text("Look at the boats.")).to_be_visible()
-    assert serious(page) == []
+    assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.locator("#work")).to_have_attribute("data-shape", "pair")
     page.goto(live_server.url)
@@ -369,18 +369,18 @@ class TestShown:
 
 
 @pytest.mark.parametrize(("scheme", "width", "height"), [("light", 1440, 900), ("dark", 375, 800)])
-def test_axe_finds_nothing_serious(work, complaints, scheme, width, height):
+def test_axe_finds_nothing(work, complaints, scheme, width, height):
     work.set_viewport_size({"width": width, "height": height})
     work.emulate_media(color_scheme=scheme)
     work.wait_for_timeout(200)
-    assert serious(work) == []
+    assert violations(work) == []
     work.keyboard.press("u")
-    assert serious(work) == []
+    assert violations(work) == []
     work.keyboard.press("c")
-    assert serious(work) == []
+    assert violations(work) == []
     work.keyboard.press("Escape")
     work.keyboard.press("h")
-    assert serious(work) == []
+    assert violations(work) == []
     assert complaints == []
 
 

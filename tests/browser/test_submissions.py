@@ -10,7 +10,7 @@ from knox.models import AuthToken
 from bank.models import Submission
 from tests.bank.conftest import folder, manage
 from tests.bank.test_submissions import LABELS, allow, choices
-from tests.browser.conftest import serious
+from tests.browser.conftest import violations
 
 __all__ = ["allow", "choices", "folder", "manage"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def test_a_researcher_submits_by_page_and_by_api_and_reads_the_scores(
     table = page.get_by_role("region", name="test, multiple choice")
     assert "100%" in table.inner_text()
     assert "Single answers are never marked" in page.content()
-    assert serious(page) == []
+    assert violations(page) == []
     page.locator("summary", has_text="Withdraw").click()
     page.get_by_label("Reason").fill("a bug")
     page.get_by_role("button", name="Withdraw").click()
