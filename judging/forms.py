@@ -1,10 +1,11 @@
 """Forms of the judging pages. The actions and protocols check the values; the forms do not check them again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from django import forms
+from django.utils.functional import cached_property
 
 from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
@@ -97,6 +98,8 @@ class RequestForm(Styled):
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
     ASKED: tuple[str, ...] = ()  # in sight at once
+    THEN: tuple[str, ...] = ()  # in sight, after the protocol
+    offers: Sequence[plan.Offer] | None = None  # protocols to choose from
     FOLDS: Mapping[str, tuple[str, ...]] = {}
 
     @property
@@ -106,6 +109,10 @@ class RequestForm(Styled):
     @property
     def asked(self) -> list[forms.BoundField]:
         return [self[name] for name in self.ASKED if name in self.fields]
+
+    @property
+    def then(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.THEN if name in self.fields]
 
     @property
     def folds(self) -> list[Fold]:
@@ -122,14 +129,18 @@ class RequestForm(Styled):
     @property
     def parts(self) -> dict[str, list[str]]:
         """The ``splits`` and ``levels`` of the chosen benchmark, or of the default one."""
-        field = self.fields["benchmark"]
-        assert isinstance(field, forms.ModelChoiceField)
-        chosen = self["benchmark"].value()
-        try:
-            benchmark = field.clean(chosen) if chosen else next(iter(field.queryset or ()), None)
-        except forms.ValidationError:
-            benchmark = None
+        benchmark = self.chosen("benchmark")
         return item_sets.parts(benchmark) if benchmark else {"splits": [], "levels": []}
+
+    def chosen(self, name: str) -> Any:
+        """The row chosen in a field, be the rest of the form right or not; without a choice the field's first one."""
+        field = self.fields[name]
+        assert isinstance(field, forms.ModelChoiceField)
+        value = self[name].value()
+        try:
+            return field.clean(getattr(value, "pk", value)) if value else next(iter(field.queryset or ()), None)
+        except forms.ValidationError:
+            return None
 
     def request(self) -> dict[str, Any]:
         """The settings of the request and the part of the benchmark, without empty values."""
@@ -236,7 +247,8 @@ class CollectForm(RequestForm):
 class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
-    ASKED = ("judge", "benchmark", "protocol", "budget")
+    ASKED = ("judge", "benchmark")
+    THEN = ("budget",)
     FOLDS = MappingProxyType(
         {
             "Which items": ITEMS,
@@ -265,7 +277,7 @@ class RunForm(RequestForm):
 
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
-    protocol = forms.ChoiceField()
+    protocol = forms.ChoiceField(widget=forms.RadioSelect)
     order = forms.ChoiceField(
         choices=[
             ("", "The protocol's default"),
@@ -331,6 +343,7 @@ class RunForm(RequestForm):
     structured = forms.BooleanField(required=False)
 
     TICKS = ("structured", *RequestForm.TICKS)
+    PROTOCOLS: tuple[str, ...] = tuple(protocols.all_by_name())
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -341,12 +354,11 @@ class RunForm(RequestForm):
             ].label = f"Require a JSON schema. Tested judges that follow one: {', '.join(tested)}"
         else:
             del self.fields["structured"]
-        all_protocols = protocols.all_by_name()
         judges = self.fields["judge"]
         assert isinstance(judges, forms.ModelChoiceField)
         judges.queryset = queries.judges_with_counts().exclude(base_url="", baseline="")
-        self._choices("protocol", [(name, protocol.title) for name, protocol in all_protocols.items()])
-        names = {name: name for protocol in all_protocols for name in prompts.names(protocol)}
+        self._choices("protocol", [(name, protocols.get(name).title) for name in self.PROTOCOLS])
+        names = {name: name for protocol in protocols.all_by_name() for name in prompts.names(protocol)}
         for row in PromptTemplate.objects.defer("text"):
             names[f"{row.name}@{row.version}"] = f"{row.name} {row.version}, for {row.protocol}"
         self._choices("prompt", list(names.items()))
@@ -366,6 +378,19 @@ class RunForm(RequestForm):
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)
         field.choices = choices
+
+    @cached_property
+    def offers(self) -> Sequence[plan.Offer]:  # type: ignore[override]
+        """What the chosen judge could do on the chosen benchmark, by protocol."""
+        benchmark = self.chosen("benchmark")
+        return plan.offers(judge=self.chosen("judge"), benchmark=benchmark, names=self.PROTOCOLS) if benchmark else []
+
+    @property
+    def protocol_chosen(self) -> str:
+        """The protocol chosen; where that cannot be, or nothing was chosen, the first that can."""
+        possible = [offer.protocol.name for offer in self.offers if not offer.problem]
+        value = str(self["protocol"].value() or "")
+        return value if value in possible or not possible else possible[0]
 
     def settings(self) -> dict[str, Any]:
         """The settings as chosen, without those that the protocol fixes."""
@@ -394,6 +419,7 @@ class RunForm(RequestForm):
 class AttackForm(RunForm):
     """A new run that tests a judge with attacks."""
 
+    PROTOCOLS = attacks.PROTOCOLS
     question = categories = None  # type: ignore[assignment]  # no attack on that protocol
 
     attacks = forms.MultipleChoiceField(
@@ -408,8 +434,6 @@ class AttackForm(RunForm):
         judge = self.fields["judge"]
         assert isinstance(judge, forms.ModelChoiceField)
         judge.queryset = judge.queryset.exclude(baseline=OVERLAP) if judge.queryset is not None else None
-        all_protocols = protocols.all_by_name()
-        self._choices("protocol", [(name, all_protocols[name].title) for name in attacks.PROTOCOLS])
         self.fields["sample"].initial = attacks.DEFAULT_SAMPLE
 
     def clean(self) -> dict[str, Any]:

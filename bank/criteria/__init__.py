@@ -284,6 +284,12 @@ def count_of(sample_ids: Iterable[int]) -> dict[int, int]:
 
 
 @opened()
+def has_kind(sample: str, kinds: Sequence[str]) -> models.Exists:
+    """For filters: whether the sample in this field has criteria of one of these kinds. Reveals no text."""
+    return models.Exists(Criterion.objects.filter(sample=models.OuterRef(sample), kind__in=kinds).order_by())
+
+
+@opened()
 def fingerprint(samples: "models.QuerySet[Sample]") -> str:
     """Tells whether these samples' criteria are still the same versions. Contains no text."""
     digest = hashlib.sha256()

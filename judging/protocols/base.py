@@ -79,9 +79,13 @@ class Protocol(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    words: ClassVar[str]  # what is asked, in a few words
     kind: ClassVar[str]  # of the items it judges: score, pair, batch
     verdict_kind: ClassVar[str]  # the boards that count its verdicts, see leaderboard.kinds
     needs_answer: ClassVar[bool] = True  # or a sample can be judged by itself
+    needs_options: ClassVar[bool] = False  # of the sample
+    needs_criteria: ClassVar[tuple[str, ...]] = ()  # kinds of which a sample must have one
+    lacking: ClassVar[str] = ""  # said where no sample has what is needed
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}
     weighted: ClassVar[bool] = False  # the verdict is a number, so log-probabilities can give a weighted score

@@ -34,6 +34,7 @@ def parse_ranking(text: str, *, place: Place, count: int) -> ParsedVerdict:
 class Batch(Protocol):
     name = "batch"
     title = "Rankings"
+    words = "the answers to a sample, best first"
     kind = Item.Kind.BATCH
     verdict_kind = "batch"
     answer_forms = ((r"(\[\[[A-C]\]\][, >]*){3}", "every letter in double brackets, [[A]], [[B]], [[C]]"),)

@@ -31,8 +31,11 @@ def parse_option(text: str, *, place: Place, labels: Sequence[str]) -> ParsedVer
 class ChoiceExtraction(Protocol):
     name = "choice-extraction"
     title = "Multiple choice: the option meant"
+    words = "which option an answer means"
     kind = Item.Kind.SCORE
     verdict_kind = "choice"
+    needs_options = True
+    lacking = "no sample has options"
     answer_forms = (
         (r"Choice: ", "Choice: and a label"),
         (r"\bX\b", "{{ none_of_them }} where the answer means none"),

@@ -81,8 +81,11 @@ def _last_run(text: str) -> int:
 class Components(Protocol):
     name = "components"
     title = "Weighted components"
+    words = "points for each component of the instruction"
     kind = Item.Kind.SCORE
     verdict_kind = "components"
+    needs_criteria = ("component",)
+    lacking = "no sample has components"
     answer_forms = (
         (
             r"[Ss]core of component 1: \S+/4, score of component 2: \S+/6, total score: \S+/10",

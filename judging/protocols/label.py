@@ -80,6 +80,7 @@ def parse_label(text: str, *, place: Place, categories: Sequence[str]) -> Parsed
 class Label(Protocol):
     name = LABEL
     title = "Categories"
+    words = "which category a text or picture belongs to"
     kind = Item.Kind.SCORE
     verdict_kind = "nominal"
     needs_answer = False

@@ -25,6 +25,7 @@ def parse_letter(text: str, *, place: Place) -> ParsedVerdict:
 class Pair(Protocol):
     name = "pair"
     title = "Pairs"
+    words = "which answer is better, as people are asked"
     kind = Item.Kind.PAIR
     verdict_kind = "pair"
     answer_forms = (

@@ -28,6 +28,7 @@ def parse_preference(text: str, *, place: Place) -> ParsedVerdict:
 class PairGraded(Protocol):
     name = GRADED
     title = "Pairs, graded"
+    words = "which answer is better, and by how much"
     kind = Item.Kind.PAIR
     verdict_kind = "pair"
     answer_forms = tuple((re.escape(f"[[{step}]]"), f"[[{step}]]") for step in PREFERENCES)

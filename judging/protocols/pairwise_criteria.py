@@ -49,6 +49,7 @@ ANSWER_THEN_REASON = "answer-then-reason"
 class PairwiseCriteria(Protocol):
     name = "pairwise-criteria"
     title = "Pairs with criteria"
+    words = "which answer is better; the judge sees the hidden criteria"
     kind = Item.Kind.PAIR
     verdict_kind = "pair"
     answer_forms = (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bank.models import Item
-from judging.protocols.base import Material, Protocol
+from judging.protocols.base import KINDS_OF_REFERENCE, Material, Protocol
 from judging.protocols.reference_score import references
 from judging.protocols.replies import ParsedVerdict
 from judging.protocols.score import parse_score
@@ -20,8 +20,11 @@ SCALE = tuple(float(value) for value in range(11))
 class ReasoningQuality(Protocol):
     name = "reasoning-quality"
     title = "Quality of the reasoning"
+    words = "how sound the reasons of an answer are, 0 to 10"
     kind = Item.Kind.SCORE
     verdict_kind = "reasoning"
+    needs_criteria = KINDS_OF_REFERENCE
+    lacking = "no sample has a reference answer"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
     reasonings = ("first",)

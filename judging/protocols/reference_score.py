@@ -15,8 +15,11 @@ SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
 class ReferenceScore(Protocol):
     name = "reference-score"
     title = "Marks against a reference"
+    words = "how well an answer agrees with the reference, 1 to 5"
     kind = Item.Kind.SCORE
     verdict_kind = "reference"
+    needs_criteria = KINDS_OF_REFERENCE
+    lacking = "no sample has a reference answer"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),)
     defaults = {"context": "none"}

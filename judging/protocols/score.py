@@ -74,6 +74,7 @@ def _as_number(text: str) -> float | None:
 class Score(Protocol):
     name = "score"
     title = "Scores"
+    words = "how good an answer is, as a number"
     kind = Item.Kind.SCORE
     verdict_kind = "score"
     weighted = True

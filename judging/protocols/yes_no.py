@@ -23,6 +23,7 @@ def parse_yes_no(text: str, *, place: Place) -> ParsedVerdict:
 class YesNo(Protocol):
     name = "yes-no"
     title = "Yes or no"
+    words = "whether an answer says yes or no"
     kind = Item.Kind.SCORE
     verdict_kind = "yes-no"
     answer_forms = (

@@ -61,7 +61,7 @@ def start_run(
         raise BadInput(str(error), "protocol") from None
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         raise BadInput(str(error), "settings") from None
-    _check_judge(judge, benchmark, used_protocol, canonical_settings, budget)
+    check_judge(judge, benchmark, used_protocol, canonical_settings, budget)
     if attacks is not None:
         canonical_settings |= {"attacks": _attacks(attacks, judge, used_protocol, canonical_settings)}
         if not item_set and items is None and limit is None:
@@ -170,13 +170,14 @@ def check_limit(limit: int | None) -> None:
         raise BadInput(f"limit: a whole number from 1 to {MOST_ITEMS:,}.", "limit")
 
 
-def _check_judge(
+def check_judge(
     judge: Judge,
     benchmark: Benchmark,
     protocol: protocols.Protocol,
     settings: Mapping[str, Any],
     budget: float | None,
 ) -> None:
+    """Raises BadInput for what this judge cannot do."""
     if not judge.can_run:
         raise BadInput(f"{judge.name} has no endpoint: its judgments were imported. Add it as a judge first.", "judge")
     if judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):

@@ -12,12 +12,13 @@ import bank.criteria
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
 from judging import protocols
-from judging.models import OVERLAP, Run, RunItem, Trial, judgment_table_of
-from judging.protocols import Criterion, Option, Protocol
+from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of
+from judging.protocols import Criterion, Option, Protocol, baselines
 from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
 COMPONENTS = "components"
+UNITS: dict[str, str] = {Item.Kind.PAIR: "pairs", Item.Kind.BATCH: "rankings", Item.Kind.SCORE: "answers"}
 SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
 
 
@@ -82,6 +83,44 @@ def judgeable_items(*, benchmark: Benchmark, protocol: Protocol, rejected: bool 
     if not rejected:
         items = items.exclude(sample__status=Sample.Status.REJECTED)
     return items.order_by("sample__position", "sample_id", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A protocol for a judge and a benchmark: how many items it would judge, or why it cannot."""
+
+    protocol: Protocol
+    items: int
+    problem: str = ""
+
+    @property
+    def words(self) -> str:
+        if self.problem:
+            return self.problem
+        noun = UNITS[self.protocol.kind] if self.protocol.needs_answer else "items"
+        count = f"{self.items:,} {noun if self.items != 1 else noun.removesuffix('s')}"
+        both = self.protocol.kind == Item.Kind.PAIR and self.protocol.settings({})["order"] == "both"
+        return f"{count}{' in both orders' if both else ''}: {self.protocol.words}"
+
+
+def offers(*, judge: Judge | None, benchmark: Benchmark, names: Sequence[str]) -> list[Offer]:
+    """These protocols for a benchmark, those first with which the judge can judge something."""
+    found = [_offer(judge, benchmark, protocols.get(name)) for name in names]
+    return sorted(found, key=lambda offer: bool(offer.problem))
+
+
+def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol) -> Offer:
+    if judge and judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):
+        return Offer(protocol, 0, f"{judge.name} gives no such verdicts")
+    items = judgeable_items(benchmark=benchmark, protocol=protocol).order_by()
+    if not items.exists():
+        return Offer(protocol, 0, f"no {UNITS[protocol.kind]} yet: make items first")
+    if protocol.needs_options:
+        items = items.exclude(sample__options={})
+    if protocol.needs_criteria:
+        items = items.filter(bank.criteria.has_kind("sample", protocol.needs_criteria))
+    count = items.count()
+    return Offer(protocol, count, "" if count else protocol.lacking)
 
 
 def criteria_fingerprint(run: Run) -> str:

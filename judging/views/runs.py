@@ -8,9 +8,10 @@ from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import trigger_client_event
 
 from accounts.models import User
 from accounts.rules import allowed, requires
@@ -199,16 +200,23 @@ def run_new(request: HttpRequest) -> HttpResponse:
 @requires("write-judging")
 def run_estimate(request: HttpRequest) -> HttpResponse:
     """The estimate for the run in the form. The page posts it: an address has no room for many categories."""
-    sent = request.POST or request.GET
-    form = AttackForm(sent) if "attacks" in sent else RunForm(sent)
-    return render(request, "judging/_run_estimate.html", estimated(form))
+    return render(request, "judging/_run_estimate.html", estimated(_run_form(request.POST or request.GET)))
 
 
 @requires("write-judging")
 @require_safe
-def run_parts(request: HttpRequest) -> HttpResponse:
-    """The splits and levels of the benchmark chosen in the form."""
-    return render(request, "judging/_parts.html", {"parts": RunForm(request.GET).parts})
+def run_choices(request: HttpRequest) -> HttpResponse:
+    """What the chosen judge can do on the chosen benchmark, and the benchmark's splits and levels."""
+    asks_protocol = "judge" in request.GET
+    form = _run_form(request.GET) if asks_protocol else CollectForm(request.GET)
+    response = render(request, "judging/_run_choices.html", {"form": form})
+    if isinstance(form, RunForm) and form.protocol_chosen != request.GET.get("protocol"):
+        trigger_client_event(response, "protocol-changed", after="settle")
+    return response
+
+
+def _run_form(sent: QueryDict) -> RunForm:
+    return AttackForm(sent) if "attacks" in sent else RunForm(sent)
 
 
 def estimated(form: RunForm) -> dict[str, Any]:
@@ -227,7 +235,7 @@ def estimated(form: RunForm) -> dict[str, Any]:
         return {"faults": faults or [str(text) for text in form.non_field_errors()]}
     try:
         return {"estimate": _estimate(form)}
-    except (protocols.BadSettings, item_sets.BadItemSet) as error:
+    except (protocols.BadSettings, item_sets.BadItemSet, BadInput) as error:
         return {"faults": [str(error)]}
 
 
@@ -236,11 +244,13 @@ def _estimate(form: RunForm) -> Estimate:
     protocol = protocols.get(data["protocol"])
     settings_chosen = form.settings()
     settings_chosen.pop("items", None)
+    settings = protocol.settings(settings_chosen)
+    actions.check_judge(data["judge"], data["benchmark"], protocol, settings, data["budget"])
     return estimate(
         judge=data["judge"],
         benchmark=data["benchmark"],
         protocol=protocol,
-        settings=protocol.settings(settings_chosen),
+        settings=settings,
         items=_selected_items(form),
         limit=data["limit"],
         attacks=data.get("attacks") or (),
@@ -255,6 +265,8 @@ def _untouched_values(form: RunForm) -> dict[str, Any]:
         value = form.get_initial_for_field(field, name)
         if value in (None, ""):
             value = next((key for key, _ in getattr(field, "choices", [])), "")
+        if name == "protocol":
+            value = form.protocol_chosen
         values[name] = getattr(value, "value", value)
     return values
 

@@ -107,7 +107,7 @@ TABLE = {
     "judging:index": READERS,
     "judging:run-new": STAFF,
     "judging:run-estimate": STAFF,
-    "judging:run-parts": STAFF,
+    "judging:run-choices": STAFF,
     "judging:run-compare": READERS,
     "judging:run-detail": READERS,
     "judging:run-progress": READERS,

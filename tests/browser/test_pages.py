@@ -2,7 +2,9 @@
 
 import pytest
 from django.urls import reverse
+from playwright.sync_api import expect
 
+from bank.models import Item
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes
 from tests.browser.conftest import looked_at
@@ -79,3 +81,25 @@ def test_criteria_open_on_request_and_the_reading_is_logged(world, people, live_
     assert "Counts" in page.content()
     assert CriteriaAccess.objects.get(how="page").who == people["curator"]
     context.close()
+
+
+def test_the_protocols_of_a_new_run_follow_its_judge_and_the_estimate_follows_them(
+    world, people, live_server, page, sign_in, faults
+):
+    said = faults(page)
+    sign_in(page.context, people["curator"])
+    answer = world.samples[PUBLIC].responses.first()
+    item = Item.objects.create(kind="score", sample=answer.sample, content_hash="score")
+    item.responses.set([answer], through_defaults={"position": 0})
+    page.goto(f"{live_server.url}/judging/runs/new/?benchmark={answer.sample.benchmark_id}")
+    cards = page.get_by_role("group", name="Protocol")
+    page.get_by_label("Judge", exact=True).select_option("baseline-longest")
+    expect(cards.get_by_role("radio", name="Scores")).to_be_disabled()
+    expect(cards.get_by_text("baseline-longest gives no such verdicts").first).to_be_visible()
+    page.get_by_label("Judge", exact=True).select_option("baseline-random")
+    expect(cards.get_by_role("radio", name="Scores")).to_be_enabled()
+    cards.get_by_role("radio", name="Scores").check()
+    with page.expect_response("**/judging/runs/estimate/"):
+        page.get_by_label("Judge", exact=True).select_option("baseline-longest")
+    expect(cards.get_by_role("radio", name="Pairs with criteria")).to_be_checked()
+    assert said == []

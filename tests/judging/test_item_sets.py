@@ -110,16 +110,16 @@ def test_the_forms_offer_the_splits_and_levels_of_the_chosen_benchmark(many, jud
 
     def offered(path: str, benchmark) -> list[str]:
         body = flat(client.get(path, {"benchmark": benchmark.pk}))
-        lists = body.split('id="parts"')[1].split("</div>")[0]
+        lists = body.split('id="run-choices"')[1].split("</div>")[0]
         return re.findall(r'<option value="([^"]+)">', lists)
 
-    for path in (f"/judging/{page}/new/", "/judging/runs/parts/"):
+    for path in (f"/judging/{page}/new/", "/judging/runs/choices/"):
         assert offered(path, many) == ["dev", "test", "counting", "perception"]
         assert offered(path, other) == ["held-out"]
     body = flat(client.get(f"/judging/{page}/new/", {"benchmark": many.pk}))
     assert 'list="splits"' in body
     assert 'list="levels"' in body
-    assert client.get("/judging/runs/parts/", {"benchmark": "x"}).status_code == 200
+    assert client.get("/judging/runs/choices/", {"benchmark": "x"}).status_code == 200
 
 
 def test_samples_that_were_rejected_are_judged_by_no_new_run_drafts_are(keys, many, start, baseline, client_of):

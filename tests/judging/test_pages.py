@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
@@ -299,6 +300,50 @@ def test_staff_start_a_run_with_the_settings_they_chose(client_of, people, bench
     assert answered.headers["Location"] == reverse("judging:run-detail", args=[run.pk])
     assert (run.by, run.state, run.items.count()) == (people["curator"], "queued", 2)
     assert (run.settings["order"], run.settings["repeats"], run.settings["criteria"]) == ("fixed", 2, True)
+
+
+def cards(page) -> dict[str, tuple[bool, bool, str]]:
+    """By protocol: whether it can be chosen, whether it is, its words."""
+    found = re.findall(r'value="([a-z-]+)" required(.*?)>.*?<small>(.*?)</small>', flat(page))
+    return {name: ("disabled" not in marks, "checked" in marks, words) for name, marks, words in found}
+
+
+def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_of, benchmark, judge_at, baseline):
+    client, judge = client_of("curator"), judge_at("http://127.0.0.1:9/v1")
+    shown = cards(client.get(reverse("judging:run-new"), {"judge": judge.pk}))
+    assert shown["pairwise-criteria"] == (
+        True,
+        True,
+        "3 pairs in both orders: which answer is better; the judge sees the hidden criteria",
+    )
+    assert shown["batch"] == (False, False, "no rankings yet: make items first")
+    assert list(shown)[:3] == ["pairwise-criteria", "pair", "pair-graded"]
+    sample = benchmark.samples.first()
+    answer = sample.responses.first()
+    item = Item.objects.create(kind="score", sample=sample, content_hash="one")
+    item.responses.set([answer], through_defaults={"position": 0})
+    shown = cards(client.get(reverse("judging:run-choices"), {"judge": judge.pk, "benchmark": benchmark.pk}))
+    assert shown["score"][2].startswith("1 answer: ")
+    assert shown["reference-score"] == (False, False, "no sample has a reference answer")
+    assert shown["choice-extraction"] == (False, False, "no sample has options")
+    assert shown["components"] == (False, False, "no sample has components")
+    Criterion.unguarded.create(sample=sample, key="2", kind="soft_reference", text="A bowl.")
+    by_length = {"judge": baseline("longest").pk, "benchmark": benchmark.pk, "protocol": "reference-score"}
+    shown = cards(client.get(reverse("judging:run-choices"), by_length | {"judge": judge.pk}))
+    assert shown["reference-score"][:2] == (True, True)
+    answered = client.get(reverse("judging:run-choices"), by_length)
+    assert cards(answered)["reference-score"] == (False, False, "baseline-longest gives no such verdicts")
+    assert "protocol-changed" in answered.headers["HX-Trigger-After-Settle"]
+
+
+def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, benchmark, judge_at):
+    judge, client = judge_at("http://127.0.0.1:9/v1"), client_of("curator")
+    judge.abilities = {"vision": False}
+    judge.save()
+    path = reverse("judging:run-estimate")
+    assert "cannot see pictures" in text_of(client.post(path, choices(judge, benchmark)))
+    assert "Calls6" in text_of(client.post(path, choices(judge, benchmark, context="none")))
+    assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
 
 def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them_again(
