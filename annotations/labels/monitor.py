@@ -51,15 +51,19 @@ def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
 
 
 def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
-    """Each campaign with item_count, label_count, member_count and slot_count (the number of labels wanted)."""
+    """Each campaign with item_count, label_count, week_count (of the last seven days), member_count and slot_count
+    (the number of labels wanted).
+    """
     outer = OuterRef("pk")
     items = CampaignItem.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
     labels = Label.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
+    week = labels.filter(created_at__gte=timezone.now() - timedelta(days=PACE_DAYS))
     last = Label.objects.filter(campaign=outer).order_by().values("campaign").annotate(at=Max("created_at"))
     members = Membership.objects.filter(campaign=outer, withdrawn_at__isnull=True).order_by().values("campaign")
     counted = campaigns.annotate(
         item_count=Coalesce(Subquery(items.values("n"), output_field=IntegerField()), 0),
         label_count=Coalesce(Subquery(labels.values("n"), output_field=IntegerField()), 0),
+        week_count=Coalesce(Subquery(week.values("n"), output_field=IntegerField()), 0),
         member_count=Coalesce(Subquery(members.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0),
         last_label=Subquery(last.values("at")),
     )

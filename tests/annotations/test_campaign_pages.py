@@ -1,12 +1,15 @@
 """The pages on which staff make and watch campaigns."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.labels.actions import submit_label
 from annotations.labels.monitor import monitor_of
-from annotations.models import Assignment, Campaign, Membership
+from annotations.models import Assignment, Campaign, Label, Membership
 from bank.models import Benchmark, Item
 from tests.markup import flat
 
@@ -54,6 +57,14 @@ class TestMaking:
         assert "Choose another name" in text_of(client.post("/campaigns/new/", sent))
         assert "how many samples" in text_of(client.post("/campaigns/new/", sent | {"name": "x", "how": "stratified"}))
         assert Campaign.objects.count() == 1
+
+    def test_the_list_counts_labels_in_all_and_of_the_last_week(self, client_of, pairs, annotators):
+        campaign = make_campaign(name="Round 1", benchmark=pairs(3), protocol="pair", overlap=1)
+        label_all(campaign, annotators(1)[0], "left", timezone.now())
+        Label.objects.filter(pk=Label.objects.first().pk).update(created_at=timezone.now() - timedelta(days=8))
+        shown = text_of(client_of("curator").get("/campaigns/"))
+        assert '<b class="strong">3</b> of 3' in shown
+        assert '<td class="n wide-only">2</td>' in shown
 
     def test_an_empty_list_says_what_to_do(self, client_of, pairs):
         assert "on its page Items" in text_of(client_of("curator").get("/campaigns/"))
