@@ -35,6 +35,14 @@ class ProfilePage:
     rows: list[tuple[str, list[Cell]]]
     plot: SafeString
 
+    @property
+    def intervals(self) -> str:
+        """What the lines are, and whether some are missing."""
+        have = {bool(cell.interval) for _, cells in self.rows for cell in cells if cell.n}
+        if have == {False}:
+            return "no intervals: too few groups of samples on each level"
+        return "95% intervals, none where a level has too few groups of samples" if False in have else "95% intervals"
+
 
 def reading(page: ProfilePage) -> list[tuple[str, str]]:
     return [
