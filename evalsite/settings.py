@@ -113,6 +113,11 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         " PRAGMA journal_size_limit=67108864;",
     }
 
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Boards over many verdicts, for every process and the next start. It may be deleted.
+    "boards": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA / "boards"},
+}
 MEDIA_ROOT = DATA / "media"
 CORRUPTED_FOLDER = DATA / "corrupted"  # a cache: it may be deleted
 CORRUPTED_BYTES = env.int("CORRUPTED_BYTES", default=2_000_000_000)

@@ -1,24 +1,31 @@
 """Two caches of computed values, each with one rule for its key.
 
 ``cached`` has the state of the data in its key, along with the view and what its viewer may see: equal keys mean equal
-values in every process. ``until_written`` needs no such key. It holds until anything at all is written to the database,
-which both databases report exactly and in constant time. SQLite: ``data_version`` moves with every commit of another
-connection, and ``total_changes`` with every change of our own. PostgreSQL: a snapshot that reads the same sees the same
-rows.
+values in every process. What takes seconds is kept in the data folder, too, for other processes and the next start.
+``until_written`` needs no such key. It holds until anything at all is written to the database, which both databases
+report exactly and in constant time. SQLite: ``data_version`` moves with every commit of another connection, and
+``total_changes`` with every change of our own. PostgreSQL: a snapshot that reads the same sees the same rows.
 """
 
+import functools
 import hashlib
 import json
+import logging
+import pickle
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
-from django.core.cache import cache
+from django.conf import settings
+from django.core.cache import cache, caches
 from django.db import connection
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 MOST = 24  # answers kept for each connection
 HOUR = 3600  # seconds
+COMPUTED_BY = ("accounts", "annotations", "bank", "judging", "leaderboard", "stats")
 _MISSING = object()
 
 
@@ -27,14 +34,43 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def cached(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR) -> T:
-    """The value that ``make`` gave for the same ``parts``: the state of the data, the view, the class of its viewer."""
+def cached(
+    what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR, history: Sequence[Any] = ()
+) -> T:
+    """The value that ``make`` gave for the same ``parts``: the state of the data, the view, the class of its viewer.
+
+    With a ``history``, see ``votes.history``, other processes and the next start have it, too.
+    """
     key = f"{what}:{key_of(*parts)}"
     value: T = cache.get(key, _MISSING)
     if value is _MISSING:
-        value = make()
+        stored = history and not connection.in_atomic_block  # what a transaction sees may be undone
+        value = _in_files(f"{what}:{key_of(_program(), history, *parts)}", make, seconds) if stored else make()
         cache.set(key, value, seconds)
     return value
+
+
+def _in_files(key: str, make: Callable[[], T], seconds: int) -> T:
+    files = caches["boards"]
+    try:
+        value: T = files.get(key, _MISSING)
+    except (OSError, EOFError, zlib.error, pickle.UnpicklingError) as error:
+        log.warning("A cached board cannot be read and is made again: %s", error)
+        value = _MISSING  # type: ignore[assignment]
+    if value is _MISSING:
+        value = make()
+        try:
+            files.set(key, value, seconds)
+        except OSError as error:
+            log.warning("A board cannot be cached: %s", error)
+    return value
+
+
+@functools.cache
+def _program() -> str:
+    """Changes with every file of the program: what another version stored may have another shape."""
+    files = sorted(path for package in COMPUTED_BY for path in (settings.BASE_DIR / package).rglob("*.py"))
+    return key_of([(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in files])
 
 
 def state() -> Hashable | None:

@@ -162,11 +162,13 @@ def page_of(viewer: Viewer) -> Home:
         queries.benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments)
     )
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in benchmark_counts[:MOST]]
-    keys = [key_of(address.scope(), "home") for address in addresses]
+    scopes = [address.scope() for address in addresses]
+    keys = [key_of(scope, "home") for scope in scopes]
     return cache.cached(
         "home",
         [keys, queries.sees_labels(viewer), len(newest)],
         lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
+        history=[times for scope in scopes if (times := votes.history(scope))],
     )
 
 

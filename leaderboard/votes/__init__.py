@@ -11,7 +11,7 @@ from django.db.models.functions import Length
 
 from annotations.models import Adjudication, CampaignItem, Label
 from bank.criteria import answer_keys
-from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Submission, SubmissionScore
+from bank.models import Benchmark, EvaluatedModel, Import, Item, Response, Sample, Submission, SubmissionScore
 from bank.models.verdict import GRADED
 from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_written
@@ -116,7 +116,8 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
         }
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
-    return cached("lengths", [view, _answers(scope), sample_groups(scope.benchmark)], read)
+    parts = [view, _answers(scope), sample_groups(scope.benchmark)]
+    return cached("lengths", parts, read, history=history(scope))
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -480,6 +481,23 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
+
+
+def history(scope: Scope) -> list[Any]:
+    """When the newest rows were written that a view rests on. Counts and ids may come again where a database is
+    restored and goes on from there; times do not. Empty for staff, and where all is counted in a moment.
+    """
+    benchmark = scope.benchmark
+    if scope.staff or not is_large(benchmark):
+        return []
+
+    def read() -> list[Any]:
+        newest = Judgment.objects.filter(run=OuterRef("pk")).order_by("-pk").values("created_at")[:1]
+        runs = benchmark.runs.order_by("pk").values_list("created_at", Subquery(newest))
+        imports = Import.objects.order_by("-pk").values_list("pk", "done_at")
+        return [benchmark.created_at, list(runs), list(imports[:1])]
+
+    return until_written(("history", benchmark.pk), read)
 
 
 def _answers(scope: Scope) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """A board of 200 models over a million votes: ``python -m tests.bench.boards`` measures it in a process of its own.
 
-Prints as JSON: milliseconds of an empty page, of the first home page and board, of a page of judgments by API, of the
-board as it is asked for again and after a new vote; bytes of the page as it is sent; and the most memory that the
-process ever held, in MB.
+Prints as JSON: milliseconds of an empty page, of the home page and board as they are computed for the first time and as
+the next process shows them first, of a page of judgments by API, of the board as it is asked for again and after a new
+vote; bytes of the page as it is sent; and the most memory that a process ever held, in MB.
 """
 
 import gzip
@@ -37,12 +37,13 @@ def boards() -> "Iterator[Result]":
     yield Result(
         "home and board of a million votes, after a start", empty, found["first"], round(1500 / empty, 1), "ms"
     )
+    yield Result("  never computed before", empty, found["never"], round(5000 / empty, 1), "ms")
     yield Result("judgments of a benchmark by API", empty, found["judgments"], round(60 / empty, 1), "ms")
     yield Result("board of a million votes, nothing new", empty, found["again"], round(150 / empty, 1), "ms")
     yield Result("  something else was written", empty, found["elsewhere"], round(150 / empty, 1), "ms")
     yield Result("  after a new vote", empty, found["after"], round(1000 / empty, 1), "ms")
     yield Result("  sent, compressed", 150, found["kilobytes"], 1, "KB")
-    yield Result("  most memory of that process", 300, found["megabytes"], 1, "MB")
+    yield Result("  most memory of these processes", 300, found["megabytes"], 1, "MB")
 
 
 def fill(*, votes: int = VOTES, models: int = MODELS, samples: int = SAMPLES) -> None:
@@ -139,9 +140,12 @@ def main() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
     os.environ.setdefault("EVALSITE_DATA", tempfile.mkdtemp(prefix="evalsite-bench-"))
     django.setup()
+    from django.conf import settings
     from django.core.management import call_command
     from django.test import Client
 
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    settings.CACHES["boards"] = {"BACKEND": backend, "LOCATION": settings.DATA / "boards"}
     if os.fork() == 0:  # what making and filling the database takes is not the board's memory
         call_command("migrate", verbosity=0)
         fill()
@@ -162,7 +166,15 @@ def main() -> None:
         return 1000 * spent
 
     taken("/accounts/sign-in/")
-    found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20)), "first": taken("/") + taken(path)}
+    before, after_it = os.pipe()
+    if os.fork() == 0:
+        spent = taken("/") + taken(path)
+        os.write(after_it, f"{spent} {most_memory()}".encode())
+        os._exit(0)
+    never, megabytes = map(float, os.read(before, 100).split())
+    assert os.wait()[1] == 0
+    found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20)), "never": never}
+    found["first"] = taken("/") + taken(path)
     found["judgments"] = _judgments_by_api()
     found["again"] = min(taken(path) for _ in range(5))
     after, elsewhere = [], []
@@ -174,7 +186,7 @@ def main() -> None:
     found |= {"elsewhere": min(elsewhere), "after": min(after)}
     page = client.get(path).content
     found["kilobytes"] = len(gzip.compress(page, 6)) / 1000
-    found["megabytes"] = most_memory()
+    found["megabytes"] = max(megabytes, most_memory())
     print(json.dumps(found))
 
 

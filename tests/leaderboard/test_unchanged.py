@@ -1,12 +1,19 @@
 """Pages are kept exactly as long as nothing is written, by whichever connection."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.cache import cache
 from django.db import connections, transaction
+from django.utils import timezone
 
 from bank.models import Benchmark
+from judging.models import Judgment
+from leaderboard import boards
 from leaderboard.cache import state, until_written
+from leaderboard.kinds import KINDS
+from leaderboard.scope import Scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,3 +99,50 @@ def test_a_page_follows_a_change_at_once(client):
     benchmark.visibility = Benchmark.Visibility.PRIVATE
     benchmark.save()
     assert client.get("/leaderboards/open/models/").status_code == 404
+
+
+class TestInFiles:
+    """Boards over many verdicts outlive their process."""
+
+    @pytest.fixture
+    def times(self, voted, settings, tmp_path, monkeypatch):
+        """Ask for a board in a new process: how often it was computed."""
+        backend = "django.core.cache.backends.filebased.FileBasedCache"
+        settings.CACHES = settings.CACHES | {"boards": {"BACKEND": backend, "LOCATION": tmp_path / "boards"}}
+        monkeypatch.setattr("leaderboard.votes.MANY", 0)
+        computed = []
+
+        def compute(scope):
+            computed.append(scope)
+            return boards.models(scope)
+
+        def ask(**options):
+            cache.clear()  # what the process before had at hand
+            connections["default"].__dict__.pop("_answers", None)
+            scope = Scope(Benchmark.objects.get(slug="grove"), KINDS["pair"], **options)
+            board = boards.cached(scope, "models", compute)
+            assert [row.model for row in board.rows]
+            return len(computed)
+
+        return ask
+
+    def test_the_next_process_reads_what_one_has_computed(self, times):
+        assert (times(), times()) == (1, 1)
+        assert (times(staff=True), times(staff=True)) == (2, 3)  # what staff see is written nowhere
+
+    def test_a_restored_database_with_equal_counts_and_ids_is_not_taken_for_the_one_before(self, times):
+        assert (times(), times()) == (1, 1)
+        Judgment.objects.update(created_at=timezone.now())
+        assert times() == 2
+
+    def test_a_file_that_cannot_be_read_is_made_again(self, times, tmp_path):
+        assert times() == 1
+        for path in (tmp_path / "boards").iterdir():
+            path.write_bytes(path.read_bytes()[:40])
+        assert (times(), times()) == (2, 2)
+
+    def test_where_nothing_can_be_written_boards_are_computed(self, times, tmp_path):
+        assert times() == 1
+        shutil.rmtree(tmp_path / "boards")
+        (tmp_path / "boards").write_text("no folder")
+        assert (times(), times()) == (2, 3)
