@@ -5,3 +5,8 @@ from django.apps import AppConfig
 
 class LeaderboardConfig(AppConfig):
     name = "leaderboard"
+
+    def ready(self) -> None:
+        from bank.intake import registry
+
+        registry.AFTER_LARGE.append("leaderboard.pages.home.compute")  # so that no visitor waits for it

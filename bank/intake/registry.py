@@ -1,8 +1,10 @@
-"""The parts of an import, in the order in which they are imported, what each must implement, and tables to export.
+"""The parts of an import, in the order in which they are imported, what each must implement, what follows a large one,
+and tables to export.
 
-Apps above the bank register their parts and tables at startup (``AppConfig.ready``), because imports go downwards only.
+Apps above the bank register what is theirs at startup (``AppConfig.ready``), because imports go downwards only.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from bank.intake.imports import Report
     from bank.intake.imports.context import ImportContext
 
+log = logging.getLogger(__name__)
+LARGE = 100_000  # rows
 ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 
 
@@ -41,6 +45,7 @@ class Importer(Protocol):
 
 
 _importers: dict[str, str] = {}
+AFTER_LARGE: list[str] = []  # dotted paths of what is called without arguments after an import of many rows
 EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
 
 
@@ -59,3 +64,12 @@ def importer(name: str, context: "ImportContext") -> Importer:
 def known() -> tuple[str, ...]:
     """The registered parts, in order."""
     return tuple(name for name in ORDER if name in _importers)
+
+
+def imported(rows: int) -> None:
+    """An import of so many rows is done: a fault of what follows is none of it."""
+    for path in AFTER_LARGE if rows >= LARGE else ():
+        try:
+            import_string(path)()
+        except Exception:
+            log.exception("What follows a large import failed")

@@ -172,6 +172,11 @@ def page_of(viewer: Viewer) -> Home:
     )
 
 
+def compute() -> None:
+    """The page of visitors, so that it is there when they come, see ``cache.cached``."""
+    page_of(AnonymousUser())
+
+
 @dataclass(frozen=True, slots=True)
 class BoardFed:
     """A board that an annotator's labels count for: who leads there, and the judge most like people."""

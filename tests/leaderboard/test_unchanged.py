@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from django.core.cache import cache
@@ -14,6 +15,7 @@ from leaderboard import boards
 from leaderboard.cache import state, until_written
 from leaderboard.kinds import KINDS
 from leaderboard.scope import Scope
+from tests.leaderboard.conftest import judgments
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,11 +107,14 @@ class TestInFiles:
     """Boards over many verdicts outlive their process."""
 
     @pytest.fixture
-    def times(self, voted, settings, tmp_path, monkeypatch):
-        """Ask for a board in a new process: how often it was computed."""
+    def files(self, settings, tmp_path, monkeypatch):
         backend = "django.core.cache.backends.filebased.FileBasedCache"
         settings.CACHES = settings.CACHES | {"boards": {"BACKEND": backend, "LOCATION": tmp_path / "boards"}}
         monkeypatch.setattr("leaderboard.votes.MANY", 0)
+
+    @pytest.fixture
+    def times(self, voted, files):
+        """Ask for a board in a new process: how often it was computed."""
         computed = []
 
         def compute(scope):
@@ -134,6 +139,20 @@ class TestInFiles:
         assert (times(), times()) == (1, 1)
         Judgment.objects.update(created_at=timezone.now())
         assert times() == 2
+
+    def test_a_large_import_computes_the_first_page_of_visitors(self, brought, files, client_of, monkeypatch):
+        rows = list(judgments("keen", noise=0.6, seed=2))
+        monkeypatch.setattr("bank.intake.registry.LARGE", len(rows))
+        brought("judgments", rows)
+        cache.clear()
+        monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed again")))
+        assert "keen" in client_of("anonymous").get("/").content.decode()
+
+    def test_a_fault_of_that_page_is_none_of_the_import(self, brought, files, monkeypatch, caplog):
+        monkeypatch.setattr("bank.intake.registry.LARGE", 1)
+        monkeypatch.setattr("leaderboard.pages.home.specimen", Mock(side_effect=ValueError("no such item")))
+        brought("judgments", judgments("keen", noise=0.6, seed=2))
+        assert "no such item" in caplog.text
 
     def test_a_file_that_cannot_be_read_is_made_again(self, times, tmp_path):
         assert times() == 1

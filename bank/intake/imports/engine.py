@@ -122,7 +122,8 @@ def run_import(
         for report in reports.values() if opened != path else ():
             for listed in (report.problems, report.warnings):
                 listed[:] = [fault._replace(where=place_as_sent(fault.where, opened, path)) for fault in listed]
-        return reports
+    registry.imported(sum(report.rows for report in reports.values() if report.written))
+    return reports
 
 
 BATCH = 1000
