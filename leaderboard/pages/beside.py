@@ -40,6 +40,7 @@ class BesideRow:
     ranks: str
     value: str
     bar: SafeString
+    rating: str
     n: str
     now: str
     change: str
@@ -59,6 +60,7 @@ class Beside:
     label: str
     axis: SafeString
     ranked: bool
+    rated: bool  # besides the number that is followed, rows have a rating
     rows: list[BesideRow]
     moved: list[BesideRow]
     said: str
@@ -84,6 +86,7 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
         followed.label,
         marks.axis_head(scale, lambda value: f"{value / followed.unit:g}".replace("-", MINUS)),
         ranked,
+        followed.name != "bt" and any(row.get("bt") is not None for row in old.values()),
         rows,
         moved,
         _said(rows, followed, old, new),
@@ -153,6 +156,7 @@ def _row(
         ranks=ranks if _rank(old) != NONE else "",
         value=followed.write(before),
         bar=marks.interval_bar(scale, before, low, high, write=followed.write),
+        rating=signed(old.get("bt")) if old else NONE,
         n=whole(old.get("n")) if old else NONE,
         now=followed.write(after),
         change=change,

@@ -36,6 +36,8 @@ def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, 
     assert f"{100 * rows[0]['win_rate']:.1f}" in page
     assert one.fingerprint[:8] in page
     assert "keen, run" in page
+    beside = client_of("anonymous").get(f"/snapshots/{one.code}/?view=beside").content.decode()
+    assert all(f"{row['bt']:+.2f}".replace("-", "−") in beside for row in rows)
 
 
 @pytest.mark.parametrize(
