@@ -89,14 +89,14 @@ def looked_at(page, url, said, *, status=200, pages_alone=False):
     if pages_alone and not (answer and answer.ok and answer.url == url and answer.text().startswith("<!DOCTYPE html>")):
         return None
     wrong = [("status", answer.status)] if answer.status != status else []
-    wrong += [("axe", text) for text in violations(page)] + _overflow(page)
+    wrong += [("axe", text) for text in violations(page)] + overflow(page)
     page.set_viewport_size({"width": 375, "height": 800})
     page.emulate_media(color_scheme="dark")
-    wrong += _overflow(page) + [("axe, dark phone", text) for text in violations(page, *LOOKS)]
+    wrong += overflow(page) + [("axe, dark phone", text) for text in violations(page, *LOOKS)]
     return wrong + [("console", text) for text in said if status == 200]
 
 
-def _overflow(page):
+def overflow(page):
     root = "document.documentElement"
     over = page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")
     return [("overflow", page.viewport_size["width"], over)] if over > 0 else []

@@ -15,7 +15,7 @@ from bank import images
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from bank.samples.items import make_items, plan_items
 from tests.bank.conftest import picture
-from tests.browser.conftest import go_offline, violations
+from tests.browser.conftest import go_offline, overflow, violations
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -94,7 +94,9 @@ def test_three_items_by_keyboard_alone(work, complaints):
     assert complaints == []
 
 
-def test_the_last_item_leads_to_a_page_that_says_so(work, complaints):
+def test_the_last_item_leads_to_a_page_that_says_so(work, campaign, complaints):
+    long = "Boats and what is mirrored in the water below them, round 2"
+    make_campaign(name=long, benchmark=campaign.benchmark, protocol="pair", annotators=[User.objects.get()])
     for _ in range(4):
         decide(work, "0")
     work.keyboard.press("0")
@@ -102,6 +104,9 @@ def test_the_last_item_leads_to_a_page_that_says_so(work, complaints):
     expect(work.get_by_role("heading", name="All 5 done. Thank you, ada.")).to_be_visible()
     stored(work, 5)
     assert violations(work) == []
+    work.set_viewport_size({"width": 375, "height": 800})
+    expect(work.get_by_role("link", name="Next: Boats and what is mirrored")).to_be_visible()
+    assert overflow(work) == []
     work.get_by_label("Was anything unclear or tiring?").fill("The third one.")
     work.get_by_role("button", name="Send").click()
     expect(work.get_by_role("status").filter(has_text="The curators see it")).to_be_visible()
