@@ -121,11 +121,18 @@ def _build(*, links: bool) -> MarkdownIt:
 
 
 def _tame(state: StateCore) -> None:
-    """Headings two levels down, below the page's own; cell alignment as a class; links open a new tab."""
+    """Headings below the page's own, none left out between them; cell alignment as a class; an empty head is no head;
+    links open a new tab.
+    """
+    headings = [token for token in state.tokens if token.type in ("heading_open", "heading_close")]
+    levels = sorted({token.tag for token in headings})
+    for token in headings:
+        token.tag = f"h{min(6, levels.index(token.tag) + 3)}"
+    for before, inline, after in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        if before.type == "th_open" and not inline.content.strip():
+            before.tag = after.tag = "td"
     for token in state.tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
-        elif token.type in ("th_open", "td_open"):
+        if token.type in ("th_open", "td_open"):
             style = str(token.attrs.pop("style", ""))
             if style.endswith(("right", "center")):
                 token.attrs["class"] = "n" if style.endswith("right") else "c"

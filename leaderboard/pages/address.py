@@ -232,6 +232,14 @@ def source_of(address: Address) -> Source:
     return Source(address.scope(source=source, run=scope.run or runs[-1].pk), note, choices)
 
 
+def rows_behind(address: Address, scope: Scope, model: str) -> str:
+    """Where the rows behind a model's number are; below staff an edition has none to show: the board itself."""
+    kind = scope.kind
+    if is_kept_back(scope):
+        return address.to("leaderboard:models", kind=kind.in_address)
+    return address.to(kind.rows_page, model=model, kind=kind.in_address)
+
+
 def _default_source(address: Address) -> tuple[str, str]:
     if is_kept_back(address.scope()):
         return HUMANS, ""  # the edition's own

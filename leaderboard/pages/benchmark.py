@@ -11,6 +11,7 @@ from annotations.models import Label
 from bank.models import Item, Sample, SampleImage
 from leaderboard import queries, votes
 from leaderboard.figures import NONE, number_of, percent, whole
+from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
 from leaderboard.pages.provenance import Fact
@@ -85,13 +86,15 @@ def _levels(address: Address) -> list[LevelRow]:
         with_label = by_capability.filter(Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False)))
         for pk, n in with_label.annotate(n=Count("pk")):
             labelled[tops[pk]] += n
+    models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
+    whole_alone = is_kept_back(models.scope())  # that board is seen without filters
     rows = []
     for name in sorted(samples, key=lambda name: order[name])[:MOST_LEVELS]:
         share = labelled[name] / made[name] if made[name] else 0.0
         rows.append(
             LevelRow(
                 name=name,
-                link=address.to("leaderboard:models", level=name),
+                link="" if whole_alone else models.link(level=name),
                 samples=whole(samples[name]),
                 items=whole(made[name]),
                 labelled=f"{percent(share)}%" if counted and made[name] else NONE,

@@ -25,7 +25,7 @@ from leaderboard.metrics import Metric
 from leaderboard.pages import marks
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address, source_of
+from leaderboard.pages.address import Address, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
 from leaderboard.votes import of_item
@@ -356,7 +356,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> Mi
         scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), marks.WIDE), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE if few or row.rank is None else str(row.place)
-    link = place.address.to(kind.rows_page, model=row.model, kind=kind.in_address)
+    link = rows_behind(place.address, place.address.scope(), row.model)
     ranks = "" if few else rank_range(row.place, row.rank_low, row.rank_high)
     return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar, page)
 

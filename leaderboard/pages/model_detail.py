@@ -29,7 +29,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks, profile, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, source_of
+from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_behind, source_of
 from leaderboard.pages.provenance import Fact, priced
 from leaderboard.pages.table import BLANK
 from leaderboard.rows import UNKNOWN, Number
@@ -217,7 +217,7 @@ def _board_line(on: _OnBoard) -> BoardLine:
         title=f"{_title(on)}, {kind.title.lower()}",
         by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
         link=on.address.link(),
-        rows=on.address.to(kind.rows_page, model=on.row.model, kind=kind.in_address),
+        rows=rows_behind(on.address, on.scope, on.row.model),
         rank=NONE if few or on.row.rank is None else str(on.row.place),
         ranks="" if few else rank_range(on.row.place, on.row.rank_low, on.row.rank_high),
         of=str(_ranked(on.board)),

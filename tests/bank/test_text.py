@@ -168,7 +168,9 @@ def test_nothing_executable_survives(payload, links, masked):
 
 class TestMarkdown:
     def test_headings_stand_below_those_of_the_page(self):
-        assert markdown("# One\n## Two\n###### Six") == "<h3>One</h3>\n<h4>Two</h4>\n<h6>Six</h6>\n"
+        assert markdown("# One\n## Two\n###### Six") == "<h3>One</h3>\n<h4>Two</h4>\n<h5>Six</h5>\n"
+        assert markdown("### One\n## Two") == "<h4>One</h4>\n<h3>Two</h3>\n"
+        assert "<th" not in markdown("| |\n|-|\n|a|").replace("<thead", "")
 
     def test_tables_align_by_class_not_by_style(self):
         html = markdown("| a | b | c |\n|---|:-:|--:|\n| 1 | 2 | 3 |")

@@ -1,14 +1,17 @@
 """Boards that rest on hidden keys or weights are seen below staff as editions, and no two of them tell a sample's."""
 
 import json
+import re
 from dataclasses import replace
+from html import unescape
+from itertools import product
 
 import pytest
 from django.core.management import call_command
 
 from accounts.models import AuditEntry
 from bank.criteria import Criterion
-from bank.models import Benchmark, Response
+from bank.models import Benchmark, EvaluatedModel, Response
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard.boards import editions, models
@@ -360,3 +363,13 @@ def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
     for compute in (keyed.models, keyed.counted_answers):
         with pytest.raises(BadScope, match="depends on hidden answers"):
             compute(scope)
+
+
+def test_home_and_the_pages_of_benchmark_and_models_lead_to_no_view_that_a_board_refuses(quiz, publish, client_of):
+    publish()
+    pages = ["/leaderboards/quiz/", "/", *(f"/models/{model.pk}/" for model in EvaluatedModel.objects.all())]
+    for role, path in product(("anonymous", "curator"), pages):
+        page = client_of(role).get(path).content.decode()
+        links = re.findall(r'href="(/leaderboards/quiz[^"]*)"', page)
+        answers = {link: client_of(role).get(unescape(link)).status_code for link in links}
+        assert {link for link, status in answers.items() if status != 200} == set(), role
