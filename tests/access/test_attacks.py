@@ -252,6 +252,7 @@ def test_each_reader_of_criteria_writes_to_the_log():
         "differing": "hands out ids",
         "fingerprint": "reads versions",
         "count_of": "counts",
+        "has_kind": "a condition on kinds, without a text",
         "guarded": "hands out ids",
         "public_keys": "there is nothing to guard",
         "shown_weights": "hands out keys and weights of what annotators are shown with its text, by a reader",
