@@ -98,8 +98,7 @@ class RequestForm(Styled):
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
     ASKED: tuple[str, ...] = ()  # in sight at once
-    THEN: tuple[str, ...] = ()  # in sight, after the protocol
-    offers: Sequence[plan.Offer] | None = None  # protocols to choose from
+    ASKED_LAST: tuple[str, ...] = ()  # in sight, too, after the protocol
     FOLDS: Mapping[str, tuple[str, ...]] = {}
 
     @property
@@ -111,8 +110,8 @@ class RequestForm(Styled):
         return [self[name] for name in self.ASKED if name in self.fields]
 
     @property
-    def then(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.THEN if name in self.fields]
+    def asked_last(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.ASKED_LAST if name in self.fields]
 
     @property
     def folds(self) -> list[Fold]:
@@ -248,7 +247,7 @@ class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
     ASKED = ("judge", "benchmark")
-    THEN = ("budget",)
+    ASKED_LAST = ("budget",)
     FOLDS = MappingProxyType(
         {
             "Which items": ITEMS,
@@ -277,7 +276,7 @@ class RunForm(RequestForm):
 
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
-    protocol = forms.ChoiceField(widget=forms.RadioSelect)
+    protocol = forms.ChoiceField()  # drawn as cards
     order = forms.ChoiceField(
         choices=[
             ("", "The protocol's default"),
@@ -380,7 +379,7 @@ class RunForm(RequestForm):
         field.choices = choices
 
     @cached_property
-    def offers(self) -> Sequence[plan.Offer]:  # type: ignore[override]
+    def offers(self) -> Sequence[plan.Offer]:
         """What the chosen judge could do on the chosen benchmark, by protocol."""
         benchmark = self.chosen("benchmark")
         return plan.offers(judge=self.chosen("judge"), benchmark=benchmark, names=self.PROTOCOLS) if benchmark else []

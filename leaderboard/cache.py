@@ -11,8 +11,6 @@ import functools
 import hashlib
 import json
 import logging
-import pickle
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -54,7 +52,7 @@ def _in_files(key: str, make: Callable[[], T], seconds: int) -> T:
     files = caches["boards"]
     try:
         value: T = files.get(key, _MISSING)
-    except (OSError, EOFError, zlib.error, pickle.UnpicklingError) as error:
+    except Exception as error:  # whatever is in the file: cut short, or of another version of a library
         log.warning("A cached board cannot be read and is made again: %s", error)
         value = _MISSING  # type: ignore[assignment]
     if value is _MISSING:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bank.models import Item
-from judging.protocols.base import Material, Protocol
+from judging.protocols.base import KINDS_OF_REFERENCE, Material, Protocol
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Settings
 
@@ -52,6 +52,8 @@ class PairwiseCriteria(Protocol):
     words = "which answer is better; the judge sees the hidden criteria"
     kind = Item.Kind.PAIR
     verdict_kind = "pair"
+    needs_criteria = ("guideline", "component", "range", *KINDS_OF_REFERENCE)
+    lacking = "no sample has criteria"
     answer_forms = (
         (r"Answer1", "Answer1"),
         (r"Answer2", "Answer2"),

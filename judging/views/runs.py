@@ -207,10 +207,11 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
 @require_safe
 def run_choices(request: HttpRequest) -> HttpResponse:
     """What the chosen judge can do on the chosen benchmark, and the benchmark's splits and levels."""
-    asks_protocol = "judge" in request.GET
-    form = _run_form(request.GET) if asks_protocol else CollectForm(request.GET)
+    if "judge" not in request.GET:
+        return render(request, "judging/_run_choices.html", {"form": CollectForm(request.GET)})
+    form = _run_form(request.GET)
     response = render(request, "judging/_run_choices.html", {"form": form})
-    if isinstance(form, RunForm) and form.protocol_chosen != request.GET.get("protocol"):
+    if form.protocol_chosen != request.GET.get("protocol"):
         trigger_client_event(response, "protocol-changed", after="settle")
     return response
 

@@ -87,14 +87,14 @@ def _levels(address: Address) -> list[LevelRow]:
         for pk, n in with_label.annotate(n=Count("pk")):
             labelled[tops[pk]] += n
     models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
-    whole_alone = is_kept_back(models.scope())  # that board is seen without filters
+    no_filters = is_kept_back(models.scope())
     rows = []
     for name in sorted(samples, key=lambda name: order[name])[:MOST_LEVELS]:
         share = labelled[name] / made[name] if made[name] else 0.0
         rows.append(
             LevelRow(
                 name=name,
-                link="" if whole_alone else models.link(level=name),
+                link="" if no_filters else models.link(level=name),
                 samples=whole(samples[name]),
                 items=whole(made[name]),
                 labelled=f"{percent(share)}%" if counted and made[name] else NONE,

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, role_of
 from annotations.labels.desk import Board
-from annotations.models import CampaignItem, Label
+from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import OVERLAP, Judgment, Run
 from leaderboard import boards, cache, queries, votes
@@ -164,11 +164,14 @@ def page_of(viewer: Viewer) -> Home:
     addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in benchmark_counts[:MOST]]
     scopes = [address.scope() for address in addresses]
     keys = [key_of(scope, "home") for scope in scopes]
+    # The item that is shown is none of an open campaign or a hidden split, which no board depends on.
+    holding = Campaign.objects.filter(state__in=queries.HOLDING).order_by("pk").values_list("pk", flat=True)
+    closed = [list(holding), [benchmark.hidden_splits for benchmark in newest]]
     return cache.cached(
         "home",
-        [keys, queries.sees_labels(viewer), len(newest)],
+        [keys, queries.sees_labels(viewer), len(newest), closed],
         lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
-        history=[times for scope in scopes if (times := votes.history(scope))],
+        history=votes.history(scopes),
     )
 
 

@@ -1,6 +1,6 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,7 +117,7 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
     parts = [view, _answers(scope), sample_groups(scope.benchmark)]
-    return cached("lengths", parts, read, history=history(scope))
+    return cached("lengths", parts, read, history=history([scope]))
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -483,21 +483,24 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     }
 
 
-def history(scope: Scope) -> list[Any]:
-    """When the newest rows were written that a view rests on. Counts and ids may come again where a database is
+def history(scopes: Iterable[Scope]) -> list[Any]:
+    """When the newest rows were written that these views rest on. Counts and ids may come again where a database is
     restored and goes on from there; times do not. Empty for staff, and where all is counted in a moment.
     """
-    benchmark = scope.benchmark
-    if scope.staff or not is_large(benchmark):
+    scopes = list(scopes)
+    if any(scope.staff for scope in scopes) or not any(is_large(scope.benchmark) for scope in scopes):
         return []
+    return [_times(scope.benchmark) for scope in scopes]
 
+
+def _times(benchmark: Benchmark) -> list[Any]:
     def read() -> list[Any]:
         newest = Judgment.objects.filter(run=OuterRef("pk")).order_by("-pk").values("created_at")[:1]
         runs = benchmark.runs.order_by("pk").values_list("created_at", Subquery(newest))
         imports = Import.objects.order_by("-pk").values_list("pk", "done_at")
         return [benchmark.created_at, list(runs), list(imports[:1])]
 
-    return until_written(("history", benchmark.pk), read)
+    return until_written(("times", benchmark.pk), read)
 
 
 def _answers(scope: Scope) -> dict[str, int]:

@@ -67,14 +67,13 @@ def violations(page, *rules):
 
 
 def opened(page, url):
-    """What was answered by an address if it is HTML; None for a file, which is not shown but saved."""
+    """What was answered by an address; None for a file, which is not shown but saved."""
     try:
-        answer = page.goto(url)
+        return page.goto(url)
     except Error as fault:
         if "Download is starting" not in fault.message and "ERR_ABORTED" not in fault.message:
             raise
         return None
-    return answer if answer.headers.get("content-type", "").startswith("text/html") else None
 
 
 def looked_at(page, url, said, *, status=200, pages_alone=False):

@@ -1,9 +1,13 @@
 """Who sees what on the boards: names, single votes, votes of campaigns that go on, and never a criterion."""
 
+import re
+
 import pytest
+from django.core.cache import cache
+from django.db import connections
 
 from annotations.models import Annotator, Campaign, CampaignItem, Label
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, Item, Sample
 from judging.models import Run
 from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
 from tests.markup import flat
@@ -209,3 +213,41 @@ def test_labels_given_while_practising_are_no_votes_on_the_item_either(brought, 
     CampaignItem.objects.filter(pk=place.pk).update(practice=True)
     text = flat(client_of("curator").get(f"/leaderboards/grove/items/{place.item_id}/"))
     assert "No labels yet" in text
+
+
+CHANGES = {
+    "a campaign is opened": lambda: Campaign.objects.update(state=Campaign.State.OPEN),
+    "a split is hidden": lambda: Benchmark.objects.update(hidden_splits=["test"]),
+    "samples are rejected": lambda: Sample.objects.update(status=Sample.Status.REJECTED),
+    "runs become tryouts": lambda: Run.objects.update(tryout=True),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+def test_pages_that_were_computed_before_show_no_more_after_a_change_than_those_computed_anew(
+    role, change, item, client_of
+):
+    Sample.objects.update(split="test")
+    client, paths = client_of(role), list(pages(item))
+
+    def shown():
+        return {path: told(client.get(path)) for path in paths}
+
+    before = shown()
+    CHANGES[change]()
+    after = shown()
+    nothing_is_cached()
+    assert [path for path, page in shown().items() if page != after[path]] == []
+    assert after != before
+
+
+def told(answer):
+    """What is answered, but for when it was computed, and the token of its forms."""
+    moving = r"""<time .*?</time>|X-CSRFToken": "\w+|csrfmiddlewaretoken" value="\w+"""
+    return answer.status_code, re.sub(moving, "", flat(answer))
+
+
+def nothing_is_cached():
+    cache.clear()
+    connections["default"].__dict__.pop("_answers", None)

@@ -101,6 +101,7 @@ def test_accounts_with_the_demos_password_keep_production_from_starting_until_th
     assert "Switched off: admin, curator." in fresh.manage("remove_demo_accounts")
     assert "No account has the demo's password" in fresh.manage("remove_demo_accounts")
     fresh.manage("check", "--deploy")
+    fresh.manage("worker", "--until-idle")
     assert fresh.ask("from accounts.models import User; answer = User.objects.filter(is_active=True).count()") == 0
 
 
