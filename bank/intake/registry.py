@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.db.models import Model
 from django.utils.module_loading import import_string
 
+from bank import database
+
 if TYPE_CHECKING:
     from bank.intake.imports import Report
     from bank.intake.imports.context import ImportContext
@@ -67,9 +69,12 @@ def known() -> tuple[str, ...]:
 
 
 def imported(rows: int) -> None:
-    """An import of so many rows is done: a fault of what follows is none of it."""
-    for path in AFTER_LARGE if rows >= LARGE else ():
-        try:
+    """An import of so many rows is done: a fault of what follows a large one is none of it."""
+    if rows < LARGE:
+        return
+    try:
+        database.analyze()
+        for path in AFTER_LARGE:
             import_string(path)()
-        except Exception:
-            log.exception("What follows a large import failed")
+    except Exception:
+        log.exception("What follows a large import failed")

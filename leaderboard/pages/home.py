@@ -436,15 +436,15 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
     labels = labels.exclude(Exists(in_open_campaign))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
-    judgments = Judgment.objects.filter(of_pair, status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
+    judgments = Judgment.objects.filter(status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
     judgments = judgments.exclude(run__in=votes.withheld_runs(staff=False))
     if not ids:
-        item_ids = judgments.order_by("pk").values_list("item", flat=True)[:SEARCHED]
+        item_ids = judgments.filter(of_pair).order_by("pk").values_list("item", flat=True)[:SEARCHED]
         ids = [(pk, 0) for pk in dict.fromkeys(item_ids)]
     times = dict(ids)
+    # From here on all are such pairs; asked again, the database would go through every sample.
     # A judge that is not a baseline is more interesting.
     real = set(judgments.filter(item__in=times, run__judge__baseline="").values_list("item", flat=True))
-    # All of them are such pairs; asked again, the database would go through every sample.
     items = list(
         Item.objects.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images")
     )

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connections, transaction
 from django.utils import timezone
@@ -147,6 +148,15 @@ class TestInFiles:
         cache.clear()
         monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed again")))
         assert "keen" in client_of("anonymous").get("/").content.decode()
+
+    @pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")
+    def test_after_a_large_import_the_database_plans_by_how_many_rows_there_are(self, brought, monkeypatch):
+        rows = list(judgments("keen", noise=0.6, seed=2))
+        monkeypatch.setattr("bank.intake.registry.LARGE", len(rows))
+        brought("judgments", rows)
+        with connections["default"].cursor() as cursor:
+            cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'judging_judgment'")
+            assert cursor.fetchone()[0] == len(rows)
 
     def test_a_fault_of_that_page_is_none_of_the_import(self, brought, files, monkeypatch, caplog):
         monkeypatch.setattr("bank.intake.registry.LARGE", 1)
