@@ -224,14 +224,15 @@ SPECTACULAR_SETTINGS = {
 
 
 def _briefly(record: logging.LogRecord) -> bool:
-    record.exc_info = None
+    if getattr(record, "status_code", 0) < 500:
+        record.exc_info = None
     return True
 
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    # Strangers who call us by any name are told in a line each, not in thirty.
+    # Strangers who call us by any name, and whoever knocks at closed doors, are told in a line each, not in thirty.
     "filters": {"briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly}},
     "formatters": {
         "line": {
@@ -253,6 +254,7 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "django.security.DisallowedHost": {"filters": ["briefly"]},
+        "django.request": {"filters": ["briefly"]},
         **{
             name: {"level": "INFO"}
             for name in ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")

@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +15,44 @@ from django.template.loaders.filesystem import Loader as FilesystemLoader
 from django.utils.translation import gettext, override
 
 from accounts import notices
-from accounts.rules import allowed
+from accounts.rules import RULES, role_of
+
+
+@dataclass(frozen=True, slots=True)
+class May:
+    """Which parts of the main navigation somebody may open, and what else many pages ask."""
+
+    administer: bool
+    bank: bool
+    label: bool
+    campaigns: bool
+    judging: bool
+    submit: bool
+    write_judging: bool
+
+
+@cache
+def may_of(role: str) -> May:
+    return May(
+        administer=role in RULES["administer"],
+        bank=role in RULES["read-bank"],
+        label=role in RULES["label"],
+        campaigns=role in RULES["read-judging"],
+        judging=role in RULES["read-judging"],
+        submit=role in RULES["submit"],
+        write_judging=role in RULES["write-judging"],
+    )
 
 
 def chrome(request: HttpRequest) -> dict[str, Any]:
-    """Which parts of the main navigation this viewer may open."""
+    """What the frame of every page needs to know of its viewer."""
     user = getattr(request, "user", None)
     if user is None:
         return {}
     return {
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
-        "may": {
-            "administer": allowed(user, "administer"),
-            "bank": allowed(user, "read-bank"),
-            "label": allowed(user, "label"),
-            "campaigns": allowed(user, "read-judging"),
-            "judging": allowed(user, "read-judging"),
-            "submit": allowed(user, "submit"),
-            "manage_submissions": allowed(user, "manage-submissions"),
-            "write_judging": allowed(user, "write-judging"),
-            "labels": allowed(user, "read-labels"),
-        },
+        "may": may_of(role_of(user)),
     }
 
 

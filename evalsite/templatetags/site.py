@@ -37,7 +37,7 @@ class Fixed(template.Node):
         self.drawn: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: template.Context) -> SafeString:
-        values = {name: context[name] for name in self.names}
+        values = {name: context.get(name) for name in self.names}
         key = (get_language(), *values.values())
         drawn = self.drawn.get(key)
         if drawn is None:
@@ -52,7 +52,7 @@ class Fixed(template.Node):
 
 @register.tag
 def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
-    """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For pages drawn at every step of a work."""
+    """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For the frame, and what is drawn at every step."""
     nodelist = parser.parse(("endfixed",))
     parser.delete_first_token()
     return Fixed(nodelist, token.split_contents()[1:])

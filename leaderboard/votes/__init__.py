@@ -464,6 +464,11 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
 
     It is shown to users and is part of cache keys, so it does not depend on anything that is withheld from the view.
     """
+    view = (scope.benchmark.pk, scope.staff, scope.kind.hidden)
+    return until_written(("fingerprint", *view), lambda: _fingerprint(scope))
+
+
+def _fingerprint(scope: Scope) -> dict[str, Any]:
     withheld = withheld_runs(staff=scope.staff)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)

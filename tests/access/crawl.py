@@ -43,10 +43,12 @@ class Answer:
 def crawl(make_client, doors, how) -> dict[tuple[str, ...], Answer]:
     """The answer to each address by (route, path, form); what the requests change is undone.
 
-    ``doors`` gives (route, path). ``how`` is a method, or FORMS: GET in every other form of the address.
+    ``doors`` gives (route, path). ``how`` is a method, or FORMS: GET in every other form of the address, with what is
+    cached since a crawl by GET before it.
     """
     found = {}
-    cache.clear()
+    if how != FORMS:
+        cache.clear()
     client = make_client()
     point = transaction.savepoint()
     for name, path in dict.fromkeys(doors):
@@ -62,7 +64,8 @@ def crawl(make_client, doors, how) -> dict[tuple[str, ...], Answer]:
             client = make_client()
     transaction.savepoint_rollback(point)
     transaction.savepoint_commit(transaction.savepoint())  # pages tell by it that something was taken back
-    cache.clear()
+    if how != "get":
+        cache.clear()
     return found
 
 

@@ -110,7 +110,7 @@ def test_a_database_whose_keys_are_not_here_does_not_start(tmp_path):
     with installation(tmp_path / "data") as here:
         for command in [starts()["worker"], [*MANAGE, "migrate"]]:
             assert "are not the keys of this database" in said(here, *command, CRITERIA_KEYS=OTHER_KEY), command
-        here.manage("check")
+        here.manage("may_start")
 
 
 @pytest.mark.check("K3")
@@ -130,7 +130,7 @@ def test_no_new_keys_are_made_beside_a_database_that_was_restored_without_them(t
     assert "Traceback" not in problem
     assert not kept.exists()
     kept.write_text(keys)
-    local.manage("check")
+    local.manage("may_start")
 
 
 @pytest.mark.one_database

@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
 
 from accounts.installation_key import check_keys
+from accounts.management.base import INSTALLATION
 from evalsite import health
 
 
 class Command(migrate.Command):
+    requires_system_checks = [INSTALLATION, Tags.database, Tags.models]  # others load the code of every page
+
     def handle(self, *args: Any, **options: Any) -> None:
         if health.older(connections[options["database"]]):
             raise CommandError(f"The database is not that of this version: {health.OLDER}.")
