@@ -75,15 +75,18 @@ def animation(kind="WEBP"):
     return out.getvalue()
 
 
+HUNDRED_MB = zlib.compress(bytes(100_000_000), 9)
+
+
 def text_bomb():
     """A small picture with a text that unpacks to 100 MB before its pixels."""
     raw = picture()
-    return raw[:33] + chunk(b"zTXt", b"a\0\0" + zlib.compress(b"\0" * 100_000_000, 9)) + raw[33:]
+    return raw[:33] + chunk(b"zTXt", b"a\0\0" + HUNDRED_MB) + raw[33:]
 
 
 def profile_bomb():
     raw = picture()
-    return raw[:33] + chunk(b"iCCP", b"a\0\0" + zlib.compress(b"\0" * 100_000_000, 9)) + raw[33:-12]
+    return raw[:33] + chunk(b"iCCP", b"a\0\0" + HUNDRED_MB) + raw[33:-12]
 
 
 def grown_jpeg(side):

@@ -27,6 +27,7 @@ def rows(client, path):
     return answer.json()
 
 
+@pytest.mark.one_database
 def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_files(demo, manage, tmp_path):
     judges = rows(demo, "/api/v1/leaderboards/judges/?benchmark=everyday-scenes&kind=pair")
     marked = {row["judge"]: row["simulated"] for row in judges if not row["judge"].startswith("baseline-")}

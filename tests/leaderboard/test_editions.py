@@ -365,6 +365,7 @@ def test_live_numbers_cannot_be_had_by_any_function_of_the_boards(quiz):
             compute(scope)
 
 
+@pytest.mark.one_database
 def test_home_and_the_pages_of_benchmark_and_models_lead_to_no_view_that_a_board_refuses(quiz, publish, client_of):
     publish()
     pages = ["/leaderboards/quiz/", "/", *(f"/models/{model.pk}/" for model in EvaluatedModel.objects.all())]

@@ -42,6 +42,7 @@ def test_a_view_is_frozen_with_what_made_it_and_stays_as_it_was(voted, brought, 
     assert all(rating in beside for rating in ratings)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("what", "view"), [("models", "?source=keen"), ("judges", ""), ("bias", ""), ("agreement", "")]
 )
