@@ -52,7 +52,7 @@ class Fixed(template.Node):
 
 @register.tag
 def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
-    """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For the frame, and what is drawn at every step."""
+    """``{% fixed [variable ...] %}...{% endfixed %}``: see ``Fixed``. For the frame and each step of a work."""
     nodelist = parser.parse(("endfixed",))
     parser.delete_first_token()
     return Fixed(nodelist, token.split_contents()[1:])
