@@ -449,7 +449,9 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
         Item.objects.filter(pk__in=times).select_related("sample__benchmark").prefetch_related("sample__images")
     )
     items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
-    specimens = [_specimen(item, viewer) for item in items[:TRIED]]
+    tried = items[:TRIED]
+    judges = of_item.judges_on(tried, AnonymousUser())
+    specimens = [_specimen(item, judges[item.pk], viewer) for item in tried]
     return max(specimens, key=_telling, default=None)
 
 
@@ -463,7 +465,7 @@ def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
     return (not item.sample.images.all(), len(item.sample.instruction) > SHORT, item.pk not in real)
 
 
-def _specimen(item: Item, viewer: Viewer) -> Specimen:
+def _specimen(item: Item, judged_by: list[of_item.JudgeVotes], viewer: Viewer) -> Specimen:
     benchmark = item.sample.benchmark
     sides = ("first", "second")
     people = of_item.people_on(item, AnonymousUser(), rule=benchmark.majority)
@@ -473,7 +475,7 @@ def _specimen(item: Item, viewer: Viewer) -> Specimen:
         lines.append(SpecimenLine(who, _most(people), marks.vote_line(people.counts), people=True))
     elif people.held:
         lines.append(SpecimenLine("People", "are labelling it now", BLANK, people=True))
-    judges = [votes_of for votes_of in of_item.judges_on(item, AnonymousUser()) if not votes_of.run.judge.is_baseline]
+    judges = [votes_of for votes_of in judged_by if not votes_of.run.judge.is_baseline]
     for judge in judges[: LINES - len(lines)]:
         judged = judge.run.judge
         lines.append(

@@ -185,7 +185,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "adjudicated": votes_page.verdict_words(people.adjudicated, names) if people.adjudicated else "",
         "lines": votes_page.people_lines(people, names),
         "judges": votes_page.judge_lines(
-            of_item.judges_on(pair, request.user),
+            of_item.judges_on([pair], request.user)[pair.pk],
             names,
             people=None if scored else people.verdict,
             run_link=lambda run: provenance.run_link(request.user, run),

@@ -123,17 +123,20 @@ def _aggregate(item: Item, labels: Iterable[Label]) -> str | None:
     return f"{sum(values) / len(values):.3g}" if values and item.kind == Item.Kind.SCORE else None
 
 
-def judges_on(item: Item, viewer: Viewer) -> list[JudgeVotes]:
-    """Every run's verdicts on an item that the viewer may see, judge by judge; never an analysis."""
-    visible = Judgment.objects.visible_to(viewer).filter(item=item).select_related("run__judge")
+def judges_on(items: Iterable[Item], viewer: Viewer) -> dict[int, list[JudgeVotes]]:
+    """Every run's verdicts on each item, by its id, that the viewer may see, judge by judge; never an analysis."""
+    by_pk = {item.pk: item for item in items}
+    visible = Judgment.objects.visible_to(viewer).filter(item__in=by_pk).select_related("run__judge")
     rows = visible.defer("analysis", "raw")
-    by_run: dict[int, list[Judgment]] = defaultdict(list)
+    by_run: dict[tuple[int, int], list[Judgment]] = defaultdict(list)
     for judgment in rows.order_by("run__judge__name", "run", "repeat", "order"):
-        by_run[judgment.run_id].append(judgment)
-    over_calls = combined if item.kind == Item.Kind.PAIR else lambda rows: _only(item, rows)
-    return [
-        JudgeVotes(rows[0].run, [_one_vote(item, row) for row in rows], over_calls(rows)) for rows in by_run.values()
-    ]
+        by_run[judgment.item_id, judgment.run_id].append(judgment)
+    found: dict[int, list[JudgeVotes]] = {pk: [] for pk in by_pk}
+    for (pk, _), rows_of in by_run.items():
+        item = by_pk[pk]
+        over_calls = combined(rows_of) if item.kind == Item.Kind.PAIR else _only(item, rows_of)
+        found[pk].append(JudgeVotes(rows_of[0].run, [_one_vote(item, row) for row in rows_of], over_calls))
+    return found
 
 
 def _only(item: Item, rows: list[Judgment]) -> str | None:

@@ -368,7 +368,7 @@ def _rows(
         return added(Rows(types, count + count // 64), count)
 
     if connection.in_atomic_block:  # what it sees may be undone
-        return read().columns
+        return until_written(("rows", key), lambda: read().columns)
     with _lock:
         stored, imports = _kept.pop(key, None), Import.objects.last_done()
         if stored is not None and imports != stored.imports:
