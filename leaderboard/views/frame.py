@@ -103,7 +103,10 @@ def _counts_of(address: Address, data: str) -> queries.BenchmarkCounts:
     def make() -> queries.BenchmarkCounts:
         return queries.benchmark_counts([address.benchmark], address.viewer)[0]
 
-    return cache.cached("counts", [data, address.staff], make) if data else make()
+    def of_data() -> queries.BenchmarkCounts:
+        return cache.cached("counts", [data, address.staff], make) if data else make()
+
+    return cache.until_written(("counts", address.benchmark.pk, address.staff), of_data)
 
 
 def fragment(

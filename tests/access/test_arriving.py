@@ -2,7 +2,6 @@
 
 import contextvars
 import io
-import itertools
 import json
 
 import pytest
@@ -17,7 +16,6 @@ from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, Sampl
 from bank.models.imports import Import, ImportRange
 from bank.submissions import actions as submissions
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard import cache
 from tests.access.crawl import FORMS, crawl
 from tests.access.test_routes import doors
 from tests.access.world import PUBLIC
@@ -90,16 +88,8 @@ def everything(client_of, monkeypatch):
     """What everybody is answered everywhere, and what the commands say."""
     now = timezone.now()
     monkeypatch.setattr(timezone, "now", lambda: now)
-    moments = itertools.count(1)
 
     def look(world, *, forms=True):
-        with monkeypatch.context() as patched:
-            if connection.vendor == "postgresql":  # in the transaction of a test it cannot tell that nothing is written
-                moment = next(moments)
-                patched.setattr(cache, "state", lambda: moment)
-            return seen(world, forms)
-
-    def seen(world, forms):
         found = {}
         addresses = [door for door in doors(world) if door[0] not in MOVING]
         # Other forms of an address answer from the same queries: on one database they are enough.
