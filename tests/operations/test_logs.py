@@ -38,3 +38,13 @@ def test_an_exception_is_told_without_the_values_of_variables(lines):
     assert "It broke" in told
     assert "ValueError: 10" in told
     assert "zq7-secret" not in told
+
+
+def test_a_refused_page_is_told_in_a_line_and_a_broken_one_with_its_traceback(client_of, lines, monkeypatch):
+    client = client_of("annotator")
+    client.raise_request_exception = False
+    assert client.get("/people/").status_code == 403
+    assert [line.split("]")[1].split("[")[0].strip() for line in lines()] == ["Forbidden (Permission denied): /people/"]
+    monkeypatch.setattr("leaderboard.views.queries.newest_visible", lambda viewer: 1 / 0)
+    assert client.get("/leaderboards/").status_code == 500
+    assert "ZeroDivisionError: division by zero" in lines()
