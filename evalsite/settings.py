@@ -232,7 +232,7 @@ def _briefly(record: logging.LogRecord) -> bool:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    # Strangers who call us by any name, and whoever knocks at closed doors, are told in a line each, not in thirty.
+    # Requests under an unknown host name, and those that are refused, take a line each, not thirty.
     "filters": {"briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly}},
     "formatters": {
         "line": {

@@ -20,12 +20,11 @@ from accounts.rules import RULES, role_of
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """Which parts of the main navigation somebody may open, and what else many pages ask."""
+    """What a role may do, as far as templates ask: see ``accounts.rules``."""
 
     administer: bool
     bank: bool
     label: bool
-    campaigns: bool
     judging: bool
     submit: bool
     write_judging: bool
@@ -37,7 +36,6 @@ def may_of(role: str) -> May:
         administer=role in RULES["administer"],
         bank=role in RULES["read-bank"],
         label=role in RULES["label"],
-        campaigns=role in RULES["read-judging"],
         judging=role in RULES["read-judging"],
         submit=role in RULES["submit"],
         write_judging=role in RULES["write-judging"],

@@ -62,7 +62,7 @@ def _models(request: HttpRequest, address: Address) -> str:
         *([addresses.elo_select(address, scope)] if board.rows and scope.kind.pairwise else []),
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
-    context = frame(request, address, "models", selects, data=board.key) | {"board": board, "note": note}
+    context = frame(request, address, "models", selects) | {"board": board, "note": note}
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
     context["views"] = addresses.view_segments(address) if board.rows else []
     if rests_on_hidden(scope):
@@ -153,7 +153,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
-    context = frame(request, address, "judges", selects, data=board.key) | {"board": board}
+    context = frame(request, address, "judges", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
     if board.rows:
         context["fragment"] = fragment(
@@ -218,7 +218,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
     board = cached(scope, "bias", boards.bias_of)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
-    context = frame(request, address, "bias", selects, data=board.key) | {"board": board}
+    context = frame(request, address, "bias", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
     if board.rows:
         context["fragment"] = fragment(
@@ -320,7 +320,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
-    context = frame(request, address, "agreement", selects, data=board.key) | {"board": board}
+    context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
         context["fragment"] = fragment(
             "leaderboard/_agreement.html", board, address, lambda: _agreement_context(address, scope, board)

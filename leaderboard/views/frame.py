@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, role_of
 from bank.intake import parquet
-from leaderboard import cache, queries
+from leaderboard import cache, kinds, queries, votes
 from leaderboard.boards import Board
 from leaderboard.cache import until_written
 from leaderboard.hidden import Withheld, is_kept_back
@@ -57,10 +57,8 @@ def board_page(
     return render(request, "leaderboard/board.html", context)
 
 
-def frame(
-    request: HttpRequest, address: Address, board: str, selects: list[addresses.Select], *, data: str = ""
-) -> dict[str, Any]:
-    """Heading, tabs and controls. ``data`` identifies the state of the benchmark, to cache its counts by."""
+def frame(request: HttpRequest, address: Address, board: str, selects: list[addresses.Select]) -> dict[str, Any]:
+    """Heading, tabs and controls."""
     names = {select.name for select in selects}
     in_sight, more = addresses.folded(selects)
     kept_along = {"kind", "sort", "all", "anchor", "depth"} - names
@@ -69,7 +67,7 @@ def frame(
         "address": address,
         "benchmark": address.benchmark,
         "versions": queries.versions_of(address.benchmark, request.user),
-        "counts": _counts_of(address, data),
+        "counts": _counts_of(address),
         "current": board,
         "tabs": [
             (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
@@ -99,14 +97,13 @@ def _compare_link(address: Address, board: str) -> str:
     return address.to(f"leaderboard:{board}-compare", **address.view(names))
 
 
-def _counts_of(address: Address, data: str) -> queries.BenchmarkCounts:
-    def make() -> queries.BenchmarkCounts:
-        return queries.benchmark_counts([address.benchmark], address.viewer)[0]
-
-    def of_data() -> queries.BenchmarkCounts:
-        return cache.cached("counts", [data, address.staff], make) if data else make()
-
-    return cache.until_written(("counts", address.benchmark.pk, address.staff), of_data)
+def _counts_of(address: Address) -> queries.BenchmarkCounts:
+    benchmark, staff = address.benchmark, address.staff
+    # By the live data, also where the board is an edition.
+    data = votes.fingerprint(Scope(benchmark, kinds.USUAL, staff=staff))
+    return cache.cached(
+        "counts", [benchmark.pk, staff, data], lambda: queries.benchmark_counts([benchmark], address.viewer)[0]
+    )
 
 
 def fragment(

@@ -40,7 +40,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
-    context = frame(request, address, "models", selects, data=board.key)
+    context = frame(request, address, "models", selects)
     context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
     if board.of:
         context |= {
@@ -65,7 +65,7 @@ def _profile(request: HttpRequest, address: Address) -> str:
         *(profile_page.selects(address, board) if board.rows else []),
         *addresses.verdict_selects(address, source),
     ]
-    context = frame(request, address, "models", selects, data=board.key)
+    context = frame(request, address, "models", selects)
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
@@ -91,7 +91,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     board = standin.together(scope, run) if run is not None else None
     judges = [standin_page.judge_select(scope, run)] if run is not None else []
     selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
-    context = frame(request, address, "models", selects, data=board.key if board else "")
+    context = frame(request, address, "models", selects)
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["page"] = standin_page.page_of(address, scope, board)

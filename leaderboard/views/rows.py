@@ -58,7 +58,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
         *addresses.run_select(source),
         *addresses.sample_selects(address),
     ]
-    context |= frame(request, address, "models", selects, data=board.key)
+    context |= frame(request, address, "models", selects)
     context["clear"] = address.link(**{key: None for key in address.params if key != "model"})
     context["back"] = address.to(
         "leaderboard:models", **{key: address.params.get(key) for key in VIEW if key != "level"}

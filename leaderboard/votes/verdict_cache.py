@@ -367,7 +367,7 @@ def _rows(
         count = total()
         return added(Rows(types, count + count // 64), count)
 
-    if connection.in_atomic_block:  # what it sees may be undone
+    if connection.in_atomic_block:  # what it sees may be undone: not for other connections, nor for longer
         return until_written(("rows", key), lambda: read().columns)
     with _lock:
         stored, imports = _kept.pop(key, None), Import.objects.last_done()

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from accounts.models import AuditEntry
 from bank.criteria import Criterion
-from bank.models import Benchmark, EvaluatedModel, Response
+from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard.boards import editions, models
@@ -74,6 +74,15 @@ def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of
     publish()
     assert rows(anonymous)[0]["vanilla"] < 1
     assert AuditEntry.objects.first().about == "quiz@1, choice, edition 2"
+
+
+def test_the_heading_of_an_edition_counts_the_samples_of_today(quiz, publish, client_of):
+    publish()
+    anonymous = client_of("anonymous")
+    assert f"{SAMPLES} samples" in flat(anonymous.get(PAGE))
+    Sample.objects.create(benchmark=Benchmark.objects.get(slug="quiz"), key="one more", status="approved")
+    assert f"{SAMPLES + 1} samples" in flat(anonymous.get(PAGE))
+    assert f"{SAMPLES + 1} samples" in flat(anonymous.get("/leaderboards/quiz/judges/"))
 
 
 @pytest.mark.check("J3")
