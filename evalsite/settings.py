@@ -50,6 +50,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "evalsite.middleware.one_chunk",
     "evalsite.middleware.numbered",
     "evalsite.middleware.bare_head",
     "evalsite.middleware.unannounced_proxy",
