@@ -21,6 +21,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 CACHES["boards"] = {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}  # noqa: F405
+STATICFILES_DIRS = [*STATICFILES_DIRS, BASE_DIR / "tests" / "vendor"]  # noqa: F405
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405

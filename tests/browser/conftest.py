@@ -11,7 +11,6 @@ expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 # What depends on size and colours, of what axe checks.
 LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
-AXE = (Path(__file__).resolve().parent.parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 
 
 def pytest_collection_modifyitems(items):
@@ -56,7 +55,7 @@ def go_offline(page):
 def violations(page, *rules):
     """What axe finds, as readable lines; with ``rules`` by these alone."""
     if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE)
+        page.add_script_tag(url="/static/axe.min.js")  # compiled once; sent as a text it would be for each page
     only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
     found = page.evaluate("options => axe.run(document, options)", {"resultTypes": ["violations"], **only})
     return [

@@ -10,11 +10,12 @@ from judging.models import Judge, Judgment, Run
 from judging.runs import actions
 from judging.work import Patience, Shared, leases, loop, work
 from tests.judging.small import QUICK, make_benchmark
+from tests.once import once
 
 
 @pytest.fixture
 def benchmark(db):
-    return make_benchmark()
+    return once("everyday", make_benchmark)
 
 
 @pytest.fixture
