@@ -25,6 +25,7 @@ AT_ONCE = 4
 MOST_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 TRIES = 2  # of what may go away by itself
+PAUSE = 1.0  # seconds before another one
 
 
 class NotFetched(Exception):
@@ -143,7 +144,7 @@ async def _received(session: aiohttp.ClientSession, url: str, hosts: Sequence[st
                 late = isinstance(error, TimeoutError)
                 words = f"no whole picture within {WAIT:.0f} s" if late else "the connection broke off"
                 raise NotFetched(f"{host_of(at)}: {words}") from None
-        await asyncio.sleep(1)
+        await asyncio.sleep(PAUSE)
     raise NotFetched(f"{host_of(url)} answers with an error")
 
 

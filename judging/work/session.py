@@ -205,7 +205,7 @@ class Session(CallResults):
             return
         except DatabaseError as error:
             log.warning("Run %s: the database does not answer (%s), trying again", self.run.pk, type(error).__name__)
-            await asyncio.sleep(1)
+            await asyncio.sleep(self.patience.backoff)
             return
         finally:
             self.fetching = None

@@ -40,7 +40,7 @@ class Patience:
 
     failures: int = 6  # calls for one judgment that the endpoint fails
     limits: int = 30  # calls for one judgment that meet a rate limit
-    backoff: float = 1.0  # before the second call; doubles
+    backoff: float = 1.0  # before the second call; doubles. Of the database, too
     longest_wait: float = 60.0  # whatever Retry-After asks for
     first_contact: int = 3  # rounds without a connection before the run pauses, when there never was one
     out_of_reach: float = 60.0  # without a connection, when there was one before
@@ -224,7 +224,7 @@ class Writer(ABC):
             self.end(None)
 
     async def _commit(self, batch: store.Batch) -> store.Seen:
-        pause = 0.5
+        pause = self.patience.backoff / 2
         while True:
             try:
                 return await db(store.commit, run=self.run, batch=batch)

@@ -23,8 +23,10 @@ def png(number=0) -> bytes:
 
 
 @pytest.fixture
-def site():
+def site(monkeypatch):
     """A web server on this machine: ``site.pages`` by path, (status, headers, body); ``site.asked`` the paths."""
+
+    monkeypatch.setattr(pictures, "PAUSE", 0.01)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -43,7 +45,7 @@ def site():
     site = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     site.pages, site.asked = {}, []
     site.url = f"http://127.0.0.1:{site.server_port}"
-    thread = threading.Thread(target=site.serve_forever)
+    thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})  # of whether it is to stop
     thread.start()
     yield site
     site.shutdown()

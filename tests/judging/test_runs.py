@@ -722,7 +722,8 @@ def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
 
 
-def test_a_worker_that_gives_up_says_so(start, baseline):
+def test_a_worker_that_gives_up_says_so(start, baseline, monkeypatch):
+    monkeypatch.setattr(worker, "LOOK_EVERY", 0.02)
     start(baseline("first"))
     with failing(10**9), pytest.raises(worker.GaveUp, match="has not answered"):
         loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True, give_up_after=0.1))
