@@ -25,7 +25,7 @@ AT_ONCE = 4
 MOST_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 TRIES = 2  # of what may go away by itself
-PAUSE = 1.0  # seconds before another one
+PAUSE = 1.0  # seconds between them
 
 
 class NotFetched(Exception):

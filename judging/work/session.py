@@ -205,7 +205,7 @@ class Session(CallResults):
             return
         except DatabaseError as error:
             log.warning("Run %s: the database does not answer (%s), trying again", self.run.pk, type(error).__name__)
-            await asyncio.sleep(self.patience.backoff)
+            await asyncio.sleep(self.patience.wait_after(1))
             return
         finally:
             self.fetching = None

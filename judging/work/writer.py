@@ -27,6 +27,7 @@ from judging.work.pace import Limiter
 
 log = logging.getLogger(__name__)
 
+LONGEST_PAUSE = 10.0  # seconds before the database is given a batch again
 CRASHED = "The worker met an error of its own; its log says which. Nothing stored is lost: resume to go on."
 CRITERIA_CHANGED = (
     "The criteria of these samples have changed since the run started. Verdicts by old and by new criteria are not "
@@ -40,7 +41,7 @@ class Patience:
 
     failures: int = 6  # calls for one judgment that the endpoint fails
     limits: int = 30  # calls for one judgment that meet a rate limit
-    backoff: float = 1.0  # before the second call; doubles. Of the database, too
+    backoff: float = 1.0  # at most, before the second call, or before the database is asked again; doubles
     longest_wait: float = 60.0  # whatever Retry-After asks for
     first_contact: int = 3  # rounds without a connection before the run pauses, when there never was one
     out_of_reach: float = 60.0  # without a connection, when there was one before
@@ -55,7 +56,7 @@ class Patience:
     batch: int = 100  # jobs that are read ahead, beside those of the calls
 
     def wait_after(self, times: int) -> float:
-        """Seconds before the next call after so many that failed."""
+        """Seconds before the next try after so many that failed."""
         longest = min(self.longest_wait, self.backoff * 2 ** min(max(times - 1, 0), 16))
         return longest * random.uniform(0.5, 1.0)
 
@@ -224,7 +225,7 @@ class Writer(ABC):
             self.end(None)
 
     async def _commit(self, batch: store.Batch) -> store.Seen:
-        pause = self.patience.backoff / 2
+        tries = 0
         while True:
             try:
                 return await db(store.commit, run=self.run, batch=batch)
@@ -232,8 +233,8 @@ class Writer(ABC):
                 if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
                 log.warning("Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__)
-                await asyncio.sleep(pause)
-                pause = min(10.0, pause * 2)
+                tries += 1
+                await asyncio.sleep(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
 
     def _count(self, number: int, seen: store.Seen) -> None:
         now = asyncio.get_running_loop().time()

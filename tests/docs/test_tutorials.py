@@ -35,8 +35,8 @@ def test_a_tutorial_in_the_browser_leads_where_it_says(page, reader, browser):
     hand = Hand(browser, reader)
     followed(page, reader, hand)
     assert hand.steps
-    for opened in hand.pages.values():  # else the server waits for their connections when it stops
-        opened.context.close()
+    for tab in hand.pages.values():  # else the server waits for their connections when it stops
+        tab.context.close()
 
 
 def followed(page, reader, hand):

@@ -42,7 +42,7 @@ def test_the_process_of_a_page_loads_neither_arrow_nor_distributions_nor_what_ca
 
 
 def test_calls_within_a_request_take_no_new_memory_as_they_go_back_and_forth(rf):
-    """Outside of it hundreds of pages are mapped by the kernel for these calls, until CPython keeps its chunks."""
+    """Outside of one the kernel maps thousands of memory pages for these calls, until CPython keeps its chunks."""
 
     def nested(depth):
         return nested(depth - 1) if depth else 0
