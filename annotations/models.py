@@ -10,6 +10,8 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
+from accounts.rules import Viewer
+from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Sample, Verdict
 from bank.text.names import NameField
@@ -62,6 +64,8 @@ class Campaign(models.Model):
         PAUSED = "paused"
         CLOSED = "closed"
 
+    GOING = (State.OPEN, State.PAUSED)
+
     class Order(models.TextChoices):
         LEAST = "least", "Least labelled first"
         SHUFFLED = "shuffled", "Shuffled, one item after the other"
@@ -79,6 +83,7 @@ class Campaign(models.Model):
     overlap = models.PositiveSmallIntegerField(default=1)
     blind = models.BooleanField(default=True)
     shows_criteria = models.BooleanField(default=False)
+    held = models.PositiveSmallIntegerField(default=0, db_default=0)  # closed Inputs (bank.exposure) that it has shown
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.LEAST)
     daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
     due = models.DateField(null=True, blank=True)
@@ -255,6 +260,18 @@ class Assignment(models.Model):
             raise ValueError("An annotator without an account cannot read criteria.")
         return person
 
+    def note_held(self, inputs: int) -> None:
+        campaign = self.campaign_item.campaign
+        if inputs & ~campaign.held:
+            Campaign.objects.filter(pk=campaign.pk).update(held=F("held").bitor(inputs))
+            campaign.held |= inputs
+
+
+class LabelQuerySet(models.QuerySet["Label"]):
+    def seen_by(self, viewer: Viewer) -> "LabelQuerySet":
+        """Labels that this viewer may see one by one, besides their own."""
+        return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
+
 
 class Label(Verdict):
     """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""
@@ -273,7 +290,7 @@ class Label(Verdict):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
-    objects = FinishedManager["Label"]()
+    objects = FinishedManager.from_queryset(LabelQuerySet)()
 
     class Meta(Verdict.Meta):
         constraints = [

@@ -93,7 +93,7 @@ class PatternChoice(forms.ModelChoiceField):  # type: ignore[type-arg]  # cannot
     def label_from_instance(self, obj: Run) -> str:
         prompt = obj.settings.get("prompt", "")
         words = [str(obj.judge), obj.protocol, f"prompt {prompt}" if prompt else ""]
-        words += ["both orders" if obj.orders == "both" else "", "with criteria" if obj.used_criteria else ""]
+        words += ["both orders" if obj.orders == "both" else "", "with criteria" if obj.held else ""]
         return f"run {obj.pk}: {', '.join(filter(None, words))}"
 
 

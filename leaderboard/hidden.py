@@ -5,13 +5,21 @@ else sees the newest edition that a curator published; ``boards.editions`` says 
 reveal.
 """
 
-from django.db.models import QuerySet
+import pandas as pd
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
+from annotations.models import Label
+from bank import exposure
 from bank.criteria import answer_keys
-from bank.models import Benchmark, Sample
+from bank.models import Benchmark, Item, Sample
+from judging.models import Run
+from leaderboard.cache import until_written
 from leaderboard.definitions import changed
 from leaderboard.models import Edition
 from leaderboard.scope import HUMANS, BadScope, Scope
+from stats.disclosure import MIN_SAMPLES
 
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
 AS_A_WHOLE = (
@@ -19,6 +27,104 @@ AS_A_WHOLE = (
     "and with the verdicts and definitions that the edition was made from."
 )
 STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the board of models."
+
+
+def closed_of(benchmark: Benchmark) -> int:
+    """All that is closed in one or another sample of a benchmark (``exposure.Inputs``). Cached until a write."""
+    return until_written(
+        ("closed", benchmark.pk), lambda: exposure.closed_in(Sample.objects.filter(benchmark=benchmark))
+    )
+
+
+def untold_runs(*, staff: bool) -> list[int]:
+    """Runs that nobody below staff is told of, see ``RunQuerySet.unseen_by``. Cached until a write: pages ask often."""
+    if staff:
+        return []
+    return until_written(("untold runs", timezone.now().date()), lambda: Run.objects.unseen_by(AnonymousUser()))
+
+
+def unseen_runs(benchmark: Benchmark, *, staff: bool, edition: bool = False) -> list[int]:
+    """Runs that no number counts below staff: those nobody is told of, and outside editions those that held a closed
+    key or weight.
+    """
+    untold = untold_runs(staff=staff)
+    keys = closed_of(benchmark) & exposure.KEYED
+    if staff or edition or not keys:
+        return untold
+
+    def read() -> list[int]:
+        return list(benchmark.runs.filter(exposure.any_of(keys, "held")).order_by().values_list("pk", flat=True))
+
+    return [*untold, *until_written(("keyed runs", benchmark.pk), read)]
+
+
+def outside_items(benchmark: Benchmark) -> list[int]:
+    """Items with an answer from outside, of samples of which something is closed. Cached until a write."""
+
+    def read() -> list[int]:
+        items = Item.objects.filter(sample__benchmark=benchmark, outside=True, sample__closed__gt=0)
+        return sorted(items.order_by().values_list("pk", flat=True))
+
+    return until_written(("outside", benchmark.pk), read) if closed_of(benchmark) else []
+
+
+def left_out(scope: Scope, held: int) -> list[int]:
+    """Items on which this view leaves out verdicts that held these inputs: an answer in them comes from outside."""
+    if scope.staff or scope.edition or not held & closed_of(scope.benchmark):
+        return []
+    return outside_items(scope.benchmark)
+
+
+def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
+    """Those of these labels that the view counts, see ``exposure.counted``."""
+    if scope.staff or scope.edition or not closed_of(scope.benchmark):
+        return labels
+    return labels.filter(exposure.counted(held="campaign__held"))
+
+
+# ---- few samples ----
+
+UNTOLD = "\x1f"  # the level of samples that no level below staff counts
+FEW = (
+    f"Numbers on hidden splits, and on what people still label blind, are about {MIN_SAMPLES} samples or more, with "
+    "one filter at a time. This view would be about fewer, or would leave fewer beside it: take a filter away."
+)
+
+
+def sealed_samples(benchmark: Benchmark) -> set[int]:
+    """The samples in use whose single verdicts are for staff whatever was held: those of hidden splits, and those with
+    an item that people still label blind. Cached until a write.
+    """
+
+    def read() -> set[int]:
+        blind = Exists(Item.objects.filter(sample=OuterRef("pk"), blind=True))
+        samples = benchmark.samples.in_use().filter(Q(split__in=benchmark.hidden_splits) | Q(blind))
+        return set(samples.order_by().values_list("pk", flat=True))
+
+    return until_written(("sealed", benchmark.pk, tuple(benchmark.hidden_splits)), read)
+
+
+def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a view, with columns ``sample`` and ``level``, as far as below staff numbers may be made of them.
+
+    Of sealed samples, fewer than MIN_SAMPLES are left out, and the levels that hold few of them, or would leave few
+    beside them, become UNTOLD. Raises BadScope for a filter that would leave few, or few beside it.
+    """
+    sealed = set() if scope.staff or scope.edition else sealed_samples(scope.benchmark)
+    if not sealed:
+        return frame
+    is_sealed = frame["sample"].isin(sealed)
+    counts = frame[is_sealed].groupby("level")["sample"].nunique()
+    total = int(frame["sample"][is_sealed].nunique())
+    filters = sum(map(bool, [scope.level, scope.question_type, scope.split]))
+    if filters and total and (filters > 1 or total < MIN_SAMPLES or 0 < len(sealed) - total < MIN_SAMPLES):
+        raise BadScope(FEW)
+    if total < MIN_SAMPLES:
+        return frame[~is_sealed]
+    told = counts[counts >= MIN_SAMPLES].sort_values() if not (scope.question_type or scope.split) else counts.iloc[:0]
+    while len(told) and 0 < total - told.sum() < MIN_SAMPLES:
+        told = told.iloc[1:]
+    return frame.assign(level=frame["level"].where(~is_sealed | frame["level"].isin(told.index), UNTOLD))
 
 
 class Withheld(BadScope):

@@ -19,13 +19,13 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.boards.languages import languages
+from leaderboard.hidden import untold_runs
 from leaderboard.rows import JSON
 from leaderboard.scope import PEOPLE, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.verdicts import majority, three_way
 
 MOST_COMPARED = 12
-HOLDING = (Campaign.State.OPEN, Campaign.State.PAUSED)
 
 
 # ---- benchmarks ----
@@ -93,7 +93,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
 def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[BenchmarkCounts]:
     """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
     staff = allowed(viewer, "read-hidden")
-    withheld = votes.withheld_runs(staff=staff)
+    untold = untold_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
@@ -106,12 +106,12 @@ def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Be
     labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)
     ok = Judgment.Status.OK
     with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
-    runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=withheld)
+    runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=untold)
     # Failed ones are few, and at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
-    failed = [_by(rows.exclude(run__in=withheld), "run__benchmark", Count("pk")) for rows in ends]
+    failed = [_by(rows.exclude(run__in=untold), "run__benchmark", Count("pk")) for rows in ends]
     judgments = {
-        pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in withheld) for pk in ids
+        pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids
     }
     counts = {
         "samples": samples,
@@ -144,31 +144,23 @@ def sees_labels(viewer: Viewer) -> bool:
 
 def held_items(benchmark: Benchmark) -> QuerySet[CampaignItem]:
     """Items of campaigns that have not ended: their votes would influence those who still label them."""
-    return CampaignItem.objects.filter(campaign__benchmark=benchmark, campaign__state__in=HOLDING)
+    return CampaignItem.objects.filter(campaign__benchmark=benchmark, campaign__state__in=Campaign.GOING)
 
 
 def is_held(item: Item) -> bool:
-    return CampaignItem.objects.filter(item=item, campaign__state__in=HOLDING).exists()
+    return CampaignItem.objects.filter(item=item, campaign__state__in=Campaign.GOING).exists()
 
 
 def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
-    """Items of hidden splits, whose single verdicts this viewer may not read; empty for staff."""
-    if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
+    """Items whose single verdicts this viewer may not read, whatever was held: those of hidden splits, and those that
+    people still label blind; empty for staff.
+    """
+    if allowed(viewer, "read-hidden"):
         return set()
-    items = Item.objects.filter(sample__benchmark=benchmark, sample__split__in=benchmark.hidden_splits)
-    return set(items.values_list("pk", flat=True))
-
-
-def sealed_samples(benchmark: Benchmark, viewer: Viewer) -> set[int]:
-    """Samples of hidden splits, whose single verdicts this viewer may not read; empty for staff."""
-    if allowed(viewer, "read-hidden") or not benchmark.hidden_splits:
-        return set()
-    return set(benchmark.samples.filter(split__in=benchmark.hidden_splits).values_list("pk", flat=True))
-
-
-def is_labelled_blind(sample: Sample) -> bool:
-    """Whether this sample's answers are in a running blind campaign."""
-    return CampaignItem.objects.filter(item__sample=sample, campaign__state__in=HOLDING, campaign__blind=True).exists()
+    items = Item.objects.filter(sample__benchmark=benchmark)
+    of_hidden = items.filter(sample__split__in=benchmark.hidden_splits).values_list("pk", flat=True)
+    blind = items.filter(blind=True).values_list("pk", flat=True)
+    return {*(of_hidden if benchmark.hidden_splits else ()), *blind}
 
 
 # ---- the votes behind a number ----
@@ -264,15 +256,9 @@ def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
 
 
 def texts_of(samples: Iterable[int], model: str, viewer: Viewer) -> dict[int, str]:
-    """A model's first answer to each sample; without answers that people are labelling blind, unless the viewer may see
-    labels.
-    """
-    rows = Response.objects.visible_to(viewer).filter(sample__in=list(samples), model__name=model)
-    rows = rows.order_by("sample", "-variant")
-    if not sees_labels(viewer):
-        blind = CampaignItem.objects.filter(campaign__state__in=HOLDING, campaign__blind=True)
-        rows = rows.exclude(sample__in=blind.values("item__sample"))
-    return dict(rows.values_list("sample", "text"))
+    """A model's first answer to each sample, as far as the viewer may read them."""
+    rows = Response.objects.seen_by(viewer).filter(sample__in=list(samples), model__name=model)
+    return dict(rows.order_by("sample", "-variant").values_list("sample", "text"))
 
 
 def items_with_samples(ids: Iterable[int]) -> dict[int, Item]:
@@ -319,7 +305,7 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         group = votes.judged_runs(scope).filter(
             judge=runs[0].judge, protocol=runs[0].protocol, settings_hash=runs[0].settings_hash
         )
-        frame = votes.of_runs(list(group)).frame
+        frame = votes.of_runs(scope, list(group)).frame
         name, frame = str(runs[0].judge), frame[frame["repeat"] == 0]
     elif key == MAJORITY:
         labels = votes.labels_of(scope)

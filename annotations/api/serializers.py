@@ -6,7 +6,6 @@ from rest_framework import serializers
 
 from accounts.rules import allowed
 from annotations import ballots
-from annotations.assignment import material
 from annotations.models import Campaign, Label
 from bank.api.base import StrictSerializer
 
@@ -175,12 +174,6 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
                 "changed_at",
             ),
         )
-
-    def to_representation(self, label: Label) -> dict[str, Any]:
-        data = super().to_representation(label)
-        if label.parts and not allowed(self.context["request"].user, "read-criteria"):
-            data["parts"] = material.public_parts(label.item.sample_id, label.parts) or None
-        return data
 
     def get_annotator_name(self, label: Label) -> str | None:
         return label.annotator.name if allowed(self.context["request"].user, "read-names") else None

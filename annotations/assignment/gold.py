@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.installation_key import keyed
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
@@ -151,7 +152,7 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
         except ValueError as error:
             problems.append(f"{campaign_item.item.sample.key}: {error}")
     if most is not None and len(verdicts) > most:
-        verdicts = random.Random(campaign.seed).sample(verdicts, most)
+        verdicts = random.Random(keyed("practice", str(campaign.seed))).sample(verdicts, most)
     return GoldVerdicts(verdicts, problems)
 
 

@@ -5,7 +5,6 @@ holder per slot, and one assignment per item and annotator. Requests of the same
 their membership; on SQLite the transaction itself (IMMEDIATE) does that. The SQL of every step is in ``slots``.
 """
 
-import hashlib
 import random
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +13,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 
 from accounts import notices
+from accounts.installation_key import keyed
 from annotations.assignment import quality, slots
 from annotations.assignment.errors import (
     AlreadyLabelled,
@@ -166,10 +166,11 @@ def lease_end(*, campaign: Campaign, now: datetime) -> datetime:
 
 
 def presented_order(*, seed: int, item_id: int, annotator_id: int, size: int) -> str:
-    """Canonical positions in presented order: random across annotators, always the same for one annotator."""
-    digest = hashlib.sha256(f"{seed}:{item_id}:{annotator_id}".encode()).digest()
+    """Canonical positions in presented order: random across annotators, always the same for one annotator. Drawn with
+    the installation's key: nobody can work it out from the seed.
+    """
     order = list(range(max(size, 1)))
-    random.Random(digest).shuffle(order)
+    random.Random(keyed("presented", f"{seed}:{item_id}:{annotator_id}")).shuffle(order)
     return "".join(map(str, order))
 
 

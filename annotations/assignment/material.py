@@ -128,8 +128,3 @@ def names_to_mask() -> bank.text.masking.Names:
     """The names of every model in the bank."""
     models = EvaluatedModel.objects.order_by("pk").values_list("name", "family", "organisation")
     return bank.text.masking.names_of(tuple(models))
-
-
-def public_parts(sample_id: int, parts: dict[str, float]) -> dict[str, float]:
-    """The points of public components only."""
-    return bank.criteria.open_parts(parts, bank.criteria.public_keys([sample_id])[sample_id]) or {}

@@ -1,11 +1,11 @@
 """Practice rounds and hidden gold items: when annotators get them, and what the results lead to."""
 
-import hashlib
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from accounts.installation_key import keyed
 from annotations.assignment.errors import Refused
 from annotations.labels.verdicts import disagreement, is_right, verdict_key
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
@@ -30,9 +30,10 @@ def gold_block_size(campaign: Campaign) -> int:
 
 
 def gold_position(campaign: Campaign, annotator_id: int, block: int) -> int:
-    """Position of the gold item within a block, from 0: random, but always the same for one annotator."""
-    digest = hashlib.sha256(f"gold:{campaign.seed}:{annotator_id}:{block}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") % gold_block_size(campaign)
+    """Position of the gold item within a block, from 0: random, but always the same for one annotator. Drawn with the
+    installation's key: nobody can work it out from the seed.
+    """
+    return int(keyed("gold", f"{campaign.seed}:{annotator_id}:{block}"), 16) % gold_block_size(campaign)
 
 
 def gold_is_due(campaign: Campaign, annotator: Annotator) -> bool:
@@ -67,8 +68,7 @@ def pick_for(gold: "QuerySet[CampaignItem]", campaign: Campaign, annotator: Anno
     ids = list(gold.order_by("pk").values_list("pk", flat=True))
     if not ids:
         return gold.none()
-    digest = hashlib.sha256(f"which:{campaign.seed}:{annotator.pk}".encode()).digest()
-    return gold.filter(pk=ids[int.from_bytes(digest[:4], "big") % len(ids)])
+    return gold.filter(pk=ids[int(keyed("which", f"{campaign.seed}:{annotator.pk}"), 16) % len(ids)])
 
 
 def count_right(labels: "QuerySet[Label]") -> tuple[int, int]:

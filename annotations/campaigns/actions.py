@@ -14,10 +14,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import notices
+from accounts.installation_key import keyed
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
+from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.candidates import REVIEW, ballot_settings, candidates_for, candidates_of, why_no_items
 from annotations.campaigns.members import add_annotators
 from annotations.campaigns.sampling import Plan, Selection, select_items
@@ -196,6 +198,7 @@ def change_campaign(
     for name, value in changes.items():
         setattr(campaign, name, value)
     campaign.save(update_fields=list(changes))
+    note_blind_in(campaign)
 
 
 @transaction.atomic
@@ -274,7 +277,7 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, pr
         order = sorted(by_pk, key=lambda pk: (rank[by_pk[pk].sample], pk))
     else:
         samples_by_pk = {pk: candidate.sample for pk, candidate in by_pk.items()}
-        order = deal(samples_by_pk, rng=random.Random(campaign.seed + start))
+        order = deal(samples_by_pk, rng=random.Random(keyed("deal", f"{campaign.seed}:{start}")))
     reviews = campaign.protocol == REVIEW
     CampaignItem.objects.bulk_create(
         [
@@ -290,6 +293,7 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, pr
         ],
         batch_size=1000,
     )
+    note_blind_in(campaign)
 
 
 def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
@@ -351,3 +355,4 @@ def _set_state(campaign: Campaign, state: str) -> None:
         raise Refused("These labels came from a file, so the campaign cannot be opened or closed.")
     campaign.state = state
     campaign.save(update_fields=["state"])
+    note_blind_in(campaign)

@@ -11,6 +11,7 @@ from accounts.models import User
 from accounts.rules import RULES
 from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import lock_membership, release_all
+from annotations.campaigns.blinding import note_blind_in
 from annotations.labels.actions import clean_note
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
 from bank.errors import BadInput
@@ -106,4 +107,5 @@ def exclude_labels(*, campaign: Campaign, annotator: Annotator) -> int:
     held.update(state=Assignment.State.WITHDRAWN, slot=None)
     for pk in campaign_items:
         CampaignItem.objects.filter(pk=pk).update(taken=F("taken") - 1)
+    note_blind_in(campaign)
     return Label.objects.filter(campaign=campaign, annotator=annotator, excluded=False).update(excluded=True)

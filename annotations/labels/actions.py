@@ -25,6 +25,7 @@ from annotations.assignment.errors import (
 )
 from annotations.assignment.leases import LABELLED, LEASED, SUBMITTED, lock_membership, start_next_lease, take_slot
 from annotations.ballots import BadVerdict
+from annotations.campaigns.blinding import note_blind
 from annotations.models import (
     Assignment,
     Campaign,
@@ -34,6 +35,7 @@ from annotations.models import (
     Membership,
 )
 from bank.errors import BadInput
+from bank.models import Item
 
 MAX_COMMENT = 5_000
 
@@ -115,6 +117,8 @@ def submit_label(
     except IntegrityError:  # the assignment is ours, so the key must be the duplicate
         raise KeyReused from None
     quality.check_quality(label=label, campaign_item=assignment.campaign_item, member=member, now=now)
+    if campaign.blind:
+        note_blind(Item.objects.filter(pk=label.item_id))
     next_until = start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
     return Submitted(label, created=True, next_until=next_until)
 

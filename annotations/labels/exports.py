@@ -1,18 +1,19 @@
 """Labels as files: rows in the ``generic`` format, Label Studio tasks, and preference pairs for DPO."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts.rules import Viewer, allowed
 from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Campaign, Label, LabelRevision
+from bank import exposure
 from bank.database import batched, chunks
 from bank.intake import exports, parquet
 from bank.intake.exports import Records, refs_by_item, trimmed
 from bank.models import Benchmark, Item
-from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import COLUMNS, as_row
 
 SHAPES = {
@@ -43,20 +44,17 @@ PLAIN = {
     "simulated": "annotator__simulated",
 }
 
-# Reduces points to those visible below staff. Takes the sample's id and the points.
-OpenParts = Callable[[int, dict[str, float]], dict[str, float]]
-
 
 def labels_to_export(
-    *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, staff: bool = True
+    *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, viewer: Viewer | None = None
 ) -> "QuerySet[Label]":
-    """The labels to export, oldest first. Below staff without hidden splits."""
-    labels = Label.objects.all()
+    """The labels to export that this viewer may see; without a viewer, all of them."""
+    labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
     if benchmark is not None:
         labels = labels.filter(item__sample__benchmark=benchmark)
     if campaign is not None:
         labels = labels.filter(campaign=campaign)
-    return labels if staff else labels.exclude(in_hidden_splits("item__sample__"))
+    return labels
 
 
 def all_labels(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
@@ -74,35 +72,30 @@ def label_records(
     benchmark: Benchmark | None = None,
     names: bool = False,
     campaign: Campaign | None = None,
-    staff: bool = True,
-    parts: OpenParts | None = None,
+    viewer: Viewer | None = None,
 ) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
-    fields = ("pk", "item_id", "item__sample_id", "created_at", *columns.values(), *COLUMNS)
-    query = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff).order_by("pk").values_list(*fields)
+    fields = ("pk", "item_id", "created_at", *columns.values(), *COLUMNS)
+    query = labels_to_export(benchmark=benchmark, campaign=campaign, viewer=viewer).order_by("pk").values_list(*fields)
     for rows in batched(query.iterator(chunk_size=AT_ONCE), AT_ONCE):
         labels = [dict(zip(fields, row, strict=True)) for row in rows]
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
         for label in labels:
-            sample, named = label["item__sample_id"], responses.get(label["item_id"], [])
+            named = responses.get(label["item_id"], [])
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()}
             record["simulated"] = record["simulated"] or None
-            record["revisions"] = [_revision(row, sample, named, parts) for row in revisions.get(label["pk"], ())]
-            yield trimmed(record | _verdict(label, sample, named, parts))
+            record["revisions"] = [_revision(row, named) for row in revisions.get(label["pk"], ())]
+            yield trimmed(record | _verdict(label, named))
 
 
-def _verdict(
-    columns: Mapping[str, Any], sample: int, responses: Sequence[object], parts: OpenParts | None
-) -> dict[str, Any]:
+def _verdict(columns: Mapping[str, Any], responses: Sequence[object]) -> dict[str, Any]:
     """The verdict in these columns as the format writes it. Of a revision only known columns, in case a later version
     of the software stored more.
     """
     verdict = {name: value for name in COLUMNS if (value := columns.get(name)) not in (None, "")}
-    if parts is not None and verdict.get("parts"):
-        verdict["parts"] = parts(sample, verdict["parts"])
     return as_row(verdict, responses)
 
 
@@ -116,12 +109,10 @@ def _revisions_of(labels: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     return revisions
 
 
-def _revision(
-    row: Mapping[str, Any], sample: int, responses: Sequence[object], parts: OpenParts | None
-) -> dict[str, Any]:
+def _revision(row: Mapping[str, Any], responses: Sequence[object]) -> dict[str, Any]:
     record = {name: row[name] for name in REVISED}
     times = {"at": row["given_at"].isoformat(), "until": row["replaced_at"].isoformat()}
-    return trimmed(record | times | _verdict(row["verdict"], sample, responses, parts))
+    return trimmed(record | times | _verdict(row["verdict"], responses))
 
 
 def label_studio(records: Records) -> Iterator[bytes]:
@@ -189,14 +180,18 @@ def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"from_name": "comment", "to_name": "item", "type": "textarea", "value": {"text": [record["comment"]]}}
 
 
-def preferences(*, benchmark: Benchmark | None = None, campaign: Campaign | None = None, staff: bool = True) -> Records:
+def preferences(
+    *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, viewer: Viewer | None = None
+) -> Records:
     """Pairs of responses of which people prefer one: ``prompt``, ``chosen``, ``rejected`` and the votes for each.
 
     The verdict is the adjudicated one if there is one, else the majority (by the benchmark's rule) or the mean ranking.
-    Ties and undecided items give no pair. ``agree`` and ``against`` count labels.
+    Ties and undecided items give no pair. ``agree`` and ``against`` count labels. Below staff without closed answers.
     """
-    labels = labels_to_export(benchmark=benchmark, campaign=campaign, staff=staff)
+    labels = labels_to_export(benchmark=benchmark, campaign=campaign, viewer=viewer)
     labels = labels.filter(excluded=False, agree__isnull=True).exclude(assignment__campaign_item__practice=True)
+    if viewer is not None and not allowed(viewer, "read-hidden"):
+        labels = labels.exclude(exposure.answers_closed("item__sample__"))
     ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))
     for batch in batched(ids, 300):
         items = Item.objects.filter(pk__in=batch).select_related("sample__benchmark").prefetch_related("sample__images")
@@ -253,14 +248,13 @@ def file_pieces(
     benchmark: Benchmark | None = None,
     campaign: Campaign | None = None,
     names: bool = False,
-    staff: bool = True,
-    parts: OpenParts | None = None,
+    viewer: Viewer | None = None,
 ) -> Iterator[bytes]:
     """The file in one of ``SHAPES``, piece by piece."""
     if shape == "preferences":
-        records = preferences(benchmark=benchmark, campaign=campaign, staff=staff)
+        records = preferences(benchmark=benchmark, campaign=campaign, viewer=viewer)
         return exports.pieces(records=records, what="preferences", shape="jsonl")
-    records = label_records(benchmark=benchmark, campaign=campaign, names=names, staff=staff, parts=parts)
+    records = label_records(benchmark=benchmark, campaign=campaign, names=names, viewer=viewer)
     if shape == "label-studio":
         return label_studio(records)
     return exports.pieces(records=records, what="labels", shape=shape)

@@ -10,6 +10,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from annotations import ballots
+from annotations.ballots.scores import Components
 from annotations.models import (
     Annotator,
     Assignment,
@@ -20,6 +21,7 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
+from bank import exposure
 from bank.database import bulk, chunks
 from bank.errors import BadInput
 from bank.intake.formats.blocks import Block, block_of
@@ -384,6 +386,7 @@ class LabelImporter:
                 protocol=protocol,
                 state=Campaign.State.CLOSED,
                 imported=True,
+                held=exposure.inputs_of("component") if protocol == Components.name else exposure.NOTHING,
             )
         )
 

@@ -19,7 +19,6 @@ from annotations.labels.agreement import LabelRow, Matches, agreement_with_other
 from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank.models import Benchmark
-from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import Choice
 from stats.paired import mcnemar
 from stats.results import Estimate
@@ -373,9 +372,7 @@ class RecentLabel:
 
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels. With ``noted`` only those with a flag or a comment."""
-    labels = Label.objects.filter(campaign=campaign).select_related("annotator", "item__sample")
-    if not allowed(viewer, "read-hidden"):
-        labels = labels.exclude(in_hidden_splits("item__sample__"))
+    labels = Label.objects.seen_by(viewer).filter(campaign=campaign).select_related("annotator", "item__sample")
     if noted:
         labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
     rows = []
@@ -386,8 +383,6 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
             better, over = names if label.choice == Choice.FIRST else names[::-1]
         who = label.annotator.shown(named=allowed(viewer, "read-names"))
         columns = label.verdict()
-        if not allowed(viewer, "read-criteria"):
-            columns.pop("parts", None)  # component names may be hidden
         verdict = describe(columns, campaign.protocol, letters=names) if main_column(columns) != "choice" else ""
         flags = [ballots.FLAGS.get(flag, flag) for flag in label.flags]
         rows.append(RecentLabel(label, who, better, over, verdict, flags))

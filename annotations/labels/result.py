@@ -17,7 +17,6 @@ from annotations.labels.agreement import UNDECIDED, LabelRow, Matches, by_item, 
 from annotations.labels.desk import Row, board_of, next_campaign
 from annotations.labels.verdicts import describe, majority_word, verdict_key
 from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
-from bank.models import Sample
 from stats.paired import mcnemar
 from stats.results import Estimate
 
@@ -218,14 +217,13 @@ def _looks(campaign: Campaign, annotator: Annotator, rows: Sequence[LabelRow], v
             same = sum(label.verdict == majority for label in others)
             differing.append((same / len(others), campaign_item, majority, same, len(others)))
     differing.sort(key=lambda row: (-row[0], -row[3], row[1]))
-    readable = Sample.objects.verdicts_visible_to(viewer)
     open_items = CampaignItem.objects.filter(campaign__state__in=HOLDING).values("item")
     looks: list[Look] = []
     for _share, campaign_item, majority, same, total in differing:
         if len(looks) == LOOKED_AT:
             break
-        stored = Label.objects.filter(assignment__campaign_item=campaign_item, excluded=False)
-        stored = stored.filter(item__sample__in=readable).exclude(item__in=open_items)
+        stored = Label.objects.seen_by(viewer).filter(assignment__campaign_item=campaign_item, excluded=False)
+        stored = stored.exclude(item__in=open_items)
         given = {label.annotator_id: label for label in stored.select_related("assignment", "item__sample")}
         if annotator.pk in given:
             looks.append(_look(campaign, given, annotator.pk, majority, (same, total)))

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from annotations.assignment import material
 from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
@@ -76,14 +75,12 @@ def download(campaign: Campaign, viewer: User, query: Any) -> HttpResponseBase:
         raise Http404("no such file")
     if shape not in exports.available_shapes():
         return parquet.refusal()
-    staff = allowed(viewer, "read-hidden")
     _, content, ending = exports.SHAPES[shape]
     body = exports.file_pieces(
         shape=shape,
         campaign=campaign,
-        names=staff and query.get("names") == "1",
-        staff=staff,
-        parts=None if staff else material.public_parts,
+        names=allowed(viewer, "read-names") and query.get("names") == "1",
+        viewer=viewer,
     )
     answer = StreamingHttpResponse(body, content_type=content)
     kind = "-preferences" if shape == "preferences" else ""

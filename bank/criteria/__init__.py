@@ -10,28 +10,25 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from accounts.rules import allowed
+from bank import exposure
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
-from bank.database import bulk
+from bank.database import bulk, chunks
+from bank.models.catalogue import Sample, in_hidden_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from accounts.models import User
-    from bank.models import Sample
-
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from accounts.models import User
-    from bank.models import Sample
 
 
 def record(*, sample_ids: Iterable[int], **values: Any) -> None:
@@ -55,7 +52,7 @@ class Text:
     text: str
 
 
-def for_staff(*, user: "User", samples: Iterable["Sample"], how: str, reason: str = "") -> dict[int, list[Text]]:
+def for_staff(*, user: "User", samples: Iterable[Sample], how: str, reason: str = "") -> dict[int, list[Text]]:
     """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anyone else."""
 
     if not allowed(user, "read-criteria"):
@@ -88,16 +85,42 @@ def log_quoted(
     record(who=user, by_command=command, how=how, sample_ids=sample_ids, reason=reason)
 
 
-def for_judging(*, run: "JudgingRun", sample_ids: Sequence[int]) -> dict[int, list[Text]]:
-    """Criteria by sample id for the prompts of a run whose settings use them."""
+def for_judging(*, run: "JudgingRun", sample_ids: Sequence[int], may_hold: int) -> dict[int, list[Text]]:
+    """Criteria by sample id for the prompts of a run whose settings use them: what is open, and of what is closed the
+    inputs in ``may_hold`` (``exposure.Inputs``). What closed ones the run thereby holds is noted on it.
+    """
     if not run.reads_criteria:
         raise PermissionDenied(f"Run {run.pk} judges without criteria.")
     record(how="judging", about=f"run {run.pk}", sample_ids=sample_ids)
-    return _read(Q(sample_id__in=sample_ids))
+    texts = may_be_held(_read(Q(sample_id__in=sample_ids)), may_hold=may_hold)
+    run.note_held(_closed_among(texts) & may_hold)
+    return texts
+
+
+def may_be_held(texts: dict[int, list[Text]], *, may_hold: int) -> dict[int, list[Text]]:
+    """Of these criteria by sample id, those that a judge who may hold these inputs is shown."""
+    closed = _closed_of(texts)
+    return {
+        pk: [text for text in of_sample if exposure.inputs_of(text.kind) & closed[pk] & exposure.KEYS & ~may_hold == 0]
+        for pk, of_sample in texts.items()
+    }
+
+
+def _closed_of(sample_ids: Iterable[int]) -> dict[int, int]:
+    return dict(Sample.objects.filter(pk__in=list(sample_ids)).order_by().values_list("pk", "closed"))
+
+
+def _closed_among(texts: dict[int, list[Text]]) -> int:
+    """The closed inputs in these criteria by sample id."""
+    closed = _closed_of(texts)
+    return reduce(or_, (closed[pk] & exposure.inputs_of_all(text.kind for text in texts[pk]) for pk in texts), 0)
 
 
 def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
-    """The criteria that a campaign shows to this assignment's annotator; none unless the campaign shows criteria."""
+    """The criteria that a campaign shows to this assignment's annotator; none unless the campaign shows criteria.
+
+    What closed inputs the campaign has shown thereby is noted on it.
+    """
     if not assignment.shows_criteria:
         return []
     sample = assignment.sample
@@ -105,16 +128,16 @@ def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
         return []
     record(who=assignment.reader, how="labelling", about=f"assignment {assignment.pk}", sample_ids=[sample.pk])
     shown = [Criterion.ShownTo.CAMPAIGN, Criterion.ShownTo.PUBLIC]
-    return _read(Q(sample_id=sample.pk, shown_to__in=shown)).get(sample.pk, [])
+    texts = _read(Q(sample_id=sample.pk, shown_to__in=shown))
+    assignment.note_held(_closed_among(texts))
+    return texts.get(sample.pk, [])
 
 
-def for_public(*, samples: Iterable["Sample"]) -> dict[int, list[Text]]:
+def for_public(*, samples: Iterable[Sample]) -> dict[int, list[Text]]:
     """Public criteria by sample id, for approved samples of public benchmarks.
 
     Hidden splits are excluded. Not logged: there is nothing to guard.
     """
-    from bank.models.catalogue import in_hidden_splits
-
     return _read(
         Q(
             sample_id__in=[sample.pk for sample in samples],
@@ -151,8 +174,6 @@ def shown_weights(
     has none, by its key. Samples with a hidden component, with a component without any weight, or in a hidden split are
     left out. Contains no text, so it is not logged.
     """
-    from bank.models.catalogue import in_hidden_splits
-
     parts_by_sample: dict[int, list[Any]] = defaultdict(list)
     rows = Criterion.objects.filter(sample_id__in=list(sample_ids), kind=Criterion.Kind.COMPONENT)
     rows = rows.exclude(in_hidden_splits("sample__")).order_by("sample_id", "position", "pk")
@@ -166,7 +187,7 @@ def shown_weights(
 
 
 @opened()
-def for_redaction(*, reader: "User", sample: "Sample", about: str) -> list[str]:
+def for_redaction(*, reader: "User", sample: Sample, about: str) -> list[str]:
     """The texts that the redactor removes from what ``reader`` sees: all criteria that are not public."""
     record(who=reader, how="redaction", about=about, sample_ids=[sample.pk])
     hidden = Criterion.objects.filter(sample=sample).exclude(shown_to=Criterion.ShownTo.PUBLIC)
@@ -192,15 +213,55 @@ def for_scoring(*, submission: "KeyedSubmission", sample_ids: Sequence[int]) -> 
     return {row.sample_id: row.text for row in keys.order_by("-position", "-pk")}
 
 
+def note_closed(samples: models.QuerySet[Sample]) -> None:
+    """Close what is not public of these samples' criteria, or no longer: all that they have in hidden splits.
+
+    Only ``open_keys`` opens it again. Call it whenever criteria are written or samples come into a hidden split.
+    """
+    hidden = in_hidden_splits("sample__")
+    for kind in Criterion.Kind.values:
+        bits = exposure.inputs_of(kind)
+        rows = _of_kind(kind).filter(~Q(shown_to=Criterion.ShownTo.PUBLIC) | hidden)
+        lacking = samples.order_by().exclude(closed=F("closed").bitor(bits))
+        lacking.filter(models.Exists(rows)).update(closed=F("closed").bitor(bits))
+
+
+@opened()
+def _of_kind(kind: str) -> models.QuerySet[Criterion]:
+    return Criterion.objects.filter(sample=models.OuterRef("pk"), kind=kind).order_by()
+
+
+# What ``open_keys`` opens: what answers are marked by.
+OPENED_AS_KEYS = ("answer_key", "exact_reference", "range", "soft_reference", "component")
+
+
+@opened()
+def open_keys(*, samples: models.QuerySet[Sample]) -> int:
+    """Show everybody the answer keys, references and weighted components of these samples, for good; returns of how
+    many samples. Call it in a transaction, and write it to the audit log.
+    """
+    ids = list(samples.order_by().values_list("pk", flat=True))
+    opened_of: set[int] = set()
+    for some in chunks(ids):
+        rows = Criterion.objects.filter(sample_id__in=some, kind__in=OPENED_AS_KEYS)
+        opened_of.update(rows.order_by().values_list("sample_id", flat=True))
+        closed = rows.exclude(shown_to=Criterion.ShownTo.PUBLIC)
+        closed.update(shown_to=Criterion.ShownTo.PUBLIC, version=F("version") + 1)
+        keeps = exposure.UNKNOWN & ~exposure.inputs_of_all(OPENED_AS_KEYS)
+        Sample.objects.filter(pk__in=some).update(closed=F("closed").bitand(keeps))
+    return len(opened_of)
+
+
 EDITED = ("kind", "category", "weight", "shown_to", "text")
 
 
 @opened()
-def edit(*, user: "User", sample: "Sample", rows: Sequence[dict[str, Any]]) -> list[str]:
+def edit(*, user: "User", sample: Sample, rows: Sequence[dict[str, Any]]) -> list[str]:
     """Make these rows ({key, kind, category, weight, shown_to, text}, in order) the sample's criteria.
 
     A changed criterion gets the next version, and each change is stored with its old and new text, encrypted. Returns a
-    description of the changes without hidden text. Call it in a transaction. Raises PermissionDenied.
+    description of the changes without hidden text. Call it in a transaction, and ``note_closed`` when the sample is
+    saved. Raises PermissionDenied.
     """
 
     if not allowed(user, "write-bank"):
@@ -262,7 +323,7 @@ class Change:
 
 
 @opened()
-def changes_for_staff(*, user: "User", sample: "Sample") -> list[Change]:
+def changes_for_staff(*, user: "User", sample: Sample) -> list[Change]:
     """All stored changes of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
 
     if not allowed(user, "read-criteria"):
@@ -290,7 +351,7 @@ def has_kind(sample: str, kinds: Sequence[str]) -> models.Exists:
 
 
 @opened()
-def fingerprint(samples: "models.QuerySet[Sample]") -> str:
+def fingerprint(samples: models.QuerySet[Sample]) -> str:
     """Tells whether these samples' criteria are still the same versions. Contains no text."""
     digest = hashlib.sha256()
     rows = Criterion.objects.filter(sample__in=samples.order_by()).order_by("pk").values_list("pk", "version")
@@ -317,6 +378,8 @@ class JudgingRun(Protocol):
     @property
     def reads_criteria(self) -> bool: ...
 
+    def note_held(self, inputs: int) -> None: ...
+
 
 class AssignmentOfCampaign(Protocol):
     """What an assignment must provide to read criteria."""
@@ -327,10 +390,12 @@ class AssignmentOfCampaign(Protocol):
     def shows_criteria(self) -> bool: ...
 
     @property
-    def sample(self) -> "Sample": ...
+    def sample(self) -> Sample: ...
 
     @property
     def reader(self) -> "User": ...
+
+    def note_held(self, inputs: int) -> None: ...
 
 
 class KeyedSubmission(Protocol):

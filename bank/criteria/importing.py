@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from accounts.crypto import cipher
 from accounts.installation_key import keyed
+from bank import exposure
+from bank.criteria import OPENED_AS_KEYS
 from bank.criteria.tables import Criterion, hash_of, opened
 from bank.database import bulk
 
@@ -21,9 +23,19 @@ def differing(from_file: dict[int, list[dict[str, Any]]]) -> set[int]:
     names = ("key", "kind", "category", "weight", "shown_to", "text")
     for row in Criterion.objects.filter(sample_id__in=list(from_file)).order_by("sample_id", "position", "pk"):
         stored[row.sample_id].append({name: getattr(row, name) for name in names})
-    return {sample for sample, rows in from_file.items() if stored[sample] != rows}
+    return {sample for sample, rows in from_file.items() if not _the_same(stored[sample], rows)}
 
 
+def _the_same(stored: list[dict[str, Any]], rows: list[dict[str, Any]]) -> bool:
+    """Whether they are the same but for keys that were opened since."""
+    if len(stored) != len(rows):
+        return False
+    opened_since = [row["kind"] in OPENED_AS_KEYS and row["shown_to"] == Criterion.ShownTo.PUBLIC for row in stored]
+    shown_to = {"shown_to": Criterion.ShownTo.PUBLIC}
+    return stored == [row | shown_to if is_open else row for row, is_open in zip(rows, opened_since, strict=True)]
+
+
+INPUTS = {kind: exposure.inputs_of(kind) for kind in Criterion.Kind.values}
 COLUMNS = ("key", "kind", "category", "weight", "shown_to", "text")
 CriterionValues = tuple[str, str, str, float | None, str, str]  # the values of COLUMNS
 
@@ -50,6 +62,27 @@ def as_columns(hidden: Sequence[Sequence[CriterionValues]]) -> CriteriaColumns:
         [position for rows in hidden for position in range(len(rows))],
         [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COLUMNS],
     )
+
+
+def open_keys(criteria: CriteriaColumns) -> None:
+    """Make the keys among these criteria public."""
+    columns = dict(zip(COLUMNS, criteria[2], strict=True))
+    shown_to, kinds = columns["shown_to"], columns["kind"]
+    shown_to[:] = [
+        str(Criterion.ShownTo.PUBLIC) if kind in OPENED_AS_KEYS else shown
+        for kind, shown in zip(kinds, shown_to, strict=True)
+    ]
+
+
+def closed_of(criteria: CriteriaColumns, hidden: Sequence[bool]) -> list[int]:
+    """``Sample.closed`` of the samples of these criteria; ``hidden``: by sample, whether its split is."""
+    owners, _, columns = criteria
+    named = dict(zip(COLUMNS, columns, strict=True))
+    closed = [0] * len(hidden)
+    for owner, kind, shown_to in zip(owners, named["kind"], named["shown_to"], strict=True):
+        if shown_to != Criterion.ShownTo.PUBLIC or hidden[owner]:
+            closed[owner] |= INPUTS[kind]
+    return closed
 
 
 def encrypt(owners: list[int], positions: list[int], columns: list[list[Any]]) -> EncryptedCriteria:

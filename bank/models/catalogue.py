@@ -157,6 +157,7 @@ class Sample(models.Model):
     source = models.CharField(max_length=200, blank=True)
     group = models.CharField(max_length=200, blank=True)
     metadata = models.JSONField(default=dict, blank=True)
+    closed = models.PositiveSmallIntegerField(default=0, db_default=0)  # Inputs (bank.exposure) that are or were hidden
     # Pictures that the file names but that are not stored here: [{"position", "file", "url", ...}].
     absent_images = models.JSONField(default=list, blank=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.APPROVED)

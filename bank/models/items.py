@@ -36,6 +36,8 @@ class Item(models.Model):
     recipe = models.ForeignKey(
         Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )  # see Meta
+    outside = models.BooleanField(default=False, db_default=False)  # an answer in it comes from outside, see Response
+    blind = models.BooleanField(default=False, db_default=False)  # it lacks labels of an open blind campaign
 
     objects = OrdinaryManager()
     all_objects = FinishedManager["Item"]()
@@ -45,6 +47,7 @@ class Item(models.Model):
         indexes = [
             models.Index(fields=["sample", "kind"], name="item_of_sample", condition=Q(recipe=None)),
             models.Index(fields=["recipe"], name="item_of_recipe", condition=Q(recipe__isnull=False)),
+            models.Index(fields=["sample"], name="item_sealed", condition=Q(outside=True) | Q(blind=True)),
         ]
 
     def ordered_responses(self) -> list[Response]:

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.rules import allowed
+from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 from bank.models.recipes import Recipe
@@ -42,11 +43,21 @@ class EvaluatedModel(models.Model):
 
 class ResponseQuerySet(models.QuerySet["Response"]):
     def visible_to(self, viewer: "Viewer") -> "ResponseQuerySet":
-        """Responses to samples that the viewer may see; other people's submissions are for staff."""
+        """Responses that the viewer may know to be there; other people's submissions are for staff."""
         if allowed(viewer, "manage-submissions"):
             return self
-        own = models.Q(submission__by=viewer.pk) if viewer.is_authenticated else models.Q()
-        return self.filter(models.Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))
+        own = Q(submission__by=viewer.pk) if viewer.is_authenticated else Q()
+        return self.filter(Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))
+
+    def seen_by(self, viewer: "Viewer") -> "ResponseQuerySet":
+        """Responses that the viewer may read: one's own submission; others unless the sample's answers are closed, or
+        people still label them blind.
+        """
+        if allowed(viewer, "manage-submissions"):
+            return self
+        own = Q(submission__by=viewer.pk) if viewer.is_authenticated else Q(pk__in=[])
+        open_answers = ~exposure.answers_closed("sample__") & ~Q(places__item__blind=True)
+        return self.visible_to(viewer).filter(own | open_answers)
 
 
 class OrdinaryManager(FinishedManager[Any]):
@@ -73,6 +84,11 @@ class Response(models.Model):
         ERROR = "error"
         SKIPPED = "skipped"  # a rotation that was not asked: an earlier one was wrong
 
+    class Origin(models.TextChoices):
+        STAFF = "staff"  # imported or collected
+        SUBMISSION = "submission"
+        UNTRUSTED = "untrusted"  # staff say so: it may hold instructions to a judge
+
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="responses", db_index=False)  # see Meta
     model = models.ForeignKey(EvaluatedModel, on_delete=models.PROTECT, related_name="responses")
     variant = models.CharField(max_length=60, blank=True)
@@ -84,6 +100,7 @@ class Response(models.Model):
     submission = models.ForeignKey(
         "bank.Submission", on_delete=models.PROTECT, null=True, blank=True, related_name="responses", db_index=False
     )
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.STAFF, db_default=Origin.STAFF)
     recipe = models.ForeignKey(
         Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )  # see Meta
@@ -106,7 +123,8 @@ class Response(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["submission"], name="response_submitted", condition=Q(submission__isnull=False))
+            models.Index(fields=["submission"], name="response_submitted", condition=Q(submission__isnull=False)),
+            models.Index(fields=["sample"], name="response_from_outside", condition=~Q(origin="staff")),
         ]
 
     def __str__(self) -> str:

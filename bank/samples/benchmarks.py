@@ -11,6 +11,7 @@ from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Max
 
+import bank.criteria
 from accounts import audit
 from accounts.models import User
 from bank.errors import BadInput, Stale
@@ -60,6 +61,17 @@ def set_visibility(*, benchmark: Benchmark, visibility: str, by: User | None = N
     Benchmark.objects.filter(pk=benchmark.pk).update(visibility=visibility, edition=F("edition") + 1)
     action = "benchmark-published" if visibility == Benchmark.Visibility.PUBLIC else "benchmark-withdrawn"
     audit.record(action, by=by, command=command, about=str(benchmark))
+
+
+@transaction.atomic
+def open_keys(*, benchmark: Benchmark, by: User | None = None, command: str = "") -> int:
+    """Show everybody the answer keys, references and weights of the approved samples outside hidden splits, for good;
+    returns of how many samples. What rests on them alone is then open, too. Recorded in the audit log.
+    """
+    samples = benchmark.samples.filter(status=Sample.Status.APPROVED).exclude(split__in=benchmark.hidden_splits)
+    opened = bank.criteria.open_keys(samples=samples)
+    audit.record("keys-opened", by=by, command=command, about=str(benchmark), samples=opened)
+    return opened
 
 
 CACHED_FOR = 600  # seconds

@@ -87,6 +87,7 @@ def save_sample(
         sample.status_reason = ""  # this change addresses it; the request stays in the history
     sample.quality_hints = _hints(sample, criteria, near=bool(pictures_changed))
     sample.save()
+    bank.criteria.note_closed(Sample.objects.filter(pk=sample.pk))
     SampleRevision.objects.create(
         sample=sample, edition=sample.edition, by=by, changes=changes, note=note or ("made" if fresh else "")
     )
@@ -193,6 +194,8 @@ def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str,
             ids = [revision.sample_id for revision in revisions]
             for batch in batched(ids, 500):
                 Sample.objects.filter(pk__in=batch).update(**values, **reason, edition=F("edition") + 1)
+                if "split" in values:
+                    bank.criteria.note_closed(Sample.objects.filter(pk__in=batch))
             SampleRevision.objects.bulk_create(revisions, batch_size=500)
             changed += len(revisions)
     return changed

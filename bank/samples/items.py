@@ -87,13 +87,26 @@ def ensure_items(specs: Sequence[ItemSpec]) -> tuple[dict[str, StoredItem], int]
 def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:
     ids = bulk.new_ids(Item, len(fresh))
     pairs = list(zip(ids, fresh.items(), strict=True))
-    items = [(pk, spec.kind, spec.sample_id, key) for pk, (key, spec) in pairs]
-    bulk.insert(Item, ("id", "kind", "sample_id", "content_hash"), items)
+    from_outside = outside_among(response for spec in fresh.values() for response in spec.response_ids)
+    items = [
+        (pk, spec.kind, spec.sample_id, key, not from_outside.isdisjoint(spec.response_ids))
+        for pk, (key, spec) in pairs
+    ]
+    bulk.insert(Item, ("id", "kind", "sample_id", "content_hash", "outside"), items)
     places = [
         (pk, position, response) for pk, (_, spec) in pairs for position, response in enumerate(spec.response_ids)
     ]
     bulk.insert(ItemResponse, PLACE, places)
     return {key: StoredItem(pk, spec.response_ids) for pk, (key, spec) in pairs}
+
+
+def outside_among(response_ids: Iterable[int]) -> set[int]:
+    """Those of these responses that come from outside: submitted, or marked untrusted."""
+    outside: set[int] = set()
+    for some in chunks(response_ids):
+        rows = Response.objects.filter(pk__in=some).exclude(origin=Response.Origin.STAFF)
+        outside.update(rows.values_list("pk", flat=True))
+    return outside
 
 
 ITEMS_AT_ONCE = 5_000

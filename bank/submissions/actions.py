@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import transaction
 from pydantic import TypeAdapter, ValidationError
 
+import bank.criteria
 from accounts import audit
 from accounts.models import User
 from bank.database import batched
@@ -61,6 +62,7 @@ def set_rules(
     rules.save()
     benchmark.hidden_splits = sorted(hidden_splits)
     benchmark.save(update_fields=["hidden_splits"])
+    bank.criteria.note_closed(benchmark.samples.filter(split__in=hidden_splits))
     return rules
 
 
@@ -227,6 +229,7 @@ def _store(submission: Submission, path: Path) -> None:
                     sample_id=samples[record.sample],
                     model=submission.model,
                     submission=submission,
+                    origin=Response.Origin.SUBMISSION,
                     status=record.known_status,
                     **{name: getattr(record, name) for name in COLUMNS},
                 )

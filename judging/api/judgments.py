@@ -114,7 +114,7 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user).defer("analysis", "raw")
+        return self.queryset.seen_by(self.request.user).defer("analysis", "raw")
 
     @extend_schema(responses=AnalysisSerializer)
     @action(detail=True)

@@ -80,7 +80,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         data = super().to_representation(analyses.run_as_seen(run, viewer))
         if not allowed(viewer, "read-calls"):
             data["seed"] = None
-            if run.used_criteria:
+            if run.held:
                 data |= dict.fromkeys(("spent", "cached"))
             if self._counts(run).withheld:
                 data |= dict.fromkeys(("calls", "lost"))

@@ -11,7 +11,7 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.text.redactor import Redacted
 from bank.text.similarity import examine
-from judging.models import JURY, AnalysisRelease, Judgment, Run
+from judging.models import AnalysisRelease, Judgment, Run
 
 if TYPE_CHECKING:
     from accounts.rules import Viewer
@@ -78,20 +78,15 @@ def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
 def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
     """The same judgments as this viewer may see them. Items and runs must be loaded. Never save the result.
 
-    Below staff: points only for public components, and no score that rests on others; none of the judge's words; no
-    hash over the prompt. If the call contained criteria, also nothing that reveals their length: no tokens, no price,
-    no duration, and only the day instead of the time.
+    Below staff: none of the judge's words, and no hash over the prompt. If the call held closed inputs, also nothing
+    that tells their length: no tokens, no price, no duration, and only the day instead of the time.
     """
     rows = list(judgments)
     if allowed(viewer, "read-analyses"):
         return rows
-    public_keys = bank.criteria.public_keys(row.item.sample_id for row in rows if row.parts)
     for row in rows:
-        open_parts = bank.criteria.open_parts(row.parts, public_keys.get(row.item.sample_id, set()))
-        if open_parts != row.parts:
-            row.parts, row.score, row.weighted_score = open_parts, None, None
         row.reason = row.reason_hash = row.prompt_sha256 = row.call_key = ""
-        if row.run.used_criteria:
+        if row.run.held:
             row.prompt_tokens = row.completion_tokens = row.cost = row.latency = None
             row.created_at, row.cached = on_the_day(row.created_at), False
     return rows
@@ -100,15 +95,17 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
 def run_as_seen(run: Run, viewer: "Viewer") -> Run:
     """The same run as this viewer may see it. Never save the result.
 
-    Below staff: no seed and no reason why it paused. If its calls contained criteria, also no prices or durations, and
-    nothing about its replies until it has ended.
+    Below staff: no seed and no reason why it paused. If its calls held closed inputs, also no prices or durations, and
+    until it is told that it has ended only that it has not.
     """
     if not allowed(viewer, "read-calls"):
         run.seed, run.state_reason = 0, ""
         if withheld(run, viewer):
             run.calls = run.lost = 0
             run.reported_model, run.reported, run.batches = "", [], []
-        if run.used_criteria:
+            if run.held:
+                run.state, run.is_untold, run.finished_at = Run.State.RUNNING, True, None
+        if run.held:
             run.spent, run.budget, run.cached = 0.0, None, 0
             run.started_at = run.started_at and on_the_day(run.started_at)
             run.finished_at = run.finished_at and on_the_day(run.finished_at)
@@ -116,15 +113,13 @@ def run_as_seen(run: Run, viewer: "Viewer") -> Run:
 
 
 def withheld(run: Run, viewer: "Viewer") -> bool:
-    """Whether an active run's results are withheld from this viewer, see ``RunQuerySet.withheld_from``."""
-    if allowed(viewer, "read-hidden"):
-        return False
-    return run.is_withheld or (JURY in run.settings and run.pk in Run.objects.withheld_from(staff=False))
+    """Whether a run's results are withheld from this viewer as a whole, see ``RunQuerySet.unseen_by``."""
+    return run.pk in Run.objects.unseen_by(viewer)
 
 
 def sees_usage(run: Run, viewer: "Viewer") -> bool:
     """Whether this viewer may see the tokens, prices and durations of a run."""
-    return allowed(viewer, "read-calls") or not run.used_criteria
+    return allowed(viewer, "read-calls") or not run.held
 
 
 def on_the_day(at: datetime) -> datetime:

@@ -45,8 +45,8 @@ class Listing:
         return any(getattr(row, name) is not None for row in self.rows for name in figures)
 
     @property
-    def used_criteria(self) -> bool:
-        return any(row.run.used_criteria for row in self.rows)
+    def held(self) -> bool:
+        return any(row.run.held for row in self.rows)
 
 
 def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Listing:
@@ -85,7 +85,7 @@ def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
         return
     for source in selection.sources():
         last = 0
-        judgments = selection.restricted(Judgment.objects.visible_to(viewer).filter(**source)).order_by("pk")
+        judgments = selection.restricted(Judgment.objects.seen_by(viewer).filter(**source)).order_by("pk")
         while keys := list(judgments.filter(pk__gt=last).values_list("pk", flat=True)[:1_000]):
             yield keys
             last = keys[-1]
@@ -100,12 +100,12 @@ class _Selection:
     runs: list[int] | None
     items: list[int] | None
     many_runs: bool = False
-    withheld: Sequence[int] = ()  # active runs, see RunQuerySet.withheld_from
+    unseen: Sequence[int] = ()  # runs, see RunQuerySet.unseen_by
 
     @classmethod
     def of(cls, filters: JudgmentFilters, viewer: Viewer, *, all_runs: bool = False) -> "_Selection":
-        withheld = Run.objects.withheld_from(staff=allowed(viewer, "read-hidden"))
-        runs = Run.objects.visible_to(viewer).exclude(pk__in=withheld)
+        unseen = Run.objects.unseen_by(viewer)
+        runs = Run.objects.visible_to(viewer).exclude(pk__in=unseen)
         if filters.run is not None:
             runs = runs.filter(pk=filters.run)
         if filters.judge:
@@ -118,7 +118,7 @@ class _Selection:
         items = _items(filters)
         by_primary_key = not ORDERS[filters.sort].column and not filters.differs and filters.show in ("", "verdicts")
         if any_run and (by_primary_key or items is not None):
-            return cls(filters, viewer, None, items, withheld=withheld)
+            return cls(filters, viewer, None, items, unseen=unseen)
         most = None if all_runs else MOST_RUNS
         keys = list(runs.order_by("-pk").values_list("pk", flat=True)[: most and most + 1])
         return cls(filters, viewer, keys[:most], items, bool(most) and len(keys) > MOST_RUNS)
@@ -180,10 +180,10 @@ class _Selection:
         first_rows: list[list[Place]] = []
         ends: list[Place] = []
         for source in sources:
-            # The end of a page reveals how many rows there are, so rows of withheld runs do not count.
-            stored = Judgment.objects.filter(**source).exclude(run__in=self.withheld)
+            # The end of a page reveals how many rows there are, so rows of unseen runs do not count.
+            stored = Judgment.objects.filter(**source).exclude(run__in=self.unseen)
             stretch = order.keyset.beyond(self.indexed(stored), position)
-            visible = Judgment.objects.visible_to(self.viewer).filter(**source)
+            visible = Judgment.objects.seen_by(self.viewer).filter(**source)
             matching = self.restricted(order.keyset.beyond(self.indexed(visible), position))
             if limit is not None and (last := _positions(stretch, order, limit, limit + 1)):
                 ends += last
@@ -234,9 +234,7 @@ class _Selection:
         return items
 
     def _differing_in(self, run: int, stretch: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-        judgments = Judgment.objects.visible_to(self.viewer).filter(
-            run=run, item__gte=stretch[0], item__lte=stretch[-1]
-        )
+        judgments = Judgment.objects.seen_by(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
         if self.items is not None:
             judgments = judgments.filter(item__in=self.items)
         if self.filters.level:

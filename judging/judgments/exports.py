@@ -25,7 +25,7 @@ def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
 def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses.Reader | None" = None) -> Records:
     """Judgments by key, as this viewer may see them; with ``read``, which logs it, including what the judges wrote."""
     for keys in pieces:
-        query = _with_related(Judgment.objects.visible_to(viewer).filter(pk__in=keys), with_analyses=read is not None)
+        query = _with_related(Judgment.objects.seen_by(viewer).filter(pk__in=keys), with_analyses=read is not None)
         by_key = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
         if read:
             read(list(by_key.values()))

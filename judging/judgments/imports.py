@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
+from bank import exposure
 from bank.database import bulk, chunks
 from bank.intake.formats.blocks import Block, block_of
 from bank.intake.formats.reading import Row
@@ -230,6 +231,7 @@ class Judgments:
                 settings_hash=hash_of_settings,
                 state=Run.State.FINISHED,
                 imported=True,
+                held=exposure.UNKNOWN if settings.get("criteria", True) else exposure.NOTHING,
                 reported_model=reported,
                 finished_at=timezone.now(),
             )

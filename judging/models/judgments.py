@@ -1,6 +1,6 @@
 """Results of calls: judgments, trials of attacks, collected texts; the log of failed calls; releases of analyses."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import F, Q
@@ -8,13 +8,10 @@ from django.db.models import F, Q
 from accounts.crypto import EncryptedTextField
 from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.rules import allowed
-from bank.criteria import answer_keys
+from bank import exposure
 from bank.database.unfinished import FinishedManager
-from bank.models import Benchmark, Item, Response, Sample, Verdict
-from bank.models.catalogue import in_hidden_splits
-from judging.models.judges import OVERLAP
-from judging.models.runs import MARKS_AGAINST_REFERENCES, Run
+from bank.models import Item, Response, Sample, Verdict
+from judging.models.runs import Run
 
 if TYPE_CHECKING:
     from accounts.rules import Viewer
@@ -69,25 +66,12 @@ class Collected(models.Model):
         ]
 
 
-class JudgmentQuerySet(models.QuerySet["Judgment"]):
-    def visible_to(self, viewer: "Viewer") -> "JudgmentQuerySet":
-        """Verdicts that this viewer may see one by one; analyses and raw replies are for staff only.
-
-        Only staff see single verdicts of the overlap baseline, which show which answer names the criteria; verdicts on
-        a hidden split; verdicts of active runs with criteria; and marks against an answer key that is not public, since
-        the mark of a known answer reveals the key.
-        """
-        if allowed(viewer, "read-hidden"):
-            return self
-        return self.filter(
-            item__sample__benchmark__visibility=Benchmark.Visibility.PUBLIC,
-            item__sample__status=Sample.Status.APPROVED,
-        ).exclude(
-            Q(run__judge__baseline=OVERLAP)
-            | Q(run__in=Run.objects.withheld_from(staff=False))
-            | in_hidden_splits("item__sample__")
-            | Q(answer_keys.has_closed_key("item__sample"), run__protocol__in=MARKS_AGAINST_REFERENCES)
-        )
+class JudgedQuerySet(models.QuerySet[Any]):
+    def seen_by(self, viewer: "Viewer") -> Self:
+        """Verdicts that this viewer may see one by one; analyses and raw replies are for staff only."""
+        seen = self.filter(exposure.seen_singly(viewer, held="run__held"))
+        unseen = Run.objects.unseen_by(viewer)
+        return seen.exclude(run__in=unseen) if unseen else seen
 
 
 class Judged(Verdict):
@@ -144,7 +128,7 @@ class Judgment(Judged):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
 
-    objects = FinishedManager.from_queryset(JudgmentQuerySet)()
+    objects = FinishedManager.from_queryset(JudgedQuerySet)()
 
     class Meta(Judged.Meta):
         constraints = [
@@ -173,6 +157,8 @@ class Trial(Judged):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
     attack = models.CharField(max_length=40, blank=True)  # NAME@VERSION; "" is the answer as it is
     target = models.PositiveSmallIntegerField(default=0)  # canonical position of the answer under attack
+
+    objects = models.Manager.from_queryset(JudgedQuerySet)()
 
     class Meta(Judged.Meta):
         ordering = ["pk"]

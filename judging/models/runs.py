@@ -1,10 +1,11 @@
 """Runs and the items or tasks they cover."""
 
-import hashlib
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.rules import allowed
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from judging.models.workers import RunHold
 
 
-MARKS_AGAINST_REFERENCES = ("reference-score", "reasoning-quality")  # protocols
-NO_CRITERIA = hashlib.sha256().hexdigest()  # the fingerprint of samples without criteria
 JURY = "jury"  # the setting that lists the runs of a jury's members
 BUDGET_SPENT = "The budget is used up"  # how the reason of a pause begins
 STRICT = "strict"  # verdicts are read on their own line and nowhere else
@@ -36,21 +35,29 @@ class RunQuerySet(models.QuerySet["Run"]):
         public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, tryout=False)
         return public.exclude(kind=Run.Kind.MARKS).exclude(judge__baseline=OVERLAP)
 
-    def withheld_from(self, *, staff: bool) -> list[int]:
-        """Runs of which the viewer sees only that they exist and their state, but no results.
+    def unseen_by(self, viewer: "Viewer") -> list[int]:
+        """Runs none of whose verdicts, counts and numbers this viewer sees.
 
-        Below staff these are active runs with criteria: verdicts that appear one by one reveal how long each call took,
-        and so how long its criteria are. Juries with such a member are withheld too.
+        Below staff these are runs of the overlap baseline, whose verdicts tell which answer names the criteria; marks,
+        which are given to right answers alone; tryouts; and runs that hold closed inputs until the day after they have
+        ended: verdicts that appear one by one tell how long each call took, and so how long hidden text is. Juries with
+        such a member count as they do.
         """
-        if staff:
+        if allowed(viewer, "read-hidden"):
             return []
-        fields = ("kind", "settings", "imported", "criteria_fingerprint", "state")
-        withheld = {run.pk for run in self.filter(state__in=Run.GOING).only(*fields) if run.is_withheld}
-        withheld |= set(self.filter(tryout=True).values_list("pk", flat=True))
-        if not withheld:
+        rows = self.filter(Q(judge__baseline=OVERLAP) | Q(kind=Run.Kind.MARKS) | Q(tryout=True) | not_yet_told())
+        unseen = set(rows.order_by().values_list("pk", flat=True))
+        if not unseen:
             return []
         juries = self.filter(settings__has_key=JURY).values_list("pk", f"settings__{JURY}")
-        return sorted(withheld | {pk for pk, members in juries if withheld & set(members)})
+        return sorted(unseen | {pk for pk, members in juries if unseen & set(members)})
+
+
+def not_yet_told() -> Q:
+    """Runs that hold closed inputs and have not ended before today (UTC)."""
+    today = timezone.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    ended = Q(state=Run.State.CANCELLED) | Q(state=Run.State.FINISHED, finished_at__lt=today)
+    return Q(held__gt=0, imported=False) & ~ended
 
 
 class Run(models.Model):
@@ -91,6 +98,7 @@ class Run(models.Model):
     template_version = models.PositiveIntegerField(null=True, blank=True)
     template_sha256 = models.CharField(max_length=64, blank=True)
     criteria_fingerprint = models.CharField(max_length=64, blank=True)
+    held = models.PositiveSmallIntegerField(default=0, db_default=0)  # closed Inputs (bank.exposure) in its calls
     items = models.ManyToManyField(Item, through="RunItem", related_name="runs")
     item_set = models.JSONField(default=dict, blank=True)  # how they were chosen, see judging.runs.item_sets
     model_name = NameField(max_length=200, blank=True)  # the model that collected texts belong to
@@ -131,6 +139,7 @@ class Run(models.Model):
     finished_at = models.DateTimeField(null=True, blank=True)
 
     hold: "RunHold | None" = None  # set on the object that a worker took, see judging.work.leases
+    is_untold = False  # set on the object that a viewer sees who is not told yet whether it has ended
 
     objects = FinishedManager.from_queryset(RunQuerySet)()
 
@@ -153,20 +162,11 @@ class Run(models.Model):
     def reads_criteria(self) -> bool:
         return bool(self.settings.get("criteria", True))
 
-    @property
-    def used_criteria(self) -> bool:
-        """Whether its calls contained criteria: their lengths, prices and durations then reveal the criteria's length.
-
-        Imported judgments may have used criteria, so they count.
-        """
-        if not self.judges or not self.reads_criteria:
-            return False
-        return self.imported or self.criteria_fingerprint not in ("", NO_CRITERIA)
-
-    @property
-    def is_withheld(self) -> bool:
-        """Whether it is active and its calls contain criteria: see ``RunQuerySet.withheld_from``."""
-        return self.state in self.GOING and not self.imported and self.used_criteria
+    def note_held(self, inputs: int) -> None:
+        """Note that its calls hold these closed inputs (``bank.exposure``), before the first of them is made."""
+        if inputs & ~self.held:
+            Run.objects.filter(pk=self.pk).update(held=F("held").bitor(inputs))
+            self.held |= inputs
 
     @property
     def orders(self) -> str:
@@ -216,6 +216,8 @@ class Run(models.Model):
     def state_words(self) -> str:
         if self.settings.get("jury"):
             return "Computed"
+        if self.is_untold:
+            return "Not finished"
         return "Imported" if self.imported else self.get_state_display()
 
     @property

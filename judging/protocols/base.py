@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
+from bank import exposure
 from bank.models import Item
 from judging.protocols import prompts
 from judging.protocols.replies import ParsedVerdict, Place
@@ -85,6 +86,7 @@ class Protocol(ABC):
     needs_answer: ClassVar[bool] = True  # or a sample can be judged by itself
     needs_options: ClassVar[bool] = False  # of the sample
     needs_criteria: ClassVar[tuple[str, ...]] = ()  # kinds of which a sample must have one
+    may_hold: ClassVar[int] = exposure.TEXTS  # of closed inputs (bank.exposure.Inputs): what its judge may be shown
     lacking: ClassVar[str] = ""  # said where no sample has what is needed
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}

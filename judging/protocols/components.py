@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from bank import exposure
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Criterion, Material, Protocol
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, joined, split_thought
@@ -85,6 +86,7 @@ class Components(Protocol):
     kind = Item.Kind.SCORE
     verdict_kind = "components"
     needs_criteria = ("component",)
+    may_hold = exposure.TEXTS | exposure.Inputs.WEIGHT
     lacking = "no sample has components"
     answer_forms = (
         (

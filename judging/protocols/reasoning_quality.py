@@ -7,6 +7,7 @@ gives a score from 0 to 10. ChEF averages several samples of the judge: set ``re
 from collections.abc import Sequence
 from typing import Any
 
+from bank import exposure
 from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, Material, Protocol
 from judging.protocols.reference_score import references
@@ -24,6 +25,7 @@ class ReasoningQuality(Protocol):
     kind = Item.Kind.SCORE
     verdict_kind = "reasoning"
     needs_criteria = KINDS_OF_REFERENCE
+    may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     lacking = "no sample has a reference answer"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from bank import exposure
 from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, CannotAsk, Material, Protocol
 from judging.protocols.replies import ParsedVerdict
@@ -19,6 +20,7 @@ class ReferenceScore(Protocol):
     kind = Item.Kind.SCORE
     verdict_kind = "reference"
     needs_criteria = KINDS_OF_REFERENCE
+    may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     lacking = "no sample has a reference answer"
     weighted = True
     answer_forms = ((r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),)

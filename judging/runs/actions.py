@@ -240,7 +240,7 @@ def _unchanged(identity: Mapping[str, Any]) -> Iterator[Run]:
     """The runs with that identity, newest first, that are not cancelled and whose criteria are as they were."""
     runs = Run.objects.filter(**identity, imported=False).exclude(state=Run.State.CANCELLED)
     for run in runs.order_by("-pk"):
-        if not run.judges or run.criteria_fingerprint == plan.criteria_fingerprint(run):
+        if not run.judges or (run.criteria_fingerprint == plan.criteria_fingerprint(run) and not plan.held_more(run)):
             yield run
 
 

@@ -139,7 +139,7 @@ def _as_text(value: Any) -> str:
 
 
 def _verdicts(run: Run, viewer: Viewer) -> pd.DataFrame:
-    rows = Judgment.objects.visible_to(viewer).filter(run=run, repeat=0).order_by("item", "order")
+    rows = Judgment.objects.seen_by(viewer).filter(run=run, repeat=0).order_by("item", "order")
     names = ["pk", "item_id", "order", *COLUMNS]
     frame = pd.DataFrame(rows.values_list(*names)[:MOST_READ], columns=names)
     return frame.rename(columns={"item_id": "item"})

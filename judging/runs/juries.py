@@ -9,6 +9,8 @@ and coverage counts it.
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pandas as pd
@@ -63,6 +65,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
         imported=True,  # computed from stored rows: no worker may take it
         defaults={"settings": settings, "state": Run.State.FINISHED, "by": by},
     )
+    run.held = reduce(or_, (member.held for member in members))
     frames = [_judgments(member) for member in members]
     verdicts = _verdicts(members, frames)
     # The members' verdicts are in canonical order; so is the jury's.
@@ -85,7 +88,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     run.verdicts = sum(judgment.status == Judgment.Status.OK for judgment in judgments)
     run.failures, run.planned, run.undecided = len(judgments) - run.verdicts, len(judgments), 0
     run.finished_at = timezone.now()
-    run.save(update_fields=["verdicts", "failures", "planned", "undecided", "finished_at"])
+    run.save(update_fields=["verdicts", "failures", "planned", "undecided", "finished_at", "held"])
     return run
 
 

@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
+from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
 from judging import protocols
@@ -139,6 +140,11 @@ def reads_criteria(run: Run) -> bool:
     return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or run.protocol == COMPONENTS)
 
 
+def held_more(run: Run) -> bool:
+    """Whether it held closed keys that its protocol is not shown any more, so that it must not go on."""
+    return not run.imported and bool(run.held & exposure.KEYS & ~protocols.get(run.protocol).may_hold)
+
+
 def orders(run: Run, content_hash: str, places: int = 2) -> list[str]:
     """The presented orders in which a run judges an item; a shuffled order is always the same for the same run."""
     canonical = "".join(str(place) for place in range(max(places, 1)))
@@ -196,7 +202,8 @@ def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool 
     if missing and read_criteria and reads_criteria(run):
         needed = {item: subjects[item] for item, *_ in missing}
         sample_ids = sorted({subject.sample_id for subject in needed.values()})
-        texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids)
+        may_hold = protocols.get(run.protocol).may_hold
+        texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids, may_hold=may_hold)
         subjects = {item: with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in needed.items()}
     return [Job(subjects[item], *key) for item, *key in missing]
 

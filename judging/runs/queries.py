@@ -244,7 +244,7 @@ def _undecided(run: Run) -> int:
 
 def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
     """A run's newest judgments that this viewer may see; ``show`` is all, failed or undecided."""
-    rows = Judgment.objects.visible_to(viewer).filter(run=run)
+    rows = Judgment.objects.seen_by(viewer).filter(run=run)
     if show == "failed":
         rows = rows.exclude(status="ok")
     elif show == "undecided":
@@ -294,7 +294,7 @@ class Listed:
 
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     """Runs as this viewer may see them, with their counts, in a few queries for all."""
-    withheld = set(Run.objects.withheld_from(staff=allowed(viewer, "read-hidden")))
+    unseen = set(Run.objects.unseen_by(viewer))
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
     judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
@@ -311,7 +311,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
         else:
             total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
         seen = analyses.run_as_seen(run, viewer)
-        hidden = run.pk in withheld
+        hidden = run.pk in unseen
         result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
     return result
 

@@ -196,7 +196,7 @@ def request_of_judgment(judgment: Judgment | Trial, *, user: User) -> JudgeReque
     if reads_criteria(run):
         about = f"{judgment._meta.verbose_name} {judgment.pk}"
         criteria = bank.criteria.for_staff(user=user, samples=[judgment.item.sample], how="judgment page", reason=about)
-        subject = with_criteria(subject, criteria.get(subject.sample_id, []))
+        subject = as_shown(subject, criteria, protocols.get(run.protocol))
     job = Job(subject, *(getattr(judgment, name) for name in judgment.KEY[1:]))
     return judge_request(run, job, template=template, protocol=protocols.get(run.protocol))
 
@@ -212,9 +212,15 @@ def preview_request(*, template: prompts.Prompt, settings: Settings, item: Item,
     if reads_criteria(run):
         about = f"{template.protocol}.{template.name}"
         criteria = bank.criteria.for_staff(user=user, samples=[item.sample], how="prompt preview", reason=about)
-        subject = with_criteria(subject, criteria.get(subject.sample_id, []))
+        subject = as_shown(subject, criteria, protocol)
     order = orders(run, subject.content_hash, len(subject.answers))[0]
     return judge_request(run, Job(subject, order, 0), template=template, protocol=protocol)
+
+
+def as_shown(subject: Subject, criteria: dict[int, list[bank.criteria.Text]], protocol: Protocol) -> Subject:
+    """The subject with those of its criteria that a judge is shown by this protocol."""
+    shown = bank.criteria.may_be_held(criteria, may_hold=protocol.may_hold)
+    return with_criteria(subject, shown.get(subject.sample_id, []))
 
 
 def template_of(run: Run) -> prompts.Prompt:

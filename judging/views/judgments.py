@@ -100,7 +100,7 @@ def judgment_export(request: HttpRequest) -> HttpResponseBase:
 def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One judgment. The judge's words and the calls are for staff; an analysis may be released."""
     may_read_analyses = allowed(request.user, "read-analyses")
-    rows = Judgment.objects.visible_to(request.user).select_related("run__judge", "run__benchmark", "item__sample")
+    rows = Judgment.objects.seen_by(request.user).select_related("run__judge", "run__benchmark", "item__sample")
     if not may_read_analyses:
         rows = rows.defer("analysis", "raw")  # a released analysis is fetched on its own
     judgment = get_object_or_404(rows.prefetch_related("item__sample__images", "item__places__response__model"), pk=pk)
@@ -139,13 +139,13 @@ def _analysis_beside_reply(judgment: Judgment) -> str:
 
 def _same_item(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
     """The judgments of the same item in other orders and repeats."""
-    rows = Judgment.objects.visible_to(viewer).filter(run=judgment.run, item=judgment.item).exclude(pk=judgment.pk)
+    rows = Judgment.objects.seen_by(viewer).filter(run=judgment.run, item=judgment.item).exclude(pk=judgment.pk)
     return rows.select_related("item", "run").order_by("repeat", "order").defer("analysis", "raw")
 
 
 def _other_runs(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
     """The verdicts of other runs on the same item in the same order, first repeats only."""
-    rows = Judgment.objects.visible_to(viewer).filter(item=judgment.item, order=judgment.order, repeat=0)
+    rows = Judgment.objects.seen_by(viewer).filter(item=judgment.item, order=judgment.order, repeat=0)
     rows = rows.exclude(run=judgment.run).select_related("item", "run__judge").defer("analysis", "raw")
     return rows.order_by("run__judge__name", "-run")[:MOST_ELSEWHERE]
 

@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = 10.0  # seconds before the database is given a batch again
 CRASHED = "The worker met an error of its own; its log says which. Nothing stored is lost: resume to go on."
+HELD_KEYS = (
+    "Its judge was shown answer keys or exact references that are not public. Only protocols that mark against them "
+    "are shown these now: start a new run."
+)
 CRITERIA_CHANGED = (
     "The criteria of these samples have changed since the run started. Verdicts by old and by new criteria are not "
     "mixed: start a new run."
@@ -275,6 +279,8 @@ def _check(run: Run) -> None:
             raise Ended(Run.State.PAUSED, str(error)) from None
     if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
         raise Ended(Run.State.PAUSED, CRITERIA_CHANGED)
+    if run.judges and plan.held_more(run):
+        raise Ended(Run.State.PAUSED, HELD_KEYS)
 
 
 def counts(run: Run) -> tuple[int, int, int]:

@@ -75,7 +75,7 @@ def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
         majorities = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
         frames.append(majorities.assign(who=len(voters)))
         voters.append(Voter(MAJORITY, "majority", len(majorities), MAJORITY))
-    _judges(groups, items, voters, frames)
+    _judges(scope, groups, items, voters, frames)
     if not frames:
         return AgreementBoard([], ["Nobody has given a verdict yet."])
     verdicts = pd.concat(frames, ignore_index=True)
@@ -99,11 +99,13 @@ def _annotators(labels: pd.DataFrame, *, names: bool, reserved: set[str]) -> tup
     return voters, [frame] if len(frame) else []
 
 
-def _judges(groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], frames: list[pd.DataFrame]) -> None:
+def _judges(
+    scope: Scope, groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], frames: list[pd.DataFrame]
+) -> None:
     """Adds each judge's first repeat."""
     times = Counter(runs[0].judge.name for runs in groups)
     for runs in groups:
-        outcomes = votes.of_runs(runs)
+        outcomes = votes.of_runs(scope, runs)
         frame = outcomes.frame[(outcomes.frame["repeat"] == 0) & outcomes.frame["item"].isin(items.index)]
         if frame.empty:
             continue

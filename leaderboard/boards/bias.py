@@ -206,7 +206,7 @@ def of_pairs(scope: Scope) -> BiasBoard:
     rows: list[BiasRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        outcomes = votes.of_runs(runs)
+        outcomes = votes.of_runs(scope, runs)
         run, name = runs[-1], runs[-1].judge.name
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)

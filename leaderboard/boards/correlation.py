@@ -203,7 +203,7 @@ def _repeats(scope: Scope) -> list[RepeatsRow]:
     items = votes.pairs(scope)
     rows = []
     for runs in votes.judge_groups(scope):
-        outcomes = votes.of_runs(runs)
+        outcomes = votes.of_runs(scope, runs)
         if outcomes.repeats < 2:
             continue
         frame = votes.join_items(items, outcomes.frame)

@@ -337,7 +337,7 @@ class PairComparison(Comparison):
         self.labels = labels[labels["item"].isin(self.items.index)]
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
-        frame = votes.with_failures(votes.of_runs(runs), self.scope.failures)
+        frame = votes.with_failures(votes.of_runs(self.scope, runs), self.scope.failures)
         told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
         return frame.drop(columns="choice").assign(told=told)
 

@@ -156,7 +156,7 @@ def _verdicts_of(scope: Scope, runs: list[Run]) -> pd.DataFrame:
     """``item, repeat, value``."""
     if not scope.kind.pairwise:
         return scores.of_runs(scope, runs)
-    return votes.of_runs(runs).frame.rename(columns={"choice": "value"})
+    return votes.of_runs(scope, runs).frame.rename(columns={"choice": "value"})
 
 
 def _codes(scope: Scope, labels: pd.DataFrame) -> Callable[["pd.Series[Any]"], Any]:

@@ -299,7 +299,7 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
     labels = votes.labels_of(scope)
     labels = labels[labels["item"].isin(items.index)]
     people = majority(labels=labels, rule=scope.rule)[["choice"]].rename(columns={"choice": "people"})
-    verdicts = [votes.of_runs(runs).frame for runs in (first, second)]
+    verdicts = [votes.of_runs(scope, runs).frame for runs in (first, second)]
     paired = people
     for name, frame in zip(("told_a", "told_b"), verdicts, strict=True):
         # Only the first of several repeats: a paired test takes one verdict per item.

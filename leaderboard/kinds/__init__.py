@@ -6,6 +6,7 @@ from annotations.models import Campaign
 from bank.models import Benchmark
 from judging.models import Judgment, Run
 from leaderboard.cache import until_written
+from leaderboard.hidden import unseen_runs
 from leaderboard.kinds.base import Kind
 from leaderboard.kinds.batch import Batch
 from leaderboard.kinds.choice import Choice
@@ -16,7 +17,6 @@ from leaderboard.kinds.pair import Pair
 from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
-from leaderboard.votes import withheld_runs
 
 __all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts"]
 
@@ -89,6 +89,7 @@ class Asked:
 
 def _asked_on(benchmark: Benchmark, *, staff: bool) -> Asked:
     """Read once for all kinds: each of them would query both again."""
-    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=withheld_runs(staff=staff))
+    unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
+    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
     campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
     return Asked(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))

@@ -14,7 +14,7 @@ from accounts.rules import Viewer, role_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
-from judging.models import OVERLAP, Judgment, Run
+from judging.models import Judgment, Run
 from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, sided
@@ -165,7 +165,7 @@ def page_of(viewer: Viewer) -> Home:
     scopes = [address.scope() for address in addresses]
     keys = [key_of(scope, "home") for scope in scopes]
     # The item that is shown is none of an open campaign or a hidden split, which no board depends on.
-    holding = Campaign.objects.filter(state__in=queries.HOLDING).order_by("pk").values_list("pk", flat=True)
+    holding = Campaign.objects.filter(state__in=Campaign.GOING).order_by("pk").values_list("pk", flat=True)
     closed = [list(holding), [benchmark.hidden_splits for benchmark in newest]]
     return cache.cached(
         "home",
@@ -432,12 +432,11 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
     # Checked verdict by verdict: a list of all pairs may have a million entries.
     of_pair = Exists(pairs.filter(pk=OuterRef("item")))
-    labels = Label.objects.filter(of_pair, excluded=False, choice__isnull=False)
-    in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=queries.HOLDING)
+    labels = Label.objects.seen_by(AnonymousUser()).filter(of_pair, excluded=False, choice__isnull=False)
+    in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=Campaign.GOING)
     labels = labels.exclude(Exists(in_open_campaign))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])
-    judgments = Judgment.objects.filter(status=Judgment.Status.OK).exclude(run__judge__baseline=OVERLAP)
-    judgments = judgments.exclude(run__in=votes.withheld_runs(staff=False))
+    judgments = Judgment.objects.seen_by(AnonymousUser()).filter(status=Judgment.Status.OK)
     if not ids:
         item_ids = judgments.filter(of_pair).order_by("pk").values_list("item", flat=True)[:SEARCHED]
         ids = [(pk, 0) for pk in dict.fromkeys(item_ids)]

@@ -49,7 +49,7 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
     What the judge wrote is the caller's to show to those alone who may read analyses.
     """
     items = run.items.select_related("sample__benchmark").prefetch_related("sample__images").order_by("pk")
-    judgments = Judgment.objects.visible_to(viewer).filter(run=run).select_related("run__judge", "item")
+    judgments = Judgment.objects.seen_by(viewer).filter(run=run).select_related("run__judge", "item")
     by_item: dict[int, list[Judgment]] = {}
     for judgment in analyses.as_seen(judgments.order_by("repeat", "order"), viewer):
         by_item.setdefault(judgment.item_id, []).append(judgment)

@@ -168,7 +168,6 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
     people = of_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
-    blind = not queries.sees_labels(request.user) and queries.is_labelled_blind(pair.sample)
     context = {
         "section": "leaderboards",
         "address": address,
@@ -178,7 +177,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "names": names,
         "title": " against ".join(names) if len(names) < 3 else f"{len(names)} answers",
         "scored": scored,
-        "answers": [] if blind else of_item.answers_of(pair),
+        "answers": of_item.answers_of(pair, request.user),
         "people": people,
         "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict else "",
         "people_counts": votes_page.counts_in_words(people, names),

@@ -13,9 +13,10 @@ from annotations.models import Adjudication, CampaignItem, Label
 from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Import, Item, Response, Sample, Submission, SubmissionScore
 from bank.models.verdict import GRADED
-from judging.models import OVERLAP, Judge, Judgment, Run, RunItem
+from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
+from leaderboard.hidden import as_told, closed_of, counted_labels, left_out, unseen_runs
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
@@ -57,6 +58,7 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
     samples["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
     samples["group"] = samples["group"].where(samples["group"] != "", samples["key"])
     samples["dataset"] = dataset_of(scope, samples["dataset"])
+    samples = as_told(scope, samples.rename(columns={"pk": "sample"})).rename(columns={"sample": "pk"})
 
     items = verdict_cache.pair_items(scope.benchmark)
     items = items if only is None else items.among(only.to_numpy(np.int64))
@@ -169,16 +171,12 @@ def outcomes(scope: Scope) -> Outcomes:
     """The outcomes of the view's source; ``with_failures`` adds its failures. Raises BadScope."""
     if scope.run is not None:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
-        if (
-            run is None
-            or (run.judge.baseline == OVERLAP and not scope.staff)
-            or run.pk in withheld_runs(staff=scope.staff)
-        ):
+        if run is None or run.pk in unseen_in(scope):
             raise BadScope(f"There is no run {scope.run} on {scope.benchmark}.")
-        return of_runs([run])
+        return of_runs(scope, [run])
     if scope.source in PEOPLE:
         return of_people(scope)
-    return of_runs(runs_of(scope, scope.source))
+    return of_runs(scope, runs_of(scope, scope.source))
 
 
 def runs_of(scope: Scope, judge: str) -> list[Run]:
@@ -198,26 +196,19 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
 
 
 def judged_runs(scope: Scope) -> QuerySet[Run]:
-    """Runs on the benchmark with a verdict of the view's kind, oldest first.
-
-    The overlap baseline uses the hidden criteria, so only staff see it and every number made from it. The same is true
-    of unfinished runs with criteria.
-    """
+    """Runs on the benchmark with a verdict of the view's kind that the view may count, oldest first."""
     with_verdict = Judgment.objects.filter(
         run=OuterRef("pk"), status=Judgment.Status.OK, item__kind=scope.kind.item_kind
     )
     runs = Run.objects.filter(
         Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols
     )
-    runs = (
-        runs if scope.staff else runs.exclude(judge__baseline=OVERLAP).exclude(pk__in=withheld_runs(staff=scope.staff))
-    )
-    return runs.select_related("judge").order_by("pk")
+    return runs.exclude(pk__in=unseen_in(scope)).select_related("judge").order_by("pk")
 
 
-def withheld_runs(*, staff: bool) -> list[int]:
-    """Unfinished runs whose numbers are not shown: see ``RunQuerySet.withheld_from``. Cached: pages ask often."""
-    return [] if staff else until_written("withheld", lambda: Run.objects.withheld_from(staff=False))
+def unseen_in(scope: Scope) -> list[int]:
+    """Runs that the view must not count."""
+    return unseen_runs(scope.benchmark, staff=scope.staff, edition=scope.edition)
 
 
 def judges_of(scope: Scope) -> list[str]:
@@ -237,17 +228,24 @@ def judge_groups(scope: Scope) -> list[list[Run]]:
     return list(groups.values())
 
 
-def of_runs(runs: Sequence[Run]) -> Outcomes:
-    """One outcome per item and repeat from a judge's runs with the same settings.
+def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
+    """One outcome per item and repeat from a judge's runs with the same settings, as far as the view may count them.
 
     They are one source: an item counts in the first run that has an outcome for it. With several repeats, ``weight`` is
     1 / the repeats of the item that have an outcome, so that each item counts once.
     """
     parts, failures, seen = [], [], np.zeros(0, dtype=np.int32)
+    expected = []
     for run in runs:
         part, failed = _combined(run)
+        items = verdict_cache.run_items(run)
         if len(seen):
             part = tuple(column[~np.isin(part[0], seen)] for column in part)
+        if without := left_out(scope, run.held):
+            part = tuple(column[~np.isin(part[0], without)] for column in part)
+            failed = failed[~failed["item"].isin(without)]
+            items = items[~np.isin(items, without)]
+        expected.append(items)
         parts.append(part)
         failures.append(failed)
         if len(runs) > 1:
@@ -262,7 +260,6 @@ def of_runs(runs: Sequence[Run]) -> Outcomes:
         frame = _with_preferences(runs, frame)
     if runs[0].repeats > 1 or (len(repeat) and int(repeat.max()) > 0):
         frame["weight"] = 1 / frame.groupby("item")["item"].transform("size")
-    expected = [verdict_cache.run_items(run) for run in runs]
     return Outcomes(
         frame,
         pd.Index(expected[0] if len(expected) == 1 else np.unique(np.concatenate(expected))),
@@ -364,7 +361,7 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = Label.objects.filter(
+    rows = counted_labels(scope, Label.objects.all()).filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
     )
     # Practice ends with the right answer shown: such a label is no vote.
@@ -469,19 +466,20 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
 
 
 def _fingerprint(scope: Scope) -> dict[str, Any]:
-    withheld = withheld_runs(staff=scope.staff)
+    unseen = unseen_in(scope)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
     decided = Adjudication.objects.filter(campaign_item__campaign__benchmark=scope.benchmark)
     return {
         "labels": labels.aggregate(n=Count("pk"), last=Max("changed_at"), top=Max("pk")),
         "excluded": labels.filter(excluded=True).aggregate(n=Count("pk"), sum=Sum("pk")),
         # Both are stored once and never changed.
-        "judgments": _per_run(Judgment, scope.benchmark, withheld),
-        "run_items": _per_run(RunItem, scope.benchmark, withheld),
+        "judgments": _per_run(Judgment, scope.benchmark, unseen),
+        "run_items": _per_run(RunItem, scope.benchmark, unseen),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
+        "closed": closed_of(scope.benchmark),
         "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),

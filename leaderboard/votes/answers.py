@@ -3,9 +3,9 @@
 import pandas as pd
 
 from accounts.rules import Viewer, allowed
-from leaderboard import queries
 from leaderboard.boards.keyed import counted_answers
 from leaderboard.boards.scores import outcomes
+from leaderboard.hidden import sealed_samples
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 
@@ -13,7 +13,7 @@ COLUMNS = ["sample", "item", "value", "said", "right"]
 
 
 def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, int]:
-    """The counted answers of a model, in the order of the samples, and the number withheld in hidden splits.
+    """The counted answers of a model, in the order of the samples, and the number of sealed ones that are withheld.
 
     Columns ``sample`` (id), ``item`` (id, or None), ``value`` (score, percent of points, or None), ``said`` and
     ``right``. Raises BadScope if hidden keys or weights are not for this viewer: a mark and its answer reveal them.
@@ -21,7 +21,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     answers = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
     if allowed(viewer, "read-hidden"):
         return answers, 0
-    is_sealed = answers["sample"].isin(queries.sealed_samples(scope.benchmark, viewer))
+    is_sealed = answers["sample"].isin(sealed_samples(scope.benchmark))
     return answers[~is_sealed], int(is_sealed.sum())
 
 

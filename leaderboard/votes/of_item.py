@@ -56,12 +56,13 @@ class PeopleVotes:
 
 def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     """People's verdicts on an item, as far as the viewer may see them: with names for staff, with pseudonyms for
-    researchers, only counts for everybody else, and nothing while a campaign is running.
+    researchers, only counts for everybody else; nothing while people label it blind, or for those who see no single
+    labels in any campaign that goes on.
     """
     single = sees_labels(viewer)
-    if not single and is_held(item):
+    if (item.blind and not allowed(viewer, "read-hidden")) or (not single and is_held(item)):
         return PeopleVotes(held=True)
-    labels = Label.objects.filter(item=item).exclude(assignment__campaign_item__practice=True)
+    labels = Label.objects.seen_by(viewer).filter(item=item).exclude(assignment__campaign_item__practice=True)
     if item.kind == Item.Kind.PAIR:
         labels = labels.filter(choice__isnull=False)
     labels = labels.select_related("annotator", "campaign").order_by("pk")
@@ -95,7 +96,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         ]
         if single
         else [],
-        adjudicated=adjudicated.choice if adjudicated and single else None,
+        adjudicated=adjudicated.choice if adjudicated and single and len(frame) else None,
     )
 
 
@@ -126,7 +127,7 @@ def _aggregate(item: Item, labels: Iterable[Label]) -> str | None:
 def judges_on(items: Iterable[Item], viewer: Viewer) -> dict[int, list[JudgeVotes]]:
     """Every run's verdicts on each item, by its id, that the viewer may see, judge by judge; never an analysis."""
     by_pk = {item.pk: item for item in items}
-    visible = Judgment.objects.visible_to(viewer).filter(item__in=by_pk).select_related("run__judge")
+    visible = Judgment.objects.seen_by(viewer).filter(item__in=by_pk).select_related("run__judge")
     rows = visible.defer("analysis", "raw")
     by_run: dict[tuple[int, int], list[Judgment]] = defaultdict(list)
     for judgment in rows.order_by("run__judge__name", "run", "repeat", "order"):
@@ -167,7 +168,8 @@ def combined(rows: Sequence[Judgment]) -> str | None:
     return str(counts.index[0])
 
 
-def answers_of(item: Item) -> list[Response]:
-    """The item's responses in canonical order, with their models."""
-    places = ItemResponse.objects.filter(item=item).select_related("response__model").order_by("position")
-    return [place.response for place in places]
+def answers_of(item: Item, viewer: Viewer) -> list[Response]:
+    """The item's responses in canonical order, with their models; none unless the viewer may read all of them."""
+    places = ItemResponse.objects.filter(item=item).order_by("position").values_list("response", flat=True)
+    seen = Response.objects.seen_by(viewer).select_related("model").in_bulk(list(places))
+    return [seen[pk] for pk in places if len(seen) == len(places)]

@@ -11,6 +11,7 @@ from annotations.models import Label
 from bank.models import Item
 from bank.models.items import ItemResponse
 from judging.models import Run
+from leaderboard import hidden
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
 from leaderboard.votes import dataset_of, samples_in
@@ -35,6 +36,7 @@ def items_of(scope: Scope) -> pd.DataFrame:
     frame["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
     frame["group"] = frame["group"].where(frame["group"] != "", frame["key"]).astype(str)
     frame["dataset"] = dataset_of(scope, frame["dataset"])
+    frame = hidden.as_told(scope, frame)
     frame["models"] = [tuple(models.get(item, ())) for item in frame.index]
     return frame[["sample", "level", "group", "dataset", "models"]].sort_index()
 
@@ -42,7 +44,7 @@ def items_of(scope: Scope) -> pd.DataFrame:
 def counted_labels(scope: Scope) -> QuerySet[Label]:
     """People's labels that count in the view."""
     refuse_live(scope)
-    rows = scope.kind.labels().filter(
+    rows = hidden.counted_labels(scope, scope.kind.labels()).filter(
         campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
     )
     # Practice ends with the right answer shown: such a label is no vote.
@@ -74,6 +76,9 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
         rows.order_by("run", "item", "repeat", "order").values_list("run_id", "item_id", "repeat", column),
         columns=["run", "item", "repeat", "value"],
     )
+    for run in runs:
+        if without := hidden.left_out(scope, run.held):
+            frame = frame[~((frame["run"] == run.pk) & frame["item"].isin(without))]
     frame["value"] = frame["value"].map(scope.kind.value)
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]

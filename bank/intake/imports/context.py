@@ -38,6 +38,8 @@ class ImportContext:
     model: str = ""
     judge: str = ""
     campaign: str = ""
+    open_keys: bool = False  # the keys of new samples are public
+    untrusted: bool = False  # new responses may hold instructions to a judge
     scratch: Callable[[], Path] | None = None  # None: a dry run
     benchmark: Benchmark | None = None
     writer: ImportWriter = field(init=False)  # set once all rows are checked
@@ -63,6 +65,10 @@ class ImportContext:
     def writes(self) -> bool:
         """False for a dry run."""
         return self.scratch is not None
+
+    @property
+    def hidden_splits(self) -> list[str]:
+        return self.benchmark.hidden_splits if self.benchmark else []
 
     @cached_property
     def stored(self) -> NameIndex:

@@ -49,6 +49,8 @@ def run_import(
     judge: str = "",
     campaign: str = "",
     images: Path | None = None,
+    open_keys: bool = False,
+    untrusted: bool = False,
     dry_run: bool = False,
     skip_bad: bool = False,
     progress: Progress = no_progress,
@@ -66,7 +68,9 @@ def run_import(
     ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
     ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
     ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
-    that the paths of pictures start from or lead to; default: beside the file.
+    that the paths of pictures start from or lead to; default: beside the file. With ``open_keys`` everybody sees the
+    answer keys, references and weights of new samples: for sets whose keys are public anyway. ``untrusted`` responses
+    are treated as submitted ones are: they may hold instructions to a judge.
 
     Importing the same source twice changes nothing. Raises BadInput (WrongUse if ``images`` holds none of the
     pictures), BadFile, LookupError (the format has no such part), Cancelled.
@@ -106,6 +110,8 @@ def run_import(
                 model=model,
                 judge=judge,
                 campaign=campaign,
+                open_keys=open_keys,
+                untrusted=untrusted,
                 scratch=None if dry_run else scratch_folder,
                 benchmark=benchmark,
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from django.db.models import Model
 
@@ -12,7 +12,7 @@ from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.name_index import NameIndex
 from bank.models import EvaluatedModel, Item, ItemResponse, Response
-from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items
+from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, outside_among
 
 NUMBER = 32  # bits of a pending item's number that say in which order its responses are
 
@@ -118,7 +118,10 @@ class VerdictItems:
             specs = map(ItemSpec, new.kinds, samples, responses)
             hashes = [spec.content_hash for spec in specs]
         ids = writer.ids(Item, len(hashes))
-        writer.put(Item, {"id": ids, "kind": new.kinds, "sample_id": samples, "content_hash": hashes})
+        from_outside = outside_among(pk for of_item in responses for pk in of_item) if self.may_be_outside else set()
+        outside = [not from_outside.isdisjoint(of_item) for of_item in responses]
+        columns = {"id": ids, "kind": new.kinds, "sample_id": samples, "content_hash": hashes, "outside": outside}
+        writer.put(Item, columns)
         places = [
             (pk, position, response)
             for pk, of_item in zip(ids, responses, strict=True)
@@ -126,6 +129,12 @@ class VerdictItems:
         ]
         if places:
             writer.put(ItemResponse, dict(zip(PLACE, zip(*places, strict=True), strict=True)))
+
+    @cached_property
+    def may_be_outside(self) -> bool:
+        """Whether the benchmark has answers from outside, those of this import included."""
+        answers = Response.objects.filter(sample__benchmark=self.context.open())
+        return answers.exclude(origin=Response.Origin.STAFF).exists()
 
     def ids(self, numbers: Sequence[int]) -> Sequence[int]:
         """The ids of announced items that are written, or about to be."""

@@ -114,7 +114,9 @@ class Responses:
         if min(samples) < 0:
             samples = [self.context.stored_sample_id(sample) for sample in samples]
         models = [self.models[name] for name in names]
-        self.context.writer.put(Response, dict(zip(COLUMNS, (samples, models, *values), strict=True)))
+        origin = Response.Origin.UNTRUSTED if self.context.untrusted else Response.Origin.STAFF
+        columns = dict(zip(COLUMNS, (samples, models, *values), strict=True))
+        self.context.writer.put(Response, columns | {"origin": bulk.Constant(str(origin), len(samples))})
 
     def finish(self) -> None:
         """Write down what the files say of models, where nothing was known. Responses are never changed."""

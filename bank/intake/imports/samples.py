@@ -26,7 +26,7 @@ from bank.samples import quality
 
 COMPARED = ("instruction", "hint", "language", "question_type", "options", "split", "source", "group", "metadata")
 OWN = ("quality_hints", "absent_images", "key", "status", *COMPARED)
-COLUMNS = ("id", "benchmark_id", "capability_id", "position", "retired_in", *OWN)
+COLUMNS = ("id", "benchmark_id", "capability_id", "position", "retired_in", "closed", *OWN)
 IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height phash description objects_found
     source_url""".split()
 NEW_VERSION = "Imports never change samples; import the new ones with --version."
@@ -40,7 +40,7 @@ ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 # New samples by column: plain values, because millions of them go through the spool.
 Batch = tuple[
     list[tuple[str, ...]],  # the paths of their capabilities
-    list[bulk.Column],  # their values of OWN
+    list[bulk.Column],  # what of them is closed, and their values of OWN
     list[tuple[Any, ...]],  # pictures: the number of the sample, and the values of IMAGE_COLUMNS from position on
     importing.EncryptedCriteria,
 ]
@@ -149,7 +149,12 @@ class Samples:
         self.pending_criteria += len(criteria[0])
         if not (self.context.writes and keys):
             return None
-        return paths, list(map(bulk.compact, values)), pictures, importing.encrypt(*criteria)
+        if self.context.open_keys:
+            importing.open_keys(criteria)
+        splits = values[OWN.index("split")]
+        closed = importing.closed_of(criteria, [split in self.context.hidden_splits for split in splits])
+        columns = list(map(bulk.compact, [closed, *values]))
+        return paths, columns, pictures, importing.encrypt(*criteria)
 
     def weigh(self, row: Row) -> int:
         """The bytes of its pictures, estimated if they are separate files. Keeps batches small, so that an import with

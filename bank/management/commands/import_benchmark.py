@@ -1,4 +1,6 @@
-"""manage.py import_benchmark FORMAT PATH --benchmark SLUG [--version V] [--images DIR] [--anchor MODEL] [--public]"""
+"""manage.py import_benchmark FORMAT PATH --benchmark SLUG [--version V] [--images DIR] [--anchor MODEL] [--public]
+[--open-keys]
+"""
 
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring a benchmark's samples, pictures and hidden criteria in."
-    part, passed = "samples", ("anchor", "visibility")
+    part, passed = "samples", ("anchor", "visibility", "open_keys")
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")
@@ -26,5 +28,10 @@ class Command(ImportCommand):
             const="public",
             default="",
             help="a new benchmark is seen by everybody at once; else by staff, until it is published",
+        )
+        parser.add_argument(
+            "--open-keys",
+            action="store_true",
+            help="everybody sees the answer keys, references and weights: for sets whose keys are public anyway",
         )
         parser.add_argument("--anchor", default="", metavar="MODEL", help="the model that others are compared with")

@@ -1,4 +1,4 @@
-"""manage.py publish {SLUG [--private | --edition KIND [--split NAME] [--run ID]] | NAME --recipe}"""
+"""manage.py publish {SLUG [--private | --keys | --edition KIND [--split NAME] [--run ID]] | NAME --recipe}"""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from accounts.management.base import InstallationCommand
 from bank.management.importing import Failed, bad_input_fails
 from bank.recipes import store
-from bank.samples.benchmarks import find_benchmark, set_visibility
+from bank.samples.benchmarks import find_benchmark, open_keys, set_visibility
 from judging.models import Run
 from leaderboard.boards import editions, recipe_editions
 from leaderboard.models import CAN_REST_ON_HIDDEN
@@ -24,19 +24,37 @@ class Command(InstallationCommand):
         parser.add_argument("benchmark", metavar="SLUG", help="SLUG or SLUG@VERSION; a recipe's NAME")
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--private", action="store_true", help="make it staff's alone again")
+        group.add_argument(
+            "--keys",
+            action="store_true",
+            help="show everybody the answer keys, references and weights of approved samples outside hidden splits; it "
+            "cannot be taken back",
+        )
         group.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
         group.add_argument("--recipe", action="store_true", help="an edition of the board of this recipe")
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
         parser.add_argument("--run", type=int, metavar="ID", help="whose readings count; default as last time")
 
     def handle(
-        self, *, private: bool, recipe: bool, edition: str | None, split: str, run: int | None, **options: Any
+        self,
+        *,
+        private: bool,
+        keys: bool,
+        recipe: bool,
+        edition: str | None,
+        split: str,
+        run: int | None,
+        **options: Any,
     ) -> None:
         with bad_input_fails():
             if recipe:
                 self._publish_recipe(options["benchmark"])
                 return
             benchmark = find_benchmark(options["benchmark"])
+            if keys:
+                opened = open_keys(benchmark=benchmark, command="publish")
+                self.stdout.write(f"The keys of {opened:,} samples of {benchmark} are open to everybody from now on.")
+                return
             if not edition:
                 set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
                 self.stdout.write(f"{benchmark} is {'for staff only' if private else 'published'}.")
