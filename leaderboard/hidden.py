@@ -5,6 +5,8 @@ else sees the newest edition that a curator published; ``boards.editions`` says 
 reveal.
 """
 
+from typing import Any
+
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -66,6 +68,11 @@ def outside_items(benchmark: Benchmark) -> list[int]:
         return sorted(items.order_by().values_list("pk", flat=True))
 
     return until_written(("outside", benchmark.pk), read) if closed_of(benchmark) else []
+
+
+def sealing(benchmark: Benchmark) -> list[Any]:
+    """Changes whenever something that boards below staff may count is closed, hidden or opened."""
+    return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_samples(benchmark))]
 
 
 def left_out(scope: Scope, held: int) -> list[int]:
