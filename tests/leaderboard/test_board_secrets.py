@@ -173,6 +173,7 @@ def test_home_shows_no_item_that_people_label_blind(item, client, client_of):
     visitors = (client, client_of("researcher"), client_of("curator"))
     assert all("What does sign" in flat(visitor.get("/?as=visitor")) for visitor in visitors)
     open_again()
+    Item.objects.update(blind=True)  # the one that is in no campaign, too
     assert not any("What does sign" in flat(visitor.get("/?as=visitor")) for visitor in visitors)
 
 
