@@ -16,7 +16,7 @@ from annotations.models import Label
 from bank import exposure
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
-from judging.models import Run
+from judging.models import Judgment, Run
 from leaderboard.cache import until_written
 from leaderboard.definitions import changed
 from leaderboard.models import Edition
@@ -87,6 +87,13 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     if scope.staff or scope.edition or not closed_of(scope.benchmark):
         return labels
     return labels.filter(exposure.counted(held="campaign__held"))
+
+
+def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Those of these judgments that the view counts, see ``exposure.counted``."""
+    if scope.staff or scope.edition or not closed_of(scope.benchmark):
+        return judgments
+    return judgments.filter(exposure.counted(held="run__held"))
 
 
 # ---- few samples ----
