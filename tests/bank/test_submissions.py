@@ -16,14 +16,13 @@ from bank.models import (
     Response,
     ResponseMark,
     Sample,
-    ScoredCells,
     Submission,
     SubmissionCount,
     SubmissionScore,
 )
 from bank.samples.items import make_items, plan_items
 from bank.submissions import Closed, Exceeded, NameTaken, Refused, actions, quota, scoring
-from bank.submissions.scoring import MIN_SAMPLES, MarkedSample, grouped, is_kept
+from bank.submissions.scoring import is_kept
 from tests.annotations.conftest import at_once
 from tests.hidden import criteria
 
