@@ -15,7 +15,7 @@ import pytest
 from scipy.optimize import linprog
 
 from accounts.models import User
-from bank.models import Benchmark, Sample, ToldScore
+from bank.models import Benchmark, Sample, SubmissionRules, ToldScore
 from bank.submissions import actions, ladder
 from bank.submissions.scoring import is_kept
 from leaderboard.pages.submissions import scores_as_json
@@ -120,8 +120,9 @@ def test_hill_climbing_learns_nothing(changes, together, target, two):
 @pytest.mark.parametrize("changes", [1, 3, 10, 30])
 @pytest.mark.parametrize("together", [1, 2])
 def test_hill_climbing_from_a_score_that_was_told_learns_nothing(changes, together, target, two):
-    """The same over all choices as one split, from answers of which half are right, so that there is a score to climb."""
+    """The same over all choices as one split, from answers of which half are right: there is a score to climb from."""
     Sample.objects.filter(split__startswith="choice").update(split="choice")
+    SubmissionRules.objects.update(required_splits=["choice"])
     keys = [key for key in target.keys if key.startswith("choice")]
     rng = random.Random(changes)
 
