@@ -9,7 +9,7 @@ with two criteria of together 280 characters, ``judging.runs.estimates``).
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from django.db import transaction
@@ -153,21 +153,24 @@ def progress(submission: Submission, *, staff: bool) -> Progress | None:
     if not staff and _holds_criteria(judging, row):
         return _as_at_midnight(submission, row)
     run = row.run if row else None
-    counts = dict.fromkeys(("done", "planned", "failures"), 0)
-    if run is not None:
-        counts = {"done": run.verdicts or 0, "planned": run.planned or 0, "failures": run.failures or 0}
+    made = Progress(
+        row.state if row else WAITING.value,
+        waiting=0,
+        done=run.verdicts or 0 if run else 0,
+        planned=run.planned or 0 if run else 0,
+        failures=run.failures or 0 if run else 0,
+        run=run,
+    )
     if submission.state not in STORED:
-        return Progress("withdrawn", waiting=0, run=run, **counts)
-    state = row.state if row else WAITING.value
-    reason = _reason(row, judging, staff=staff) if row else ""
-    place, length = None, 0
-    if state == WAITING:
+        return replace(made, state="withdrawn")
+    if row is not None:
+        ended = row.finished_at if staff or row.finished_at is None else on_the_day(row.finished_at)
+        made = replace(made, reason=_reason(row, judging, staff=staff), finished_at=ended)
+    if made.state == WAITING:
         order = [queued.pk for queued in waiting(submission.benchmark, today=day_of(timezone.now()))]
-        place, length = order.index(submission.pk) + 1 if submission.pk in order else None, len(order)
-    ended = row.finished_at if row else None
-    if ended and not staff:
-        ended = on_the_day(ended)
-    return Progress(state, reason, place, length, run=run, finished_at=ended, **counts)
+        place = order.index(submission.pk) + 1 if submission.pk in order else None
+        made = replace(made, place=place, waiting=len(order))
+    return made
 
 
 def _holds_criteria(judging: SubmissionJudging | None, row: QueuedSubmission | None) -> bool:

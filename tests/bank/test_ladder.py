@@ -93,7 +93,7 @@ def by_split(answers):
     return {split: [key for key in answers if key.rpartition("-")[0] == split] for split in SPLITS}
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 @pytest.mark.parametrize("changes", [1, 3, 10])
 @pytest.mark.parametrize("together", [1, 2])
 def test_hill_climbing_learns_nothing(changes, together, target, two):
@@ -116,7 +116,7 @@ def test_hill_climbing_learns_nothing(changes, together, target, two):
     target.learnt(best, f"hill climbing by {changes}, {together} together, told {sum(map(bool, reached.values()))}")
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 @pytest.mark.parametrize("changes", [1, 3, 10, 30])
 @pytest.mark.parametrize("together", [1, 2])
 def test_hill_climbing_from_a_score_that_was_told_learns_nothing(changes, together, target, two):
@@ -153,7 +153,7 @@ def random_letters(target, person, seed):
         yield said, target.shares(said, person)
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 def test_a_linear_programme_over_all_that_was_told_learns_nothing(target, two):
     """The sums of random letters are equations about the keys: 35 exact ones gave 40 of 40 keys."""
     asked = list(random_letters(target, two[0], 1))
@@ -183,7 +183,7 @@ def test_a_linear_programme_over_all_that_was_told_learns_nothing(target, two):
     target.learnt(guess, f"linear programme, {sum(v is not None for _, told in asked for v in told.values())} sums")
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 def test_a_vote_of_random_letters_by_their_score_learns_nothing(target, two):
     votes = {key: dict.fromkeys(labels_of(key), 0.0) for key in target.keys}
     for said, told in random_letters(target, two[0], 3):
@@ -195,7 +195,7 @@ def test_a_vote_of_random_letters_by_their_score_learns_nothing(target, two):
     target.learnt(guess, "majority of random letters")
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 def test_one_letter_everywhere_tells_no_share_of_letters(target, two):
     told = []
     for letter in range(4):
@@ -205,7 +205,7 @@ def test_one_letter_everywhere_tells_no_share_of_letters(target, two):
     assert set(told) == {None}
 
 
-@pytest.mark.check("M3")
+@pytest.mark.check("I1")
 def test_after_fifty_tellings_nothing_is_told_where_a_curator_sets_no_limit(target, two):
     said = {key: random.Random(5).choice(labels_of(key)) for key in target.keys}
     for _ in range(ladder.MOST_TOLD):
