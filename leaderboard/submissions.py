@@ -180,6 +180,7 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
     own = _row_of(submission, board)
     if own is None and whole:  # of what researchers sent, everybody sees the next edition, its sender the whole at once
         own = _row_of(submission, boards.cached(replace(scope, staff=True), "models", boards.models))
+        own = own and replace(own, rank=None)
     best = next((row for row in ranked if row is not own), None)
     reason = "" if own else " ".join(board.notes) or "It has no verdict yet."
     return Standing(scope, own, best, len(ranked), reason, whole)

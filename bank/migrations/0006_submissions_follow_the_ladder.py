@@ -10,7 +10,7 @@ def keep_what_was_told(apps, schema_editor):
     scores = apps.get_model("bank", "SubmissionScore").objects.filter(open=False).select_related("submission")
     told = apps.get_model("bank", "ToldScore").objects
     best = {}
-    for score in scores.order_by("submission", "pk").iterator(chunk_size=500):
+    for score in scores.order_by("submission_id", "pk").iterator(chunk_size=500):
         sent = score.submission
         kept = score.part == "kept"
         number = next((score.numbers[name] for name in MAIN if score.numbers.get(name)), None)

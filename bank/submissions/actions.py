@@ -21,6 +21,7 @@ from bank.models import Benchmark, EvaluatedModel, Response, Submission, Submiss
 from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
 from bank.submissions.check import Checked, check, most_rows, read, wanted_samples
 from bank.submissions.scoring import even_seed
+from stats.disclosure import MIN_SAMPLES
 
 HIGHEST_LIMIT = 1_000_000
 COLUMNS = ("variant", "text", "reason", "option_order", "tokens")
@@ -115,6 +116,7 @@ def submit(
 @transaction.atomic
 def rescore(*, submission: Submission) -> None:
     """Compare the stored responses with the current keys. What its sender was told before stays told."""
+    Submission.objects.select_for_update().get(pk=submission.pk)
     if submission.state in (Submission.State.FAILED, Submission.State.WITHDRAWN):
         raise Refused(f"A submission that is {submission.state} is not scored.")
     scored = scoring.score(submission, rules_of(submission.benchmark))
@@ -145,10 +147,19 @@ def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> 
 
 @transaction.atomic
 def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
-    """Tell the submitter the figure of the kept half, as it is now. Raises Refused."""
+    """Tell the submitter the figure of the kept half, as it is now. Raises Refused.
+
+    Refused, too, where another released model's answers to the kept half are nearly the same: the difference of the two
+    figures would tell the few keys.
+    """
     scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
     if not scored.update(released_at=now):
         raise Refused("Only a scored submission has a final score to release, and each only once.")
+    if alike := scoring.nearly_the_same(submission, rules_of(submission.benchmark)):
+        raise Refused(
+            f"In fewer than {MIN_SAMPLES} samples of the kept half its answers differ from those of {alike.name}, "
+            "which is released: the two figures together would tell about these keys."
+        )
     ladder.release(submission)
     submission.refresh_from_db()
     about = f"{submission.name} on {submission.benchmark}"

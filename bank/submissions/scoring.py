@@ -21,6 +21,7 @@ from bank.models.submissions import new_seed
 from bank.submissions import ladder, quota
 from stats.answer_text import answer_in, option_in
 from stats.answers import choice_scores, shown_as, yes_no_scores
+from stats.disclosure import MIN_SAMPLES
 from stats.proportions import rate
 from stats.results import Estimate
 
@@ -134,8 +135,7 @@ def score(submission: Submission, rules: SubmissionRules) -> bool:
     for page in _pages(submission):
         ids = [sample.pk for sample in page]
         keys = bank.criteria.for_scoring(submission=submission, sample_ids=ids)
-        asked = submission.benchmark.samples.filter(pk__in=ids)
-        open_ = set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
+        open_ = _open(submission, ids)
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
@@ -159,6 +159,12 @@ def score(submission: Submission, rules: SubmissionRules) -> bool:
     ladder.tell(submission, rules, shown, best=best, hits_of_best=hits)
     submission.counts = submission.counts | {"unscored": unscored, "read": dict(read)}
     return bool(parts)
+
+
+def _open(submission: Submission, ids: Sequence[int]) -> set[int]:
+    """The samples among these whose keys everybody may see."""
+    asked = submission.benchmark.samples.filter(pk__in=ids)
+    return set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
 
 
 def _reading(response: "Answer", labels: tuple[str, ...]) -> str:
@@ -185,6 +191,33 @@ def _store(submission: Submission, parts: Parts) -> None:
         )
         for part, rows in parts.items()
     )
+
+
+def nearly_the_same(submission: Submission, rules: SubmissionRules) -> Submission | None:
+    """A submission whose figure is released, and whose answers to the kept half differ from these in few samples."""
+    if not rules.private_half:
+        return None
+    told = submission.benchmark.submissions.filter(told_scores__kept=True).exclude(pk=submission.pk)
+    others = list(told.distinct())
+    answered: Counter[tuple[int, str, bool]] = Counter()  # by submission, split and whether there are options
+    differing: Counter[tuple[int, str, bool]] = Counter()
+    for page in _pages(submission) if others else ():
+        ids = [sample.pk for sample in page]
+        open_ = _open(submission, ids)
+        kept = [s for s in page if s.pk not in open_ and is_kept(seed=rules.seed, cluster=s.cluster)]
+        own = _answers(submission, ids)
+        for other in others:
+            theirs = _answers(other, ids)
+            for sample in kept:
+                key = (other.pk, sample.split, bool(sample.labels))
+                one, two = (
+                    {response.variant: chosen_option(response, sample.labels) for response in answers[sample.pk]}
+                    for answers in (own, theirs)
+                )
+                answered[key] += bool(two)
+                differing[key] += one != two
+    near = {other for (other, *part), few in differing.items() if 0 < few < MIN_SAMPLES and answered[(other, *part)]}
+    return next((other for other in others if other.pk in near), None)
 
 
 def marks(submission: Submission) -> QuerySet[ResponseMark]:

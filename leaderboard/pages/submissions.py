@@ -346,7 +346,9 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         standing=standing,
         heading=column.label,
         rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
-        ranks=rank_range(row.place, row.rank_low, row.rank_high) if row.rank_low is not None else "",
+        ranks=rank_range(row.place, row.rank_low, row.rank_high)
+        if row.rank_low is not None and not standing.whole
+        else "",
         board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
         ticks=axis_head(scale, _tick if unit == 0.01 else tick),
         lines=[

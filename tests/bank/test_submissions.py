@@ -1,5 +1,6 @@
 """Submissions: what a file must hold, what is stored of it, what it scores, and how many there may be."""
 
+import importlib
 import json
 import tempfile
 import time
@@ -7,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 
 from bank.criteria import CriteriaAccess
 from bank.models import (
@@ -29,6 +31,7 @@ from tests.hidden import criteria
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 LABELS = ("A", "B", "C", "D")
+PRIOR = {"first": lambda n: n % 2, "better": lambda n: n % 4, "worse": lambda n: n % 3 == 0}
 EVERY = {"open": True, "per_day": None, "in_all": None, "count_failed": False, "private_half": False}
 
 
@@ -506,11 +509,57 @@ def test_a_release_tells_no_figure_about_few_answers(choices, allow, send):
     allow(benchmark, private_half=True)
     rules = actions.rules_of(benchmark)
     kept = [n for n in range(60) if is_kept(seed=rules.seed, cluster=f"val{n}")]
-    for count in (1, 9, 10):
+    for count in (1, 9, 20):
         rows = [{"sample": f"val{n}", "text": "A" if n in kept[:count] else "I cannot say."} for n in range(60)]
         submission = send(benchmark, rows, name=f"m{count}")
         actions.release(submission=submission, now=NOON)
-        assert bool(told(submission, "val", kept=True)) is (count == 10)
+        assert bool(told(submission, "val", kept=True)) is (count == 20)
+
+
+def test_two_models_that_differ_in_few_answers_are_not_both_released(choices, allow, send):
+    """The difference of their figures would be about the few keys, as 40 checkpoints of one answer each would show."""
+    benchmark = choices(val=80)
+    allow(benchmark, private_half=True)
+    seed = actions.rules_of(benchmark).seed
+    kept = [n for n in range(80) if is_kept(seed=seed, cluster=f"val{n}")]
+
+    def sent(name, wrong):
+        return send(benchmark, answers(benchmark, right=lambda n: n not in wrong, splits=["val"]), name=name)
+
+    actions.release(submission=sent("first", ()), now=NOON)
+    for count in (1, 9):
+        near = sent(f"near by {count}", kept[:count])
+        with pytest.raises(Refused, match="its answers differ from those of first, which is released"):
+            actions.release(submission=near, now=NOON)
+        near.refresh_from_db()
+        assert near.released_at is None
+        assert told(near, "val", kept=True) is None
+    for name, wrong in (("the same", ()), ("far", kept[:10]), ("in the shown half", set(range(80)) - set(kept))):
+        actions.release(submission=sent(name, wrong), now=NOON)
+
+
+def migration(app, name):
+    """A function of a migration, whatever number it has."""
+    (path,) = Path(app).glob(f"migrations/*_{name}.py")
+    return importlib.import_module(f"{app}.migrations.{path.stem}")
+
+
+def test_an_installation_of_before_keeps_what_it_told(choices, allow, send):
+    """The best shown figure of a person is the one to beat, and what was released stays so."""
+    benchmark = choices(val=120)
+    allow(benchmark, private_half=True)
+    rows = {name: list(answers(benchmark, right=right, splits=["val"])) for name, right in PRIOR.items()}
+    before = [send(benchmark, rows[name], name=name) for name in PRIOR]
+    actions.release(submission=before[0], now=NOON)
+    ToldScore.objects.all().delete()
+    migration("bank", "submissions_follow_the_ladder").keep_what_was_told(apps, None)
+    shares = [round(numbers(one, "val", "shown")["vanilla"]["value"], 2) for one in before]
+    assert [told(one, "val") for one in before] == [
+        (share, max(shares[: place + 1])) for place, share in enumerate(shares)
+    ]
+    assert [told(one, "val", kept=True) is not None for one in before] == [True, False, False]
+    after = send(benchmark, rows["better"], name="after")
+    assert told(after, "val") == (None, max(shares))
 
 
 # ---- afterwards ----

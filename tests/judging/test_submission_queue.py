@@ -5,6 +5,7 @@ import json
 from datetime import time, timedelta
 
 import pytest
+from django.apps import apps
 from django.core import mail
 from django.utils import timezone
 
@@ -15,6 +16,7 @@ from judging.runs import submissions as queue
 from judging.runs.actions import start_run
 from judging.work import loop, worker
 from tests.bank.conftest import manage
+from tests.bank.test_submissions import migration
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 from tests.markup import flat
@@ -261,6 +263,23 @@ def test_no_figure_and_no_moment_of_a_judging_is_told_below_staff(like, submit, 
     assert not client_of("curator").get(f"{API}{finch.pk}/").json()["judging"]["finished_at"].endswith("T00:00:00Z")
     QueuedSubmission.objects.update(state="stopped", reason="its prompts would hold 5,000 tokens")
     assert at(finch).reason == "its prompts would hold 5,000 tokens"
+
+
+def test_reasons_of_before_lose_their_figures_and_nobody_is_told_twice(like, submit, opened, baseline):
+    queue.set_judging(by=None, benchmark=opened, like=like(baseline("first")))
+    dear, used = submit("Finch"), submit("Wren")
+    serve()
+    QueuedSubmission.objects.update(state="stopped", told=False)
+    QueuedSubmission.objects.filter(submission=dear).update(
+        reason="judging it would cost about $81.06, and a submission may cost $80.00"
+    )
+    QueuedSubmission.objects.filter(submission=used).update(
+        reason="a submission may cost $80.00, and that is used up. A curator can allow more"
+    )
+    migration("judging", "submissions_by_the_day").tell_without_figures(apps, None)
+    assert at(dear, staff=False).reason == queue.TOO_DEAR
+    assert at(used, staff=False).reason == queue.USED_UP
+    assert not QueuedSubmission.objects.filter(told=False).exists()
 
 
 def test_rules_are_set_by_page_and_command_and_refused_in_words(like, opened, baseline, client_of, manage):
