@@ -216,7 +216,7 @@ def nearly_the_same(submission: Submission, rules: SubmissionRules) -> Submissio
                 )
                 answered[key] += bool(two)
                 differing[key] += one != two
-    near = {other for (other, *part), few in differing.items() if 0 < few < MIN_SAMPLES and answered[(other, *part)]}
+    near = {part[0] for part, few in differing.items() if 0 < few < MIN_SAMPLES and answered[part]}
     return next((other for other in others if other.pk in near), None)
 
 
