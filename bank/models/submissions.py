@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import models
 
-from accounts.crypto import PackedJSONField
+from accounts.crypto import EncryptedJSONField, EncryptedTextField, PackedJSONField
 from accounts.rules import allowed
 from bank.models.catalogue import Benchmark
 from bank.models.responses import EvaluatedModel, Response
@@ -30,7 +30,7 @@ class SubmissionRules(models.Model):
     required_splits = models.JSONField(default=list, blank=True)  # none named: all
     private_half = models.BooleanField(default=True)
     # Decides which half a sample of a hidden split is in; not changed once somebody has submitted.
-    seed = models.CharField(max_length=32, default=new_seed, editable=False)
+    seed = EncryptedTextField(default=new_seed, editable=False)
     notes = models.TextField(blank=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
@@ -107,7 +107,7 @@ class SubmissionScore(models.Model):
     kind = models.CharField(max_length=6, choices=Kind.choices)
     open = models.BooleanField(default=False)  # everybody may see each of its keys
     n = models.PositiveIntegerField()
-    numbers = models.JSONField()
+    numbers: Any = EncryptedJSONField()  # not rounded
     at = models.DateTimeField(auto_now_add=True)
 
     objects = SubmissionScoreQuerySet.as_manager()
