@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "evalsite.middleware.headers",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "evalsite.middleware.known_methods",
     "evalsite.middleware.probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
