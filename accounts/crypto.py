@@ -203,9 +203,9 @@ class OpenedByRow(models.Model):
         abstract = True
 
     @classmethod
-    def from_db(cls, db: Any, field_names: Any, values: Any) -> Any:
+    def from_db(cls, db: Any, field_names: Any, values: Any, **options: Any) -> Any:
         """The object of a row. Raises Unreadable; TypeError if what names the row was not loaded with its texts."""
-        instance = super().from_db(db, field_names, values)
+        instance = super().from_db(db, field_names, values, **options)
         loaded = instance.__dict__
         stored = {name: value for name, value in loaded.items() if isinstance(value, OfRow)}
         loaded |= {name: value.text for name, value in stored.items()}

@@ -310,7 +310,7 @@ def _check_size(text: str) -> None:
         if number > MOST_PARTS:
             raise BadInput(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.", "yaml")
         if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
-            raise BadInput(f"This is no number of a recipe, in line {event.start_mark.line + 1}: too long.", "yaml")
+            raise BadInput(f"{event.value[:20]}... is too long for a number of a recipe.", "yaml")
 
 
 def to_yaml(spec: Spec) -> str:

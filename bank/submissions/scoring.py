@@ -222,7 +222,7 @@ def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool
             circular=bool(submission.counts.get("circular")),
             least=MIN_SAMPLES if split in closed else 1,
         )
-        score = SubmissionScore(
+        score = SubmissionScore(  # type: ignore[misc]  # the field's stubs know only text
             submission=submission,
             split=split,
             hidden=split in hidden,
