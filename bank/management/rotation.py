@@ -141,14 +141,11 @@ def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
     Unreadable before any write.
 
     Each batch is its own transaction, and finished work is left alone: after a kill, simply start it again. A text that
-    somebody changes meanwhile keeps the change. What was deleted or written over leaves no trace in SQLite's file.
+    somebody changes meanwhile keeps the change.
     """
     counts = survey()
     if lost := {name: count.unreadable for name, count in counts.items() if count.unreadable}:
         raise Unreadable(lost)
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA secure_delete = ON")
     newest, done = Cipher(settings.CRITERIA_KEYS[:1]), 0
     for column in columns():
         if not counts[str(column)].due:
@@ -157,6 +154,13 @@ def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
             done += _write(column, [row for row in batch if not _is_done(column, row, newest)])
             progress(done)
     return done
+
+
+def compact() -> None:
+    """Write SQLite's file anew, without what was written over or deleted; PostgreSQL does so by itself in time."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
 
 
 def _is_done(column: Column, row: Row, newest: Cipher) -> bool:

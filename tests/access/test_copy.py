@@ -325,6 +325,22 @@ def test_what_was_stored_before_is_read_and_then_sealed_with_the_same_key(before
     assert all(count.due == 0 for count in rotation.survey().values())
 
 
+@pytest.mark.django_db(transaction=True)
+def test_compacted_the_file_itself_holds_nothing_of_what_was_plain(before, tmp_path):
+    if connection.vendor != "sqlite":
+        pytest.skip("of SQLite's file")
+
+    def copied(name):
+        copy = type(connection.connection)(tmp_path / name)
+        connection.connection.backup(copy)
+        copy.close()
+        return (tmp_path / name).read_bytes()
+
+    assert b"zq7Canary" in copied("before")
+    call_command("rotate_criteria_key", compact=True)
+    assert b"zq7Canary" not in copied("after")
+
+
 def test_sealing_what_was_stored_before_goes_on_where_it_was_killed(before, monkeypatch):
     monkeypatch.setattr(rotation, "BATCH", 7)
     read = texts()

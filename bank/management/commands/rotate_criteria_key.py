@@ -20,8 +20,13 @@ class Command(InstallationCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="only count what is under which key")
+        parser.add_argument(
+            "--compact",
+            action="store_true",
+            help="then write SQLite's file anew, which keeps pieces of what was sealed again; writers wait meanwhile",
+        )
 
-    def handle(self, *, dry_run: bool, **options: Any) -> None:
+    def handle(self, *, dry_run: bool, compact: bool, **options: Any) -> None:
         if not dry_run:
             try:
                 with progress_of(self) as progress:
@@ -30,6 +35,8 @@ class Command(InstallationCommand):
                 raise Failed(str(error)) from None
             if changed:
                 audit.record("keys-rotated", command="rotate_criteria_key", texts=changed)
+            if compact:
+                rotation.compact()
             self.stdout.write(f"Encrypted {changed:,} texts with the newest key.")
         with progress_of(self) as progress:
             counts = rotation.survey(partial(progress, "texts looked at"))
