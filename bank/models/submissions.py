@@ -1,11 +1,12 @@
 """What researchers send in: a benchmark's rules, each submission with its scores, and how many there were."""
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
 
+from accounts.crypto import EncryptedJSONField, EncryptedTextField
 from accounts.rules import allowed
 from bank.models.catalogue import Benchmark
 from bank.models.responses import EvaluatedModel, Response
@@ -29,7 +30,7 @@ class SubmissionRules(models.Model):
     required_splits = models.JSONField(default=list, blank=True)  # none named: all
     private_half = models.BooleanField(default=True)
     # Decides which half a sample with a closed key is in; not changed once somebody has submitted.
-    seed = models.CharField(max_length=32, default=new_seed, editable=False)
+    seed = EncryptedTextField(default=new_seed, editable=False)
     notes = models.TextField(blank=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
@@ -109,7 +110,7 @@ class SubmissionScore(models.Model):
     kind = models.CharField(max_length=6, choices=Kind.choices)
     open = models.BooleanField(default=False)  # everybody may see each of its keys; else below staff see ToldScore
     n = models.PositiveIntegerField()
-    numbers = models.JSONField()
+    numbers: Any = EncryptedJSONField()  # not rounded
     at = models.DateTimeField(auto_now_add=True)
 
     objects = SubmissionScoreQuerySet.as_manager()

@@ -179,7 +179,7 @@ def _store(submission: Submission, parts: Parts) -> None:
     hidden, circular = submission.benchmark.hidden_splits, bool(submission.counts.get("circular"))
     SubmissionScore.objects.filter(submission=submission).delete()
     SubmissionScore.objects.bulk_create(
-        SubmissionScore(
+        SubmissionScore(  # type: ignore[misc]  # the field's stubs know only text
             submission=submission,
             split=part.split,
             hidden=part.split in hidden,
