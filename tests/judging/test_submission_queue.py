@@ -9,6 +9,7 @@ from django.apps import apps
 from django.core import mail
 from django.utils import timezone
 
+from bank import exposure
 from bank.models import EvaluatedModel, Item
 from bank.submissions import actions
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
@@ -241,13 +242,12 @@ def test_below_staff_the_queue_of_a_judge_with_criteria_is_told_as_it_was_at_mid
 
 def test_a_run_that_spans_midnight_is_being_judged_the_day_after(like, submit, opened, baseline, monkeypatch):
     run = like(baseline("first"))
-    type(run).objects.filter(pk=run.pk).update(settings=run.settings | {"criteria": True}, criteria_fingerprint="x")
+    held = {"settings": run.settings | {"criteria": True}, "held": exposure.Inputs.GUIDELINE}
+    Run.objects.filter(pk=run.pk).update(**held)
     rules = queue.set_judging(by=None, benchmark=opened, like=Run.objects.get(pk=run.pk))
     finch = submit("Finch")
     queue.advance(rules.pk)
-    Run.objects.exclude(pk=run.pk).update(
-        state="paused", settings=run.settings | {"criteria": True}, criteria_fingerprint="x", state_reason="so"
-    )
+    Run.objects.exclude(pk=run.pk).update(state="paused", state_reason="so", **held)
     assert at(finch, staff=False).state == "waiting"
     tomorrow(monkeypatch)
     assert (at(finch, staff=False).state, at(finch, staff=False).reason) == ("judging", "")
