@@ -124,3 +124,43 @@ def test_what_tests_hand_to_other_processes_imports_what_there_is():
             except ImportError:
                 missing.append((path.name, module, names))
     assert missing == []
+
+
+# What is hidden is decided in few places, which ask the stored facts (ADR 31); a new name here needs a reason.
+DECIDES = re.compile(
+    r"exposure\.(KEYED|KEYS|any_of|none_of|answers_closed|counted)|Inputs\.[A-Z]|in_hidden_splits\("
+    r"|answer_keys\.(with_open|open_samples|are_open)"
+)
+DECIDED_IN = {
+    "bank/exposure.py": "the rule",
+    "bank/models/catalogue.py": "hidden splits, as a condition",
+    "bank/models/responses.py": "seen_by of answers",
+    "bank/criteria/__init__.py": "what readers of criteria hand out",
+    "bank/criteria/answer_keys.py": "which keys are open",
+    "bank/submissions/actions.py": "which samples have closed keys",
+    "bank/submissions/scoring.py": "which samples have closed keys",
+    "bank/views/benchmarks.py": "how many keys can be opened",
+    "judging/protocols/components.py": "what a protocol may hold",
+    "judging/protocols/reasoning_quality.py": "what a protocol may hold",
+    "judging/protocols/reference_score.py": "what a protocol may hold",
+    "judging/runs/plan.py": "what a run will hold",
+    "judging/runs/actions.py": "rotations that need no call, where the key is open",
+    "judging/runs/attack_report.py": "trials of keyed runs",
+    "judging/runs/tryouts.py": "which items are tried out",
+    "annotations/campaigns/candidates.py": "what reviewers are shown",
+    "annotations/labels/exports.py": "answers in preference pairs",
+    "leaderboard/hidden.py": "boards",
+    "leaderboard/pages/sealed.py": "says it in words",
+    "evalsite/closed_by_update.py": "says it in words",
+}
+
+
+def test_what_is_hidden_is_decided_in_the_few_places_that_are_named():
+    found = {
+        str(path.relative_to(ROOT))
+        for path in tracked("*.py")
+        if path.relative_to(ROOT).parts[0] not in ("tests",)
+        and "migrations" not in path.parts
+        and DECIDES.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(DECIDED_IN)
