@@ -17,6 +17,7 @@ from functools import reduce
 from operator import or_
 
 from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.db.models.lookups import Exact, GreaterThan
 
 from accounts.rules import Viewer, allowed
@@ -69,11 +70,11 @@ def none_of(inputs: int, *columns: str) -> Exact:
     return Exact(_common(inputs, columns), 0)
 
 
-def _common(inputs: int, columns: tuple[str, ...]) -> F:
+def _common(inputs: int, columns: tuple[str, ...]) -> Combinable:
     first, *others = columns
-    common = F(first).bitand(int(inputs))
+    common: Combinable = F(first).bitand(int(inputs))
     for column in others:
-        common = common.bitand(F(column))
+        common = common.bitand(F(column))  # type: ignore[arg-type]  # the stubs know only numbers
     return common
 
 
