@@ -1,16 +1,22 @@
 """What a set of published sums reveals about few samples (statistical disclosure control).
 
 A published number is a sum over samples, and what each sample contributes depends on something hidden. A reader who has
-several such sums can add and subtract them, and the result may depend on one sample alone.
+several such sums can add and subtract them, and the result may depend on one sample alone. And a sum that is as large
+or as small as it can be tells what each of its samples contributes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
+
+from stats.arrays import BoolArray
 
 Cell = Mapping[str, str]  # what a number is made of, by sample: a hash of what the sample contributes to it
 MIN_SAMPLES = 10  # fewest samples that a number, or a difference between two, may depend on
+SETTLED = 1  # misses, or hits, up to which a share tells nearly every sample behind it
+CODED = 0.1  # width of the interval that stands for such a share: from 0, or up to 1
 _PRIME = 2**31 - 1  # linear algebra is done modulo this prime: exact, and products fit in 64 bits
 _STEPS = 20_000  # after which the search gives up and counts the sums as revealing
 
@@ -29,6 +35,12 @@ def reveals_few(cells: Sequence[Cell], least: int = MIN_SAMPLES) -> bool:
     combinations are the row space of the matrix cells x atoms; the search is for a non-zero vector in it whose
     non-zero atoms hold fewer than ``least`` samples together.
     """
+    rows, samples = _atoms(cells)
+    return _Search(samples, least).finds(_basis(rows), ())
+
+
+def _atoms(cells: Sequence[Cell]) -> tuple[Rows, list[set[str]]]:
+    """Which atoms are in which cells, as ones and zeros of shape (cells, atoms), and the samples of each atom."""
     within: dict[tuple[str, str], list[int]] = {}
     for number, cell in enumerate(cells):
         for entry in cell.items():
@@ -39,7 +51,7 @@ def reveals_few(cells: Sequence[Cell], least: int = MIN_SAMPLES) -> bool:
     rows = np.zeros((len(cells), len(atoms)), np.int64)
     for column, atom in enumerate(atoms):
         rows[list(atom), column] = 1
-    return _Search(list(atoms.values()), least).finds(_basis(rows), ())
+    return rows, list(atoms.values())
 
 
 def publishable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
@@ -52,6 +64,108 @@ def publishable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
         if not reveals_few([*published.values(), *group.values()]):
             published |= group
     return published
+
+
+# ---- between models ----
+
+
+def differ_in_few(a: Sequence[Cell], b: Sequence[Cell], least: int = MIN_SAMPLES) -> BoolArray:
+    """Which of the cells ``a`` and ``b`` differ in at least one and fewer than ``least`` samples, shape (a, b).
+
+    The cells are of different models, and what a sample contributes is a hash of its key and of what was read in the
+    answer, so that the difference of two sums is about the samples that were answered differently.
+    """
+    codes = _codes([*a, *b])
+    of_a, of_b = codes[: len(a)], codes[len(a) :]
+    there_a, there_b = ((part != 0).astype(np.float32) for part in (of_a, of_b))
+    equal = np.zeros((len(a), len(b)), np.float32)
+    for code in range(1, int(codes.max(initial=0)) + 1):
+        equal += (of_a == code).astype(np.float32) @ (of_b == code).astype(np.float32).T
+    either = there_a.sum(axis=1)[:, None] + there_b.sum(axis=1) - there_a @ there_b.T
+    different = either - equal
+    few: BoolArray = (different > 0) & (different < least)
+    return few
+
+
+def _codes(cells: Sequence[Cell]) -> Rows:
+    """By cell and sample 0 where the sample is not in the cell, -1 where no other cell has the same of it, else a
+    number from 1 that equal contributions share.
+    """
+    columns: dict[str, int] = {}
+    times: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        for entry in cell.items():
+            times[entry] = times.get(entry, 0) + 1
+            columns.setdefault(entry[0], len(columns))
+    shared: dict[tuple[str, str], int] = {}
+    used = dict.fromkeys(columns, 0)
+    codes = np.zeros((len(cells), len(columns)), np.int64)
+    for row, cell in enumerate(cells):
+        for entry in cell.items():
+            if times[entry] > 1 and entry not in shared:
+                used[entry[0]] += 1
+                shared[entry] = used[entry[0]]
+            codes[row, columns[entry[0]]] = shared.get(entry, -1)
+    return codes
+
+
+# ---- sums that tell each of their samples ----
+
+
+def settles(hits: int, n: int) -> bool:
+    """Whether a share of ``hits`` among ``n`` samples tells nearly every one of them."""
+    return n > 0 and min(hits, n - hits) <= SETTLED
+
+
+def ends_of_coded(*, hits: int, n: int, fixed: int, rows: int) -> tuple[float, float]:
+    """The interval that stands for a share of ``rows`` of which ``n`` depend on something hidden, ``hits`` of them
+    right, and of the others everybody knows that ``fixed`` are right. It is the same for all settled shares of a side.
+    """
+    low, high = (1 - CODED, 1.0) if 2 * hits > n else (0.0, CODED)
+    return (fixed + low * n) / rows, (fixed + high * n) / rows
+
+
+def coded_and_left_out(cells: Mapping[str, Cell], hits: Mapping[str, int]) -> tuple[set[str], set[str]]:
+    """Which of these sums must be given as an interval (they would settle their samples), and which must be left out.
+
+    ``hits``: how many samples of each cell are right; what a sample contributes is 0 or 1, and the same in every cell
+    in which it is the same. Left out are those, the last first, without which no difference of the others settles any
+    sample: 20 of 25 in a level and 45 of 50 in all would tell that the other 25 are all right.
+    """
+    coded = {name for name, cell in cells.items() if settles(hits[name], len(cell))}
+    told = dict(cells)
+    exact = [name for name in cells if name not in coded]
+    while exact and _is_forced(told, hits, coded):
+        del told[exact.pop()]
+    return coded, cells.keys() - told.keys()
+
+
+def _is_forced(cells: Mapping[str, Cell], hits: Mapping[str, int], coded: set[str]) -> bool:
+    """Whether the sums leave an atom no choice but to be all right, or all wrong.
+
+    By linear programming: as far as possible from both ends for all atoms at once. The solutions are convex, so if each
+    atom alone could keep away from its ends, all of them can.
+    """
+    rows, samples = _atoms(list(cells.values()))
+    if not samples:
+        return False
+    size = np.array([len(atom) for atom in samples], float)
+    sums = np.array([hits[name] for name in cells], float)
+    n = rows @ size
+    is_coded = np.array([name in coded for name in cells])
+    near_all = 2 * sums > n
+    low = np.where(is_coded, np.where(near_all, (1 - CODED) * n, 0), sums)
+    high = np.where(is_coded, np.where(near_all, n, CODED * n), sums)
+    room = np.ones(len(size))[:, None]  # the last variable: how far every atom is from its ends
+    sides = np.zeros(len(cells))[:, None]
+    found = linprog(
+        [*np.zeros(len(size)), -1.0],
+        A_ub=np.block([[np.eye(len(size)), room], [-np.eye(len(size)), room], [rows, sides], [-rows, sides]]),
+        b_ub=np.concatenate([size, np.zeros(len(size)), high, -low]),
+        bounds=[*((0, float(most)) for most in size), (0, 0.5)],
+        method="highs",
+    )
+    return not found.success or bool(found.x[-1] < 1e-6)
 
 
 class _Search:
