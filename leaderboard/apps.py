@@ -8,5 +8,7 @@ class LeaderboardConfig(AppConfig):
 
     def ready(self) -> None:
         from bank.intake import registry
+        from judging.runs import submissions
 
         registry.AFTER_LARGE.append("leaderboard.pages.home.compute")  # so that no visitor waits for it
+        submissions.AFTER_JUDGED.append("leaderboard.submissions.publish_next")

@@ -129,14 +129,16 @@ def coded_and_left_out(cells: Mapping[str, Cell], hits: Mapping[str, int]) -> tu
     """Which of these sums must be given as an interval (they would settle their samples), and which must be left out.
 
     ``hits``: how many samples of each cell are right; what a sample contributes is 0 or 1, and the same in every cell
-    in which it is the same. Left out are those, the last first, without which no difference of the others settles any
-    sample: 20 of 25 in a level and 45 of 50 in all would tell that the other 25 are all right.
+    in which it is the same. In order, a sum is left out that together with those before it settles some samples: 20 of
+    25 in a level and 45 of 50 in all would tell that the other 25 are all right.
     """
     coded = {name for name, cell in cells.items() if settles(hits[name], len(cell))}
-    told = dict(cells)
-    exact = [name for name in cells if name not in coded]
-    while exact and _is_forced(told, hits, coded):
-        del told[exact.pop()]
+    if not _is_forced(cells, hits, coded):
+        return coded, set()
+    told = {name: cell for name, cell in cells.items() if name in coded}
+    for name in [name for name in cells if name not in coded]:
+        if not _is_forced(more := told | {name: cells[name]}, hits, coded):
+            told = more
     return coded, cells.keys() - told.keys()
 
 

@@ -10,7 +10,8 @@ from judging.models.runs import Run
 class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
 
-    Budgets are in US dollars; None is no limit. Days end at midnight UTC.
+    Budgets are in US dollars; None is no limit. Days end at midnight UTC. ``publishes``: when a submission is judged,
+    the next edition of its board is published, if nothing speaks against it.
     """
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_judging")
@@ -18,6 +19,7 @@ class SubmissionJudging(models.Model):
     active = models.BooleanField(default=True)
     per_submission = models.FloatField(null=True, blank=True)
     per_day = models.FloatField(null=True, blank=True)
+    publishes = models.BooleanField(default=False, db_default=False)
     changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
 

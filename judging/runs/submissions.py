@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from accounts import notices
 from accounts.models import User
@@ -27,6 +28,7 @@ from judging.runs.actions import cancel_run, check_budget, resume_run, start_run
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
+AFTER_JUDGED: list[str] = []  # what the apps above do then: paths of functions of the row in the queue
 
 
 # ---- rules ----
@@ -58,8 +60,9 @@ def set_judging(
     active: bool = True,
     per_submission: float | None = None,
     per_day: float | None = None,
+    publishes: bool | None = None,
 ) -> SubmissionJudging:
-    """Have a benchmark's submissions judged like a run. Raises BadInput."""
+    """Have a benchmark's submissions judged like a run; ``publishes`` stays as it is if None. Raises BadInput."""
     alike = {(run.judge_id, run.protocol, run.settings_hash) for run in patterns(benchmark)}
     if (like.judge_id, like.protocol, like.settings_hash) not in alike or like.benchmark_id != benchmark.pk:
         raise BadInput(
@@ -72,6 +75,7 @@ def set_judging(
     for budget in (per_submission, per_day):
         check_budget(like.judge, budget)
     values = {"like": like, "active": active, "per_submission": per_submission, "per_day": per_day, "changed_by": by}
+    values |= {} if publishes is None else {"publishes": publishes}
     return SubmissionJudging.objects.update_or_create(benchmark=benchmark, defaults=values)[0]
 
 
@@ -161,6 +165,9 @@ def advance_open() -> None:
     for pk in list(SubmissionJudging.objects.filter(Exists(stored) | Exists(rows)).values_list("pk", flat=True)):
         for row in advance(pk):
             tell(row)
+            if row.state == JUDGED:
+                for path in AFTER_JUDGED:
+                    import_string(path)(row)
 
 
 @transaction.atomic

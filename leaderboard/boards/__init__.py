@@ -29,7 +29,8 @@ def models(scope: Scope) -> ModelsBoard:
     if edition is None:
         return ModelsBoard([], [NONE_YET])
     board = from_stored(scope.kind.board, edition.board)
-    return replace(board, edition=edition.number, computed_at=edition.published_at)
+    runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
+    return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
 
 
 def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:

@@ -94,6 +94,10 @@ class Draft:
     changed: dict[str, int] = field(default_factory=dict)
     last: Edition | None = None
 
+    @property
+    def unchanged(self) -> bool:
+        return self.last is not None and self.last.board == self.text
+
     def in_words(self) -> list[tuple[str, str]]:
         """What a curator should know before it is published: a term, and what is said of it."""
         noun = "judge" if self.what == JUDGES else "model"
@@ -137,9 +141,12 @@ class Draft:
             words.append(f"{ends} samples changed in {number_of(len(changed), noun)}")
         return "; ".join(words) or "no sample changed"
 
+    def _models(self) -> Sequence[ModelRow]:
+        return self.board.rows if isinstance(self.board, ModelsBoard) else ()
+
     def _coded(self) -> list[str]:
         names = []
-        for row in self.board.rows if isinstance(self.board, ModelsBoard) else ():
+        for row in self._models():
             columns = [column.name for column in fields(row) if _is_coded(getattr(row, column.name))]
             levels = [
                 name
@@ -156,10 +163,7 @@ class Draft:
         if not self.scope.kind.keyed or hidden_split(self.scope) is not None:
             return ""
         paths = set(self.scope.benchmark.capabilities.values_list("path", flat=True))
-        kept_out = {
-            row.model: sorted(paths - set(row.levels))
-            for row in (self.board.rows if self.board else ())  # type: ignore[attr-defined]
-        }
+        kept_out = {row.model: paths - set(row.levels) for row in self._models()}
         words = [
             f"{path} (of {number_of(n, 'model')})"
             for path in sorted(paths)
@@ -272,8 +276,8 @@ def _draft_of_models(scope: Scope) -> Draft:
     }
     made = replace(made, board=board, cells=cells, text=text, changed=changed)
     problem = _in_words(refusals(new, earlier))
-    if not problem and last is not None and last.board == text:
-        problem = f"Nothing has changed since edition {last.number}."
+    if not problem and made.unchanged:
+        problem = f"Nothing has changed since edition {made.number - 1}."
     return replace(made, problem=problem)
 
 
@@ -373,7 +377,7 @@ def _inputs_of(scope: Scope) -> int:
 def _held(scope: Scope) -> list[int]:
     if scope.run is None and scope.source in PEOPLE:
         return list(Campaign.objects.filter(benchmark=scope.benchmark).values_list("held", flat=True).distinct())
-    return list(Run.objects.filter(pk=scope.run).values_list("held", flat=True))
+    return list(Run.objects.filter(pk=scope.run or 0).values_list("held", flat=True))
 
 
 # ---- what numbers are made of ----
@@ -702,6 +706,7 @@ def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
 
 
 def _pair_as_a_whole(row: ModelRow) -> ModelRow:
+    assert isinstance(row, PairRow)
     return replace(row, levels={}, win_rate_best=None, win_rate_worst=None, win_rate_lc=UNKNOWN)
 
 
@@ -857,9 +862,10 @@ def _draft_of_judges(scope: Scope) -> Draft:
     new = Published("", scope.kind.name, 0, cells)
     earlier = [replace(one, family=scope.kind.name) for one in published_before(scope, JUDGES)]
     problem = _in_words(refusals(new, earlier))
-    if not problem and last is not None and last.board == text:
-        problem = f"Nothing has changed since edition {last.number}."
-    return replace(made, board=board, cells=cells, text=text, changed=changed, problem=problem)
+    made = replace(made, board=board, cells=cells, text=text, changed=changed)
+    if not problem and made.unchanged:
+        problem = f"Nothing has changed since edition {made.number - 1}."
+    return replace(made, problem=problem)
 
 
 def _settles(metric: str, told: Number) -> bool:
