@@ -5,7 +5,7 @@ several such sums can add and subtract them, and the result may depend on one sa
 or as small as it can be tells what each of its samples contributes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -69,27 +69,37 @@ def publishable(groups: Iterable[Mapping[str, Cell]]) -> dict[str, Cell]:
 # ---- between models ----
 
 
-def differ_in_few(a: Sequence[Cell], b: Sequence[Cell], least: int = MIN_SAMPLES) -> BoolArray:
-    """Which of the cells ``a`` and ``b`` differ in at least one and fewer than ``least`` samples, shape (a, b).
+def differ_in_few(
+    a: Sequence[Cell], b: Sequence[Cell], least: int = MIN_SAMPLES, binary: Collection[str] = ()
+) -> BoolArray:
+    """Which two of the cells ``a`` and ``b`` tell together of at least one and fewer than ``least`` samples, shape
+    (a, b).
 
     The cells are of different models, and what a sample contributes is a hash of its key and of what was read in the
-    answer, so that the difference of two sums is about the samples that were answered differently.
+    answer, so that the difference of two sums is about the samples that were answered differently. Of the two answers
+    to a ``binary`` question one is right, so that the sum of two sums is about those that were not answered the
+    opposite way.
     """
-    codes = _codes([*a, *b])
+    codes, samples = _codes([*a, *b])
     of_a, of_b = codes[: len(a)], codes[len(a) :]
     there_a, there_b = ((part != 0).astype(np.float32) for part in (of_a, of_b))
-    equal = np.zeros((len(a), len(b)), np.float32)
+    has_two = np.isin(samples, list(binary))
+    equal, equal_of_two = np.zeros((2, len(a), len(b)), np.float32)
     for code in range(1, int(codes.max(initial=0)) + 1):
-        equal += (of_a == code).astype(np.float32) @ (of_b == code).astype(np.float32).T
+        is_a, is_b = ((part == code).astype(np.float32) for part in (of_a, of_b))
+        equal += is_a @ is_b.T
+        equal_of_two += is_a[:, has_two] @ is_b[:, has_two].T
     either = there_a.sum(axis=1)[:, None] + there_b.sum(axis=1) - there_a @ there_b.T
-    different = either - equal
-    few: BoolArray = (different > 0) & (different < least)
+    opposite = there_a[:, has_two] @ there_b[:, has_two].T - equal_of_two
+    few: BoolArray = np.zeros((len(a), len(b)), bool)
+    for about in (either - equal, np.where(opposite > 0, either - opposite, 0)):
+        few |= (about > 0) & (about < least)
     return few
 
 
-def _codes(cells: Sequence[Cell]) -> Rows:
+def _codes(cells: Sequence[Cell]) -> tuple[Rows, list[str]]:
     """By cell and sample 0 where the sample is not in the cell, -1 where no other cell has the same of it, else a
-    number from 1 that equal contributions share.
+    number from 1 that equal contributions share; and the samples.
     """
     columns: dict[str, int] = {}
     times: dict[tuple[str, str], int] = {}
@@ -106,7 +116,7 @@ def _codes(cells: Sequence[Cell]) -> Rows:
                 used[entry[0]] += 1
                 shared[entry] = used[entry[0]]
             codes[row, columns[entry[0]]] = shared.get(entry, -1)
-    return codes
+    return codes, list(columns)
 
 
 # ---- sums that tell each of their samples ----

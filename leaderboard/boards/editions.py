@@ -10,7 +10,7 @@ what it is made of is given as an interval.
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import or_
@@ -27,7 +27,7 @@ from accounts.models import User
 from annotations.models import Campaign
 from bank import exposure
 from bank.errors import BadInput
-from bank.models import Benchmark, Capability, EvaluatedModel
+from bank.models import Benchmark, Capability, EvaluatedModel, Sample
 from bank.models.items import ItemResponse
 from judging.models import Run
 from leaderboard import votes
@@ -275,7 +275,8 @@ def _draft_of_models(scope: Scope) -> Draft:
         if last is not None and model in last.cells
     }
     made = replace(made, board=board, cells=cells, text=text, changed=changed)
-    problem = _in_words(refusals(new, earlier))
+    binary = binary_samples(scope.benchmark.slug) if scope.kind.keyed else ()
+    problem = _in_words(refusals(new, earlier, binary))
     if not problem and made.unchanged:
         problem = f"Nothing has changed since edition {made.number - 1}."
     return replace(made, problem=problem)
@@ -483,6 +484,7 @@ def _hidden_items(scope: Scope) -> set[int]:
 
 # ---- models that are left out ----
 
+NEAR = f"beside those of {{}}, its answers would tell of fewer than {MIN_SAMPLES} samples"
 FEW_VERDICTS = f"its numbers would depend on hidden verdicts about fewer than {MIN_SAMPLES} samples"
 
 
@@ -499,10 +501,10 @@ def _without_few(scope: Scope, earlier: Sequence[Published]) -> tuple[Scope, dic
         left_out |= dict.fromkeys(few, FEW_VERDICTS)
         scope = replace(scope, without=tuple(left_out))
     cells = cells_of(scope)
-    paths = paths_of(scope.benchmark.slug)
-    near = near_models(cells, earlier, paths)
+    paths, binary = paths_of(scope.benchmark.slug), binary_samples(scope.benchmark.slug) if scope.kind.keyed else set()
+    near = near_models(cells, earlier, paths, binary)
     scope = replace(scope, without=(*scope.without, *near))
-    whole = near_in_levels({name: of for name, of in cells.items() if name not in near}, earlier, paths)
+    whole = near_in_levels({name: of for name, of in cells.items() if name not in near}, earlier, paths, binary)
     return replace(scope, whole=tuple(whole)), left_out | near, whole
 
 
@@ -511,14 +513,34 @@ def paths_of(slug: str) -> set[str]:
     return set(Capability.objects.filter(benchmark__slug=slug).values_list("path", flat=True))
 
 
-def near_models(cells: Cells, earlier: Sequence[Published], paths: set[str]) -> dict[str, str]:
-    """Models whose answers differ from another's in few samples, with the reason: of two, the one that is published
-    stays; of two new ones the one that came to the bank first.
+def binary_samples(slug: str) -> set[str]:
+    """The questions of yes or no, or with two options, in any version of a benchmark, by key."""
+    samples = Sample.objects.filter(benchmark__slug=slug).values_list("key", "options")
+    return {key for key, options in samples if len(options or ()) in (0, 2)}
+
+
+def near_models(cells: Cells, earlier: Sequence[Published], paths: set[str], binary: Collection[str]) -> dict[str, str]:
+    """Models whose answers differ from another's in few samples, or are the opposite in all but few, with the reason:
+    of two, the one that is published stays; of two new ones the one that came to the bank first.
     """
-    return _near(cells, earlier, lambda numbers: {"": [cell for name, cell in numbers.items() if name not in paths]})
+
+    def wholes(numbers: Mapping[str, Cell]) -> dict[str, list[Cell]]:
+        by_measure: dict[str, list[Cell]] = {}
+        for name, cell in numbers.items():
+            if name not in paths:
+                by_measure.setdefault(_measure(name), []).append(cell)
+        return by_measure
+
+    return _near(cells, earlier, wholes, binary)
 
 
-def near_in_levels(cells: Cells, earlier: Sequence[Published], paths: set[str]) -> list[str]:
+def _measure(number: str) -> str:
+    """What a number says of each answer: other than whether it is right only where a recipe has a metric of its own."""
+    measure = number.rpartition(", ")[2] if " on " in number else ""
+    return "" if measure == "accuracy" else measure
+
+
+def near_in_levels(cells: Cells, earlier: Sequence[Published], paths: set[str], binary: Collection[str]) -> list[str]:
     """Models that have no levels beside another model: their answers differ in few samples of one of them, or of what
     is left of a level beside those below it.
     """
@@ -535,10 +557,10 @@ def near_in_levels(cells: Cells, earlier: Sequence[Published], paths: set[str]) 
                 parts[f"the rest of {path}"] = [rest]
         return parts
 
-    return list(_near(cells, earlier, pieces))
+    return list(_near(cells, earlier, pieces, binary))
 
 
-def _near(cells: Cells, earlier: Sequence[Published], pieces: Any) -> dict[str, str]:
+def _near(cells: Cells, earlier: Sequence[Published], pieces: Any, binary: Collection[str]) -> dict[str, str]:
     published = {model for edition in earlier for model in edition.cells}
     pks = dict(EvaluatedModel.objects.filter(name__in=cells).values_list("name", "pk"))
     order = sorted(cells, key=lambda name: (name not in published, pks.get(name, math.inf), name))
@@ -556,10 +578,11 @@ def _near(cells: Cells, earlier: Sequence[Published], pieces: Any) -> dict[str, 
     for piece, entries in new.items():
         owners = np.array([place[model] for model, _ in entries])
         of_new = [cell for _, cell in entries]
-        few = differ_in_few(of_new, of_new)
+        few = differ_in_few(of_new, of_new, binary=binary)
         np.logical_or.at(near_new, (owners[:, None], owners[None, :]), few)
         old = told.get(piece, [])
-        for row, column in zip(*np.nonzero(differ_in_few(of_new, [cell for _, cell in old])), strict=True):
+        few = differ_in_few(of_new, [cell for _, cell in old], binary=binary)
+        for row, column in zip(*np.nonzero(few), strict=True):
             model, other = entries[row][0], old[column][0]
             if model != other and model not in published:
                 near_old.setdefault(model, other)
@@ -568,7 +591,7 @@ def _near(cells: Cells, earlier: Sequence[Published], pieces: Any) -> dict[str, 
     for at, model in enumerate(order):
         beside = near_old.get(model) or next((order[other] for other in kept if near_new[at, other]), "")
         if beside and model not in published:
-            out[model] = f"its answers differ from those of {beside} in fewer than {MIN_SAMPLES} samples"
+            out[model] = NEAR.format(beside)
         else:
             kept.append(at)
     return out
@@ -606,7 +629,7 @@ def _support(cell: Cell) -> Cell:
     return dict.fromkeys(cell, "")
 
 
-def refusals(new: Published, earlier: Sequence[Published]) -> Iterator[str]:
+def refusals(new: Published, earlier: Sequence[Published], binary: Collection[str] = ()) -> Iterator[str]:
     """Why these numbers must not be published after the earlier ones: one sentence per model, no samples.
 
     Within a family the facts say what two numbers have in common. Numbers of different families that depend on the same
@@ -621,11 +644,11 @@ def refusals(new: Published, earlier: Sequence[Published]) -> Iterator[str]:
             for edition in earlier
             if model in edition.cells and edition.family != new.family and edition.inputs & new.inputs & exposure.KEYED
         ]
-        if (reason := _within(model, cells_now, same)) or (reason := _across(model, cells_now, same, others)):
+        if (reason := _within(model, cells_now, same, binary)) or (reason := _across(model, cells_now, same, others)):
             yield reason
 
 
-def _within(model: str, cells_now: Mapping[str, Cell], same: Sequence[Published]) -> str:
+def _within(model: str, cells_now: Mapping[str, Cell], same: Sequence[Published], binary: Collection[str]) -> str:
     changes = (
         (number, edition.name, changed_samples(_values(cell), _values(edition.cells[model][number])))
         for number, cell in cells_now.items()
@@ -638,6 +661,10 @@ def _within(model: str, cells_now: Mapping[str, Cell], same: Sequence[Published]
         return f"{subject} differs from {name} in {number_of(differing, 'sample')}."
     if reveals_few(_distinct(_values, cells_now, *(edition.cells[model] for edition in same))):
         return _compared(model, same)
+    for number, cell in cells_now.items() if binary else ():
+        before = [_values(edition.cells[model][number]) for edition in same if number in edition.cells[model]]
+        if differ_in_few([_values(cell)], before, binary=binary).any():
+            return _compared(model, same)
     return ""
 
 

@@ -69,12 +69,13 @@ def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
         frame = _counted(recipe, spec, benchmark)
         of_scenario = _cells(recipe, spec, frame, benchmark)
         earlier = [*editions.published_by_recipes(benchmark.slug), *editions.published_of(benchmark.slug)]
-        for near in editions.near_models(of_scenario, earlier, set()):
+        binary = editions.binary_samples(benchmark.slug)
+        for near in editions.near_models(of_scenario, earlier, set(), binary):
             del of_scenario[near]
         shown = frame[frame["model"].isin(of_scenario)]
         if shown.empty:
             continue
-        _check(benchmark, of_scenario, earlier)
+        _check(benchmark, of_scenario, earlier, binary)
         of_slug = cells.setdefault(benchmark.slug, {})
         for model, numbers in of_scenario.items():
             of_slug[model] = of_slug.get(model, {}) | numbers
@@ -107,10 +108,10 @@ def _counted(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
     return frame[~hidden | frame["group"].map(kept).astype(bool)]
 
 
-def _check(benchmark: Benchmark, new: Cells, earlier: Sequence[editions.Published]) -> None:
+def _check(benchmark: Benchmark, new: Cells, earlier: Sequence[editions.Published], binary: set[str]) -> None:
     """Raises Refused where these numbers, compared with what was published before, would reveal few samples."""
     told = editions.Published("", editions.KEYED, int(exposure.Inputs.ANSWER_KEY), new)
-    if reasons := list(editions.refusals(told, earlier)):
+    if reasons := list(editions.refusals(told, earlier, binary)):
         raise Refused(
             f"This edition would reveal something about fewer than {MIN_SAMPLES} samples of {benchmark}. "
             f"{' '.join(reasons[: editions.TOLD])} Wait until {MIN_SAMPLES} changes have accumulated."

@@ -12,7 +12,7 @@ from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from bank.criteria import Criterion
-from bank.models import Benchmark, Submission
+from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
 from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
@@ -230,8 +230,10 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
     with pytest.raises(BadScope, match="only shown as a whole"):
         models(quiz_scope(split="test", level="Seeing"))
 
+    # What Shaky says differs from the other's answers in about ten samples of the half, or in fewer.
+    Response.objects.filter(model__name="Shaky").delete()
     path = tmp_path / "late.jsonl"
-    sent = rotations("Late", right=lambda n, shift: True)
+    sent = rotations("Late", right=lambda n, shift: False)
     path.write_text("".join(json.dumps(row) + "\n" for row in sent), encoding="utf-8")
     submission = actions.submit(
         person=people["researcher"], benchmark=quiz, name="Late", path=path, file_name="late.jsonl", now=timezone.now()
@@ -244,14 +246,14 @@ def test_a_hidden_split_ranks_by_its_kept_half_and_shows_no_level(quiz, folder, 
         answer = client_of(role).get("/api/v1/leaderboards/models/?benchmark=quiz&kind=choice")
         return {row["model"] for row in answer.json()}
 
-    assert names("anonymous") == names("researcher") == {"Sure", "Shaky"}
-    assert names("curator") == {"Sure", "Shaky", "Late"}
+    assert names("anonymous") == names("researcher") == {"Sure"}
+    assert names("curator") == {"Sure", "Late"}
     actions.release(submission=submission, now=timezone.now())
-    assert names("anonymous") == {"Sure", "Shaky"}
+    assert names("anonymous") == {"Sure"}
     editions.publish(benchmark=quiz, kind="choice", by=people["curator"])
-    assert names("anonymous") == {"Sure", "Shaky", "Late"}
+    assert names("anonymous") == {"Sure", "Late"}
     actions.withdraw(submission=submission, by=people["researcher"], now=timezone.now())
-    assert names("curator") == {"Sure", "Shaky"}
+    assert names("curator") == {"Sure"}
 
 
 def test_yes_or_no_has_the_measures_of_pope(folder, manage):

@@ -86,6 +86,19 @@ def test_two_models_differ_in_few_where_counting_sample_by_sample_says_so(a, b, 
     assert differ_in_few(a, b, least).tolist() == (expected if b else [[] for _ in a])
 
 
+@given(CELLS, st.integers(1, 5), st.sets(st.sampled_from("abcdef")))
+@settings(max_examples=300, deadline=None)
+def test_opposite_answers_to_questions_of_two_add_up_to_what_everybody_knows(cells, least, binary):
+    def about(one, other):
+        opposite = {s for s in one.keys() & other.keys() & binary if one[s] != other[s]}
+        return len((one.keys() | other.keys()) - opposite) if opposite else 0
+
+    expected = [
+        [0 < changed_samples(one, other) < least or 0 < about(one, other) < least for other in cells] for one in cells
+    ]
+    assert differ_in_few(cells, cells, least, binary).tolist() == expected
+
+
 def test_two_hundred_models_over_three_thousand_samples_are_compared_all_with_all():
     rng = np.random.default_rng(3)
     said = rng.integers(0, 4, (200, 3000)).astype(str)
