@@ -6,6 +6,7 @@ or as small as it can be tells what each of its samples contributes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -153,10 +154,10 @@ def coded_and_left_out(cells: Mapping[str, Cell], hits: Mapping[str, int]) -> tu
 
 
 def _is_forced(cells: Mapping[str, Cell], hits: Mapping[str, int], coded: set[str]) -> bool:
-    """Whether the sums leave an atom no choice but to be all right, or all wrong.
+    """Whether the sums leave an atom no choice but to be all right, or all wrong (of MIN_SAMPLES samples or more: all
+    but one), or tell which of the two a coded cell is.
 
-    By linear programming: as far as possible from both ends for all atoms at once. The solutions are convex, so if each
-    atom alone could keep away from its ends, all of them can.
+    By linear programming. All atoms at once are held as far from their ends: the solutions are convex.
     """
     rows, samples = _atoms(list(cells.values()))
     if not samples:
@@ -168,16 +169,23 @@ def _is_forced(cells: Mapping[str, Cell], hits: Mapping[str, int], coded: set[st
     near_all = 2 * sums > n
     low = np.where(is_coded, np.where(near_all, (1 - CODED) * n, 0), sums)
     high = np.where(is_coded, np.where(near_all, n, CODED * n), sums)
-    room = np.ones(len(size))[:, None]  # the last variable: how far every atom is from its ends
-    sides = np.zeros(len(cells))[:, None]
-    found = linprog(
-        [*np.zeros(len(size)), -1.0],
-        A_ub=np.block([[np.eye(len(size)), room], [-np.eye(len(size)), room], [rows, sides], [-rows, sides]]),
-        b_ub=np.concatenate([size, np.zeros(len(size)), high, -low]),
-        bounds=[*((0, float(most)) for most in size), (0, 0.5)],
-        method="highs",
-    )
-    return not found.success or bool(found.x[-1] < 1e-6)
+    large = (size >= MIN_SAMPLES) & ~rows[is_coded].any(axis=0)
+    margin = np.where(large, SETTLED + 0.5, 0.01)
+
+    def has_solution(keep: Rows | npt.NDArray[np.float64], low: Any, high: Any) -> bool:
+        bounds = list(zip(keep, size - keep, strict=True))
+        sides = {"A_ub": np.concatenate([rows, -rows]), "b_ub": np.concatenate([high, -low])}
+        return bool(linprog(np.zeros(len(size)), **sides, bounds=bounds, method="highs").success)
+
+    if not has_solution(np.minimum(margin, size / 2), low, high):
+        return True
+    for at in np.flatnonzero(is_coded):
+        for misses in (0, SETTLED):
+            exactly = n[at] - misses if near_all[at] else misses
+            ends = [np.where(np.arange(len(n)) == at, exactly, side) for side in (low, high)]
+            if not has_solution(np.zeros(len(size)), *ends):
+                return True
+    return False
 
 
 class _Search:
