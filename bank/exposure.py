@@ -87,13 +87,16 @@ def counted(*, held: str, item: str = "item__") -> Q:
 
 
 def seen_singly(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
-    """The verdicts that this viewer may see one by one. Whether a run goes on is for its own table to say."""
+    """The verdicts that this viewer may see one by one; none that says what a closed answer says. Whether a run goes on
+    is for its own table to say.
+    """
     if allowed(viewer, "read-hidden"):
         return Q()
     sample = f"{item}sample__"
     public = {f"{sample}benchmark__visibility": Benchmark.Visibility.PUBLIC, f"{sample}status": Sample.Status.APPROVED}
     seen = Q(**public, **{f"{item}blind": False}) & counted(held=held, item=item)
-    return seen & ~in_hidden_splits(sample)
+    reads_no_answer = Q(option__isnull=True, answer__isnull=True)
+    return seen & (reads_no_answer | Q(none_of(Inputs.ANSWER_KEY, f"{sample}closed"))) & ~in_hidden_splits(sample)
 
 
 def answers_closed(sample: str = "") -> Q:

@@ -6,6 +6,8 @@ reveal. Pairs and scores are live for everybody, without verdicts that held keys
 text on answers from outside: these count in editions alone.
 """
 
+from typing import Any
+
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -67,6 +69,11 @@ def outside_items(benchmark: Benchmark) -> list[int]:
         return sorted(items.order_by().values_list("pk", flat=True))
 
     return until_written(("outside", benchmark.pk), read) if closed_of(benchmark) else []
+
+
+def sealing(benchmark: Benchmark) -> list[Any]:
+    """Changes whenever something that boards below staff may count is closed, hidden or opened."""
+    return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_samples(benchmark))]
 
 
 def left_out(scope: Scope, held: int) -> list[int]:

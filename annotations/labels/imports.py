@@ -386,7 +386,7 @@ class LabelImporter:
                 protocol=protocol,
                 state=Campaign.State.CLOSED,
                 imported=True,
-                held=exposure.inputs_of("component") if protocol == Components.name else exposure.NOTHING,
+                held=exposure.inputs_of("component") if protocol == Components.protocol else exposure.NOTHING,
             )
         )
 

@@ -266,7 +266,7 @@ class Responses(ReadOnly):
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
+        return self.queryset.seen_by(self.request.user)
 
 
 class RecipeResponseSerializer(ResponseSerializer):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from django.db import models
 from django.db.models import Q
 
+from accounts.rules import Viewer
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 from bank.models.recipes import Recipe
@@ -53,6 +54,12 @@ class Item(models.Model):
     def ordered_responses(self) -> list[Response]:
         """The responses in canonical order (one query unless prefetched as ``places__response``)."""
         return [place.response for place in self.places.all()]
+
+    def readable_responses(self, viewer: Viewer) -> list[Response]:
+        """The same with their models; none unless this viewer may read all of them."""
+        places = ItemResponse.objects.filter(item=self).order_by("position").values_list("response", flat=True)
+        seen = Response.all_objects.seen_by(viewer).select_related("model").in_bulk(list(places))
+        return [seen[pk] for pk in places if len(seen) == len(places)]
 
 
 class ItemResponse(models.Model):

@@ -1,6 +1,6 @@
 """Judgments and runs as each viewer may see them: below staff without anything that reveals hidden criteria."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -92,15 +92,15 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
     return rows
 
 
-def run_as_seen(run: Run, viewer: "Viewer") -> Run:
-    """The same run as this viewer may see it. Never save the result.
+def run_as_seen(run: Run, viewer: "Viewer", *, unseen: Collection[int] | None = None) -> Run:
+    """The same run as this viewer may see it; ``unseen`` as from ``RunQuerySet.unseen_by``. Never save the result.
 
     Below staff: no seed and no reason why it paused. If its calls held closed inputs, also no prices or durations, and
     until it is told that it has ended only that it has not.
     """
     if not allowed(viewer, "read-calls"):
         run.seed, run.state_reason = 0, ""
-        if withheld(run, viewer):
+        if run.pk in (Run.objects.unseen_by(viewer) if unseen is None else unseen):
             run.calls = run.lost = 0
             run.reported_model, run.reported, run.batches = "", [], []
             if run.held:

@@ -89,7 +89,7 @@ def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
     if first.benchmark_id != second.benchmark_id:
         raise CannotCompare("The runs use different benchmarks, so they have no items in common.")
     if any(analyses.withheld(run, viewer) for run in (first, second)):
-        raise CannotCompare("The run uses hidden criteria: its verdicts are shown once it has ended.")
+        raise CannotCompare("The run uses hidden criteria: its verdicts are shown on the day after it has ended.")
     sides = [_verdicts(run, viewer) for run in (first, second)]
     column = next((name for name in COLUMNS if all(side[name].notna().any() for side in sides)), None)
     if column is None:

@@ -310,7 +310,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
             total = done + failed
         else:
             total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
-        seen = analyses.run_as_seen(run, viewer)
+        seen = analyses.run_as_seen(run, viewer, unseen=unseen)
         hidden = run.pk in unseen
         result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
     return result

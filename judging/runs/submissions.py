@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
@@ -132,14 +133,14 @@ class Progress:
 def progress(submission: Submission, *, staff: bool) -> Progress | None:
     """None where nobody judges the benchmark's submissions, or nothing of the submission was stored.
 
-    Below staff, an active run with criteria tells nothing but that it is going (``RunQuerySet.withheld_from``).
+    Below staff, a run that held closed criteria tells nothing until the day after its end (``RunQuerySet.unseen_by``).
     """
     judging = judging_of(submission.benchmark)
     row = QueuedSubmission.objects.filter(submission=submission).select_related("run__judge").first()
     if submission.model_id is None or (row is None and (judging is None or not judging.active)):
         return None
     run = row.run if row else None
-    told = run is not None and (staff or not run.is_withheld)
+    told = run is not None and (staff or run.pk not in Run.objects.unseen_by(AnonymousUser()))
     names = {"done": "verdicts", "planned": "planned", "failures": "failures"}
     counts: dict[str, Any] = {name: getattr(run, column) or 0 for name, column in names.items()} if told else {}
     if submission.state not in STORED:

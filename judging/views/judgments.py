@@ -103,9 +103,9 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
     rows = Judgment.objects.seen_by(request.user).select_related("run__judge", "run__benchmark", "item__sample")
     if not may_read_analyses:
         rows = rows.defer("analysis", "raw")  # a released analysis is fetched on its own
-    judgment = get_object_or_404(rows.prefetch_related("item__sample__images", "item__places__response__model"), pk=pk)
+    judgment = get_object_or_404(rows.prefetch_related("item__sample__images"), pk=pk)
     analyses.as_seen([judgment], request.user)
-    responses = judgment.item.ordered_responses()
+    responses = judgment.item.readable_responses(request.user)
     places = [int(place) for place in judgment.order]
     same_key = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
     attempts = list(Attempt.objects.filter(**same_key)) if may_read_analyses else []

@@ -95,7 +95,7 @@ def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **m
 
 def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
     """One answer: the one after ``?after=``, or the first."""
-    responses = Response.all_objects.visible_to(request.user).filter(recipe=recipe)
+    responses = Response.all_objects.seen_by(request.user).filter(recipe=recipe)
     after = whole_number(request.GET.get("after", "")) or 0
     first = responses.filter(pk__gt=after, turn=0).order_by("pk").first() or responses.order_by("pk").first()
     if first is None:

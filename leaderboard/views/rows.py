@@ -177,7 +177,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "names": names,
         "title": " against ".join(names) if len(names) < 3 else f"{len(names)} answers",
         "scored": scored,
-        "answers": of_item.answers_of(pair, request.user),
+        "answers": pair.readable_responses(request.user),
         "people": people,
         "people_verdict": votes_page.sentence(people.verdict, names) if people.verdict else "",
         "people_counts": votes_page.counts_in_words(people, names),

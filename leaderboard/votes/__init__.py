@@ -16,7 +16,7 @@ from bank.models.verdict import GRADED
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_written
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
-from leaderboard.hidden import as_told, closed_of, counted_labels, left_out, unseen_runs
+from leaderboard.hidden import as_told, counted_labels, left_out, sealing, unseen_runs
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
@@ -489,7 +489,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
         "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
-        "closed": closed_of(scope.benchmark),
+        "sealed": None if scope.staff else sealing(scope.benchmark),
         "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Label
-from bank.models import Item, ItemResponse, Response
+from bank.models import Item
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
 from leaderboard.queries import is_held, sees_labels
@@ -166,10 +166,3 @@ def combined(rows: Sequence[Judgment]) -> str | None:
     if not len(counts) or (len(counts) > 1 and counts.iloc[0] == counts.iloc[1]):
         return None
     return str(counts.index[0])
-
-
-def answers_of(item: Item, viewer: Viewer) -> list[Response]:
-    """The item's responses in canonical order, with their models; none unless the viewer may read all of them."""
-    places = ItemResponse.objects.filter(item=item).order_by("position").values_list("response", flat=True)
-    seen = Response.objects.seen_by(viewer).select_related("model").in_bulk(list(places))
-    return [seen[pk] for pk in places if len(seen) == len(places)]

@@ -6,9 +6,11 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts.models import AuditEntry, Role, User
+from annotations.campaigns.actions import close_campaign
 from bank.models import CriteriaAccess, Item, Response, Submission
 from judging.models import AnalysisRelease, Judgment
 from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
+from tests.hidden import write_criterion
 from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -20,6 +22,7 @@ HELD = f"The second answer misses a thing: {'/'.join(CANARY)[::-1]}."  # backwar
 @pytest.fixture
 def judgment(world):
     judgment = world.judgments[PUBLIC]
+    close_campaign(campaign=world.campaigns[PUBLIC], now=timezone.now())  # until then its items are labelled blind
     judgment.analysis = SAID
     judgment.save()
     return judgment
@@ -141,10 +144,10 @@ def test_what_a_changed_criterion_would_hold_back_is_withheld_though_it_was_conf
     confirm(second, judgment.run_id, judgment)
     assert said(researcher, judgment) == SEEN
     new = {"key": "new", "kind": "guideline", "text": "The second answer misses a thing. It", "shown_to": "staff"}
-    bank.criteria.Criterion.unguarded.create(sample=judgment.item.sample, position=7, **new)
+    write_criterion(sample=judgment.item.sample, position=7, **new)
     assert "misses a thing" not in said(researcher, judgment)
     new = {"key": "key", "kind": "answer_key", "text": "B", "shown_to": "staff"}
-    bank.criteria.Criterion.unguarded.create(sample=judgment.item.sample, position=8, **new)
+    write_criterion(sample=judgment.item.sample, position=8, **new)
     assert said(researcher, judgment) is None
 
 

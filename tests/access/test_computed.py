@@ -10,13 +10,16 @@ import re
 import orjson
 import pytest
 
+from bank import exposure
 from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.models.items import content_hash
+from bank.samples.benchmarks import open_keys
 from judging import protocols
 from judging.endpoints.judges import ensure_baselines
-from judging.models import Judgment
+from judging.models import Judgment, Run
 from judging.runs import actions, plan, requests
+from tests.hidden import close, ended_before_today, write_criterion
 from tests.judging.conftest import judge_at, work_on  # noqa: F401 (fixtures)
 from tests.judging.server import Server, answer
 
@@ -26,11 +29,11 @@ ANSWERS = ["crimson", "seven", "Lisbon", "42"]
 
 @pytest.fixture
 def judged(settings, tmp_path, judge_at, work_on):  # noqa: F811
-    """A finished run of reference-score over hidden exact references, judged by an endpoint that counts its tokens."""
+    """A run of reference-score over hidden references, ended before today, by an endpoint that counts its tokens."""
     benchmark = Benchmark.objects.create(slug="answers", title="Answers", visibility="public")
     for number, text in enumerate(ANSWERS):
         sample = Sample.objects.create(benchmark=benchmark, key=f"s{number}", instruction="What is it?")
-        Criterion.unguarded.create(sample=sample, key="ref", kind="exact_reference", text=text)
+        write_criterion(sample=sample, key="ref", kind="soft_reference", text=text)
     ensure_baselines()
     model = EvaluatedModel.objects.create(name="heron-7b")
     for sample in Sample.objects.all():
@@ -45,6 +48,7 @@ def judged(settings, tmp_path, judge_at, work_on):  # noqa: F811
         judge = judge_at(server.url, price_in=1, price_out=1)
         run = work_on(actions.start_run(judge=judge, benchmark=benchmark, protocol="reference-score"))
     assert run.judgments.filter(status="ok").count() == len(ANSWERS)
+    ended_before_today()
     return run
 
 
@@ -95,7 +99,7 @@ def test_a_guess_at_a_hidden_answer_is_not_confirmed_by_any_hash(judged, client_
 def _subject(judgment):
     found = plan.subjects_by_item([judgment.item_id])[judgment.item_id]
     text = Criterion.unguarded.get(sample_id=found.sample_id).text
-    return plan.replace(found, criteria=(plan.Criterion("ref", "exact_reference", text),))
+    return plan.replace(found, criteria=(plan.Criterion("ref", "soft_reference", text),))
 
 
 @pytest.mark.check("J1")
@@ -119,12 +123,15 @@ def test_no_figure_below_staff_tells_how_long_a_hidden_answer_is(judged, client_
 
 @pytest.mark.check("J3")
 def test_a_mark_against_a_hidden_key_is_told_to_nobody_below_staff(judged, client_of):
-    """With the answer, which everybody reads, a mark of it tells the key; a reference text it does not."""
-    keyed = judged.judgments.order_by("pk").first()
+    """With the answer, which everybody reads, a mark tells the key or exact reference; a free text it does not."""
+    keyed, exact = judged.judgments.order_by("pk")[:2]
     Criterion.unguarded.filter(sample=keyed.item.sample).update(kind="answer_key")
+    Criterion.unguarded.filter(sample=exact.item.sample).update(kind="exact_reference")
+    close()
+    Run.objects.update(held=exposure.UNKNOWN)
     researcher, curator = client_of("researcher"), client_of("curator")
     seen = {row["id"] for row in researcher.get("/api/v1/judgments/").json()["results"]}
-    assert seen == set(judged.judgments.exclude(pk=keyed.pk).values_list("pk", flat=True))
+    assert seen == set(judged.judgments.exclude(pk__in=[keyed.pk, exact.pk]).values_list("pk", flat=True))
     assert keyed.pk in {row["id"] for row in curator.get("/api/v1/judgments/").json()["results"]}
-    Criterion.unguarded.filter(sample=keyed.item.sample).update(shown_to="public")
+    open_keys(benchmark=judged.benchmark, command="publish")
     assert keyed.pk in {row["id"] for row in researcher.get("/api/v1/judgments/").json()["results"]}

@@ -11,21 +11,21 @@ from bank.intake import exports
 # put it where it belongs, on purpose.
 KEPT = {
     "Benchmark": "hidden_splits source_format checked_at edition",
-    "Sample": "metadata status status_reason author edition quality_hints retired_in position",
+    "Sample": "closed metadata status status_reason author edition quality_hints retired_in position",
     "EvaluatedModel": "",
-    "Response": "submission",
-    "Item": "content_hash recipe",
+    "Response": "submission origin",
+    "Item": "content_hash recipe outside blind",
     "Submission": "name changed_by",
     "Upload": "files received folder secret tries",
     "Judge": "paced_until any_host any_address created_at",
     "Recipe": "by",
     "Evaluation": "judge model_name by",
-    "Run": """recipe evaluation items_hash criteria_fingerprint reported live by told tryout
+    "Run": """held recipe evaluation items_hash criteria_fingerprint reported live by told tryout
         abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
-    "Campaign": """shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed imported
-        open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
+    "Campaign": """held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
+        imported open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
     "OutsideScore": "by",
     "Draft": "by",

@@ -5,12 +5,14 @@ one tell how long each call took, and so how long its criteria are.
 import re
 
 import pytest
+from django.utils import timezone
 
+from bank import exposure
 from bank.models import Benchmark, Item
 from judging.models import Judgment, Run
-from judging.models.runs import NO_CRITERIA
 from judging.runs.juries import make_jury
 from leaderboard.models import Snapshot
+from tests.hidden import ended_before_today
 from tests.leaderboard.conftest import brought, folder, grove, judgments, labels, manage, voted  # noqa: F401 (fixtures)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -31,7 +33,7 @@ def at_work(voted, people):  # noqa: F811
     Run.objects.filter(pk=run.pk).update(
         imported=False,
         state=Run.State.RUNNING,
-        criteria_fingerprint="of the criteria then",
+        held=exposure.Inputs.GUIDELINE,
         planned=total,
         verdicts=total - 6,
         failures=0,
@@ -146,12 +148,28 @@ def test_a_board_of_a_run_at_work_is_refused_below_staff_and_no_board_names_it(a
     assert {row["judge"] for row in rows} == {"keen", "dull", "bench"}
 
 
-@pytest.mark.parametrize("state", ["finished", "paused", "cancelled"])
-def test_when_the_run_stands_everybody_sees_its_verdicts_counts_and_numbers(state, at_work, client_of):
+def test_that_it_has_ended_or_paused_is_told_on_no_day_before_the_next(at_work, client_of):
+    """The gaps between ends, and a budget that runs out, go with the length of hidden text."""
+    researcher = client_of("researcher")
+    told = {}
+    for state in ("queued", "running", "paused", "finished"):
+        Run.objects.filter(pk=at_work.pk).update(state=state, finished_at=timezone.now(), state_reason="no money")
+        told[state] = [
+            researcher.get(path).content for path in (f"/api/v1/runs/{at_work.pk}/", f"{API}/judges/?benchmark=grove")
+        ]
+        page = MASKED.sub("", researcher.get(f"/judging/runs/{at_work.pk}/").content.decode())
+        assert "Not finished" in page
+        assert "no money" not in page
+    assert told["queued"] == told["running"] == told["paused"] == told["finished"]
+
+
+@pytest.mark.parametrize("state", ["finished", "cancelled"])
+def test_on_the_day_after_its_end_everybody_sees_its_verdicts_counts_and_numbers(state, at_work, client_of):
     anonymous, researcher = client_of("anonymous"), client_of("researcher")
     boards = [f"{API}/judges/?benchmark=grove", "/leaderboards/grove/judges/", "/leaderboards/"]
     before = seen(anonymous, at_work, boards)
     arrive(at_work, state=state)
+    ended_before_today(at_work)
     for judge in ("keen", "bench"):
         assert anonymous.get(f"{API}/models/?benchmark=grove&kind=pair&source={judge}").json()
     after = seen(anonymous, at_work, boards)
@@ -161,25 +179,23 @@ def test_when_the_run_stands_everybody_sees_its_verdicts_counts_and_numbers(stat
     told = researcher.get(f"/api/v1/runs/{at_work.pk}/").json()
     assert (told["done"], told["failed"], told["calls"]) == (at_work.verdicts, 0, at_work.calls)
     assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"]
-    assert "Counts are shown once" not in researcher.get(f"/judging/runs/{at_work.pk}/").content.decode()
+    assert "Counts are shown on" not in researcher.get(f"/judging/runs/{at_work.pk}/").content.decode()
 
 
 def test_a_run_that_goes_on_after_its_end_is_withheld_again(at_work, client_of):
     researcher = client_of("researcher")
     arrive(at_work, state="finished")
+    ended_before_today(at_work)
     assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"]
     assert researcher.get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").status_code == 200
-    for state in ("queued", "running"):
+    for state in ("queued", "running", "paused"):
         Run.objects.filter(pk=at_work.pk).update(state=state)
         assert researcher.get(f"/api/v1/judgments/?run={at_work.pk}").json()["results"] == []
         assert researcher.get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").status_code == 400
 
 
-@pytest.mark.parametrize(
-    "columns", [{"settings": {"order": "both", "criteria": False}}, {"criteria_fingerprint": NO_CRITERIA}]
-)
-def test_a_run_without_criteria_is_seen_live_by_everybody(columns, at_work, client_of):
-    Run.objects.filter(pk=at_work.pk).update(**columns)
+def test_a_run_without_closed_criteria_is_seen_live_by_everybody(at_work, client_of):
+    Run.objects.filter(pk=at_work.pk).update(held=exposure.NOTHING)
     at_work.refresh_from_db()
     before = client_of("anonymous").get(f"{API}/models/?benchmark=grove&kind=pair&source=keen").json()
     for _ in range(2):  # both orders of an item

@@ -7,6 +7,7 @@ import json
 import re
 import tempfile
 import urllib.parse
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +21,8 @@ from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.invitations import invite, token_of
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
-from annotations.models import Label
-from bank import images
+from annotations.models import Campaign, Label
+from bank import exposure, images
 from bank.intake.uploads.actions import receive, start
 from bank.intake.uploads.worker import work
 from bank.models import Benchmark, Capability, Draft, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
@@ -203,6 +204,8 @@ def build(people, *, secret=CANARY):
             protocol="pairwise-criteria",
             settings={"order": "fixed", "criteria": True},
             criteria_fingerprint="of the criteria then",
+            held=exposure.TEXTS,
+            finished_at=timezone.now() - timedelta(days=2),
             settings_hash="x",
             state=Run.State.FINISHED,
         )
@@ -224,6 +227,8 @@ def build(people, *, secret=CANARY):
             protocol="pairwise-criteria",
             settings={"order": "fixed", "criteria": True, "context": "image", "attacks": ["praise@1"]},
             criteria_fingerprint="of the criteria then",
+            held=exposure.TEXTS,
+            finished_at=timezone.now() - timedelta(days=2),
             settings_hash="y",
             template="pairwise-criteria.default",
             state=Run.State.FINISHED,
@@ -233,7 +238,17 @@ def build(people, *, secret=CANARY):
             trial = Trial.objects.create(run=tested, item=world.items[slug], attack=attack, **said)
         world.trials[slug] = trial
         parts = {f"{UNSEEN}-part": 2.0, "3": 1.0}
-        Judgment.objects.create(run=run, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
+        pointed = Run.objects.create(
+            judge=world.judge,
+            benchmark=benchmark,
+            protocol="components",
+            settings={"order": "fixed", "criteria": True},
+            held=exposure.UNKNOWN,
+            settings_hash="p",
+            state=Run.State.FINISHED,
+            finished_at=timezone.now() - timedelta(days=2),
+        )
+        Judgment.objects.create(run=pointed, item=world.items[slug], order="10", score=5, parts=parts, analysis=secret)
         failed = Judgment.objects.create(run=run, item=item, order="10", status="error", raw=secret, reason="broken")
         Attempt.objects.create(
             run=run,
@@ -258,7 +273,11 @@ def build(people, *, secret=CANARY):
         annotator = people["annotator"].annotator
         first = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
         submit_label(assignment=first, verdict={"choice": "left"}, now=timezone.now(), idempotency_key=f"key-{slug}")
+        # It has its labels: what others said of it is seen, while the other items are labelled blind.
+        world.items[slug] = first.campaign_item.item
+        world.judgments[slug] = Judgment.objects.get(run=run, item=world.items[slug], order="01")
         Label.objects.filter(campaign=campaign).update(parts=parts)
+        Campaign.objects.filter(pk=campaign.pk).update(held=exposure.inputs_of("component"))
         world.assignments[slug] = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
         world.drafts[slug] = Draft.objects.create(
             sample=world.samples[slug],
@@ -360,24 +379,40 @@ def hidden_rows(secret):
         base | {"key": "answer", "kind": "answer_key", "text": secret},
         base | {"key": "2", "kind": "guideline", "text": f"No more than {secret}.", "shown_to": "campaign"},
         base | {"key": "3", "kind": "component", "text": OPEN_RULE, "shown_to": "public", "category": "open"},
+        base | {"key": f"{UNSEEN}-part", "kind": "component", "text": f"Names {secret}."},
     ]
 
 
 def write_criteria(sample, rows):
     made = [bank.criteria.Criterion(sample=sample, position=n, **row) for n, row in enumerate(rows)]
     bank.criteria.Criterion.unguarded.bulk_create(made)
+    bank.criteria.note_closed(Sample.objects.filter(pk=sample.pk))
 
 
 def rewrite(world, secret):
-    """Make it another world: other criteria, other in number, kind, weight and words; the same judgments."""
-    bank.criteria.Criterion.unguarded.exclude(shown_to="public").delete()
+    """Make it another world: other criteria of the same kinds, other in number, weight and words; the same judgments.
+
+    Which kinds a benchmark holds closed is no secret: its pages say it.
+    """
+    closed = bank.criteria.Criterion.unguarded.exclude(shown_to="public")
+    kinds = defaultdict(set)
+    for sample, *kind in closed.values_list("sample", "kind", "shown_to"):
+        kinds[sample].add(tuple(kind))
+    closed.delete()
     bank.criteria.CriterionRevision.unguarded.all().delete()
-    rows = [
-        {"key": f"{n}-{secret[:6]}", "kind": kind, "text": f"{secret} {n}", "weight": n, "category": "", "shown_to": to}
-        for n, (kind, to) in enumerate([("exact_reference", "staff"), ("range", "campaign")] + 3 * [("range", "staff")])
-    ]
     for sample in Sample.objects.all():
-        write_criteria(sample, [row | {"version": 7} for row in rows])
+        rows = [
+            {
+                "key": f"{n}{kind}{to}-{secret[:6]}",
+                "kind": kind,
+                "text": f"{secret} {n}",
+                "weight": 1 + n,
+                "shown_to": to,
+            }
+            for kind, to in sorted(kinds[sample.pk])
+            for n in range(1 if kind == "answer_key" else 3)
+        ]
+        write_criteria(sample, [row | {"category": "", "version": 7} for row in rows])
     Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
     for table in (Judgment, Trial):
         lengths = {"prompt_tokens": 4321, "completion_tokens": 987, "cost": 6.54, "latency": 32.1}

@@ -10,6 +10,7 @@ from annotations.models import Membership
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.items import make_items, plan_items
 from judging.models import AnalysisRelease, Judge, Judgment, Run
+from tests.hidden import close
 
 SECRET = "Names exactly seven grey herons on the left bank"
 ANALYSIS = f"Answer1 counts the boats. {SECRET}, I was told. 𝒳 It sees a red lighthouse that is not there."
@@ -37,6 +38,7 @@ def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
         bank.criteria.Criterion.unguarded.bulk_create(
             bank.criteria.Criterion(sample=sample, position=place, category="", **row) for place, row in enumerate(rows)
         )
+        close()
         for place, model in enumerate(models):
             text = answers[place] if answers else f"Answer {place} of s{number}: B, two boats."
             Response.objects.create(sample=sample, model=model, text=text)

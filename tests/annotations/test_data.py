@@ -14,13 +14,15 @@ from annotations.campaigns.run_doubts import DIFFERS, HARD, HQ, NO_VERDICT, subs
 from annotations.labels import exports
 from annotations.labels.actions import change_label, submit_label
 from annotations.labels.adjudication import adjudicate
-from annotations.models import Annotator, Label, LabelRevision
+from annotations.models import Annotator, Campaign, Label, LabelRevision
+from bank import exposure
 from bank.intake.formats import find, reader
 from bank.intake.formats.reading import Row
 from bank.intake.imports.engine import run_import
 from bank.intake.parquet import NEEDED
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
+from tests.hidden import write_criterion
 
 pytestmark = pytest.mark.django_db
 GIVEN = {
@@ -104,13 +106,18 @@ def test_annotators_are_pseudonyms_unless_staff_ask_for_names(labelled, client_o
 
 
 def test_points_of_hidden_components_stay_with_staff(labelled, client_of):
+    """With the whole label: a known part beside a total would tell the rest."""
     campaign = labelled("components")
-    Label.objects.update(parts={"length": 1.0, "secret-part": 2.0})
+    label = Label.objects.order_by("pk").first()
+    Label.objects.filter(pk=label.pk).update(parts={"length": 1.0, "secret-part": 2.0}, comment="of both")
+    write_criterion(sample=label.item.sample, key="secret-part", kind="component", weight=4.0, text="Names it.")
+    Campaign.objects.update(held=exposure.inputs_of("component"))
     path = f"/campaigns/{campaign.pk}/data/download/?as=jsonl"
     assert b"secret-part" in b"".join(client_of("curator").get(path).streaming_content)
     answer = b"".join(client_of("researcher").get(path).streaming_content)
     assert b"secret-part" not in answer
-    assert b"length" in answer
+    assert b"of both" not in answer
+    assert (b"length" in answer) == (Label.objects.exclude(item__sample=label.item.sample).exists())
 
 
 def test_preferences_are_what_people_prefer_and_ties_give_none(campaign_of, now, people):

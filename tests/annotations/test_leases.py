@@ -253,6 +253,7 @@ class TestSkip:
             skip(assignment=held, now=now)
 
 
+@pytest.mark.django_db
 class TestOrder:
     @pytest.mark.check("G9")
     def test_sides_are_random_over_annotators_and_items(self):

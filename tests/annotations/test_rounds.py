@@ -14,7 +14,7 @@ from annotations.campaigns.guidelines import change_guidelines
 from annotations.labels.actions import change_label, return_label, submit_label
 from annotations.labels.desk import desk_of
 from annotations.labels.result import result_of
-from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
+from annotations.models import Annotator, CampaignItem, Label, Membership
 from bank.models import Benchmark
 from tests.annotations.test_quality import answer, known
 from tests.markup import flat
@@ -252,7 +252,7 @@ class TestResult:
         close_campaign(campaign=campaign, now=now)
         again = make_campaign(name="Again", benchmark=campaign.benchmark, protocol="pair", annotators=[])
         assert result_of(campaign, people[2], people[2].person).looks == []
-        Campaign.objects.filter(pk=again.pk).update(state="closed")
+        close_campaign(campaign=again, now=now)
         assert result_of(campaign, people[2], people[2].person).looks
         Benchmark.objects.update(visibility="private")
         result = result_of(campaign, people[2], people[2].person)

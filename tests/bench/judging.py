@@ -66,18 +66,18 @@ def _prepare(base_url: str) -> Any:
 
 def _collecting(base_url: str) -> dict[str, Any]:
     """A run of each kind that collects answers to the prepared benchmark, by its name."""
-    from bank.criteria import Criterion
     from bank.models import Benchmark
     from bank.recipes import spec, store
     from judging.endpoints.judges import add_judge
     from judging.recipes import evaluations
     from judging.runs import actions
+    from tests.hidden import write_criterion
 
     benchmark = Benchmark.objects.get(slug="bench")
     judge = add_judge(name="collected", base_url=base_url, model="bench", concurrency=AT_ONCE, any_host=True)
     benchmark.samples.update(options={"A": "a bowl", "B": "a plate"})
     for sample in benchmark.samples.all():
-        Criterion.unguarded.create(sample=sample, key="key", kind="answer_key", text="Answer1")
+        write_criterion(sample=sample, key="key", kind="answer_key", text="Answer1")
     recipe = {"name": "bench", "scenario": [{"benchmark": "bench"}], "turns": [{"kind": "direct"}]}
     stored, _ = store.save(spec.parsed(recipe | {"metric": "exact-match", "repeats": 2}))
     evaluation = evaluations.start_evaluation(recipe=stored, judge=judge, model="by recipe")

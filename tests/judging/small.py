@@ -6,10 +6,10 @@ import io
 from django.conf import settings
 from PIL import Image
 
-from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
 from judging.work import Patience
+from tests.hidden import write_criterion
 
 QUICK = Patience(backoff=0.01, longest_wait=0.2, out_of_reach=0.5, drain=1.0, tick=0.05, poll=0.02)
 
@@ -42,7 +42,7 @@ def make_benchmark(*, samples: int = 3, slug: str = "everyday", pictures: bool =
             SampleImage.objects.create(
                 sample=sample, sha256=sha256, original_sha256=sha256, kind="png", width=width, height=height
             )
-        Criterion.unguarded.create(sample=sample, key="1", text=f"Names the walnut bowl, number {number}.")
+        write_criterion(sample=sample, key="1", text=f"Names the walnut bowl, number {number}.")
         texts = (f"A walnut bowl stands on table {number}.", "There is something on it, and it looks quite nice to me.")
         answers = [
             Response.objects.create(sample=sample, model=model, text=text)

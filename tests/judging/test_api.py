@@ -4,6 +4,7 @@ import pytest
 
 from judging.models import Judge, Run
 from judging.runs import actions
+from tests.hidden import ended_before_today
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 
@@ -15,7 +16,9 @@ API = "/api/v1"
 @pytest.fixture
 def run(start, judge_at, work_on):
     with Server(lambda call: answer("Names the walnut bowl.\nAnswer1")) as server:
-        return work_on(start(judge_at(server.url)))
+        run = work_on(start(judge_at(server.url)))
+    ended_before_today()
+    return run
 
 
 @pytest.fixture
@@ -23,7 +26,9 @@ def half_failed(start, judge_at, work_on):
     """Three judgments: a vote, a reply without one, an empty reply."""
     replies = [answer("Answer1"), answer("Hm."), answer("")]
     with Server(lambda call: replies[call.number]) as server:
-        return work_on(start(judge_at(server.url, concurrency=1), settings={"order": "fixed"}))
+        run = work_on(start(judge_at(server.url, concurrency=1), settings={"order": "fixed"}))
+    ended_before_today()
+    return run
 
 
 def wanted(**others) -> dict:

@@ -77,9 +77,9 @@ def test_verdicts_of_the_overlap_baseline_are_seen_one_by_one_by_staff_only(base
     for name in ("longest", OVERLAP):
         work_on(start(baseline(name)))
     for role in ("curator", "administrator"):
-        assert Judgment.objects.visible_to(people[role]).count() == 12
+        assert Judgment.objects.seen_by(people[role]).count() == 12
     for role in ("annotator", "researcher"):
-        seen = Judgment.objects.visible_to(people[role])
+        seen = Judgment.objects.seen_by(people[role])
         assert set(seen.values_list("run__judge__baseline", flat=True)) == {"longest"}
 
 
@@ -87,6 +87,6 @@ def test_verdicts_on_a_private_benchmark_are_seen_by_staff_only(baseline, start,
     work_on(start(baseline("first")))
     benchmark.visibility = "private"
     benchmark.save()
-    assert Judgment.objects.visible_to(people["curator"]).count() == 6
-    assert not Judgment.objects.visible_to(people["researcher"]).exists()
+    assert Judgment.objects.seen_by(people["curator"]).count() == 6
+    assert not Judgment.objects.seen_by(people["researcher"]).exists()
     assert not Run.objects.visible_to(people["researcher"]).exists()

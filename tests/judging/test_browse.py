@@ -10,9 +10,11 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bank import exposure
 from bank.models import Capability, CriteriaAccess, Item, Sample
 from judging.judgments import browse, filters
 from judging.models import Judgment, Run
+from tests.hidden import ended_before_today, write_criterion
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
 from tests.markup import flat
@@ -300,9 +302,12 @@ def test_analyses_leave_for_staff_with_a_reason_and_the_log_tells(client_of, peo
 
 def test_reasons_from_files_and_hidden_points_stay_with_staff(client_of, benchmark, run_of):
     run_of(benchmark, [{"status": "refused", "reason": "quotes walnut"}], imported=True)
-    run_of(benchmark, [{"parts": {"walnut": 2.0}, "score": 5}], protocol="components")
+    held = exposure.inputs_of("component")
+    write_criterion(sample=benchmark.samples.first(), key="walnut", kind="component", weight=4.0, text="Two words.")
+    run_of(benchmark, [{"parts": {"walnut": 2.0}, "score": 5}], protocol="components", state="finished", held=held)
+    ended_before_today()
     mine = b"".join(download(client_of("researcher"), {"shape": "jsonl"}).streaming_content)
     assert b"walnut" not in mine
     assert "walnut" not in text_of(client_of("researcher").get(reverse(LIST)))
-    assert mine.count(b"\n") == 2
+    assert mine.count(b"\n") == 1
     assert b"walnut" in b"".join(download(client_of("curator"), {"shape": "jsonl"}).streaming_content)

@@ -15,6 +15,7 @@ from judging.runs import actions
 from judging.runs.actions import start_collecting
 from leaderboard.boards import models
 from leaderboard.scope import scope_of
+from tests.hidden import write_criterion
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
 from tests.markup import flat
@@ -273,7 +274,7 @@ def keyed(count=4):
         sample = Sample.objects.create(
             benchmark=benchmark, key=f"q{n}", instruction=f"Question {n}?", options=options, position=n
         )
-        Criterion.unguarded.create(sample=sample, key="answer", kind="answer_key", text="C", shown_to="public")
+        write_criterion(sample=sample, key="answer", kind="answer_key", text="C", shown_to="public")
     return benchmark
 
 
@@ -325,7 +326,7 @@ def test_a_rotation_that_was_not_asked_counts_only_while_one_that_was_is_wrong(j
         work_on(begin(judge_at(server.url, concurrency=1), benchmark, settings=STOP))
     Criterion.unguarded.filter(sample__key="q1").delete()
     q1 = Sample.objects.get(key="q1")
-    Criterion.unguarded.create(sample=q1, key="answer", kind="answer_key", text="A", shown_to="public")
+    write_criterion(sample=q1, key="answer", kind="answer_key", text="A", shown_to="public")
     (row,) = models(scope_of(benchmark="mm", kind="choice")).as_json()
     assert (row["vanilla_n"], row["circular_n"]) == (4, 3)  # nobody knows what q1's rotations would have been
 

@@ -7,10 +7,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from bank.criteria import Criterion
 from bank.errors import BadInput
 from judging.models import Judge, Judgment, Run
 from judging.runs import juries
+from tests.hidden import write_criterion
 from tests.judging.small import make_benchmark
 from tests.judging.test_compare import BOTH, votes
 from tests.judging.test_pages import text_of
@@ -178,7 +178,7 @@ def test_juries_of_scores_and_of_options_stand_on_their_boards(benchmark, run_of
     for sample in samples:
         sample.options = {"A": "a bowl", "B": "a cup"}
         sample.save()
-        Criterion.unguarded.create(sample=sample, key="answer", kind="answer_key", text="A")
+        write_criterion(sample=sample, key="answer", kind="answer_key", text="A")
     read = [item_of(samples[n], "Hard to say.") for n in (1, 2)]
     jury(read, "option", "choice-extraction", ["A", "B"], ["A", "A"], ["B", "B"])
     row = board("choice")["model 0"]

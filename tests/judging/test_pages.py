@@ -8,11 +8,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from judging.runs.tryouts import draw
+from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer, error
 from tests.markup import flat
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 @pytest.fixture
 def run(start, judge_at, work_on):
-    """A finished run: three verdicts, one undecided, one unparsed, one refused by the endpoint."""
+    """A run that ended before today: three verdicts, one undecided, one unparsed, one refused by the endpoint."""
     replies = [answer(f"Names the walnut bowl.\nAnswer{1 + n % 2}") for n in range(3)]
     replies += [
         answer("unable to decide: situation one"),
@@ -29,7 +29,9 @@ def run(start, judge_at, work_on):
         error(400, message="walnut"),
     ]
     with Server(lambda call: replies[call.number]) as server:
-        return work_on(start(judge_at(server.url, concurrency=1, price_in=2, price_out=10)))
+        run = work_on(start(judge_at(server.url, concurrency=1, price_in=2, price_out=10)))
+    ended_before_today(run)
+    return run
 
 
 def text_of(response) -> str:
@@ -93,7 +95,7 @@ def test_a_run_tells_what_it_did_what_failed_and_what_it_cost(client_of, run):
 
 
 def test_below_staff_a_run_with_criteria_tells_counts_and_statuses_and_nothing_that_has_a_length(client_of, run):
-    assert run.used_criteria
+    assert run.held
     page = text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
     for words in (
         "4 of 6, 66.7%",
@@ -327,7 +329,7 @@ def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_o
     assert shown["reference-score"] == (False, False, "no sample has a reference answer")
     assert shown["choice-extraction"] == (False, False, "no sample has options")
     assert shown["components"] == (False, False, "no sample has components")
-    Criterion.unguarded.create(sample=sample, key="2", kind="soft_reference", text="A bowl.")
+    write_criterion(sample=sample, key="2", kind="soft_reference", text="A bowl.")
     by_length = {"judge": baseline("longest").pk, "benchmark": benchmark.pk, "protocol": "reference-score"}
     shown = cards(client.get(reverse("judging:run-choices"), by_length | {"judge": judge.pk}))
     assert shown["reference-score"][:2] == (True, True)

@@ -9,6 +9,7 @@ from bank.models.items import content_hash
 from judging.models import Judge, Run
 from judging.runs import actions
 from judging.runs.plan import planned_judgments
+from tests.hidden import write_criterion
 from tests.judging.server import Server, answer, error
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -93,7 +94,7 @@ def test_a_ranking_stands_in_canonical_order_whatever_order_was_shown(sample, ju
 def test_components_get_points_and_a_wrong_total_is_told(sample, judged):
     Criterion.unguarded.filter(sample=sample).delete()
     for key, weight in (("1", 4.0), ("2", 6.0)):
-        Criterion.unguarded.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
+        write_criterion(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
     item_of(sample, "A bowl.")
     reply = "Score of component 1: 3/4, score of component 2: 6/6, total score: 10/10.\nPart 1 is short."
     run, _ = judged("components", lambda call: answer(reply))
@@ -135,7 +136,7 @@ def test_what_is_no_verdict_of_the_protocol_is_stored_as_none_and_never_clamped(
     """Checks F4 and F5, from the reply of an endpoint to the row."""
     Criterion.unguarded.filter(sample=sample).delete()
     for key, weight in (("1", 4.0), ("2", 6.0)):
-        Criterion.unguarded.create(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
+        write_criterion(sample=sample, key=key, kind="component", text=f"Part {key}", weight=weight)
     item_of(sample, *["A bowl.", "A cup.", "A jug."][: 3 if protocol == "batch" else 1], kind=KINDS[protocol])
     settings = {"repeats": len(replies), **({"order": "fixed"} if protocol == "batch" else {})}
     run, _ = judged(protocol, lambda call: answer(replies[call.number]), settings=settings)
@@ -212,7 +213,7 @@ def test_what_needs_an_answer_leaves_samples_by_themselves_out(sample, judged):
 
 
 def test_marks_and_reasoning_are_judged_against_the_reference(sample, judged):
-    Criterion.unguarded.create(sample=sample, key="k", kind="exact_reference", text="A bowl of walnut wood")
+    write_criterion(sample=sample, key="k", kind="exact_reference", text="A bowl of walnut wood")
     item_of(sample, "A bowl, since it is round.")
     run, made = judged("reference-score", lambda call: answer("Mark: 4"), settings={"reasoning": "none"})
     assert [one.score for one in run.judgments.all()] == [4.0]
@@ -248,7 +249,7 @@ def test_a_description_or_objects_go_in_place_of_the_picture(benchmark, sample, 
 
 @pytest.mark.parametrize("protocol", ["score", "pair", "batch", "components"])
 def test_baselines_give_every_kind_of_table_its_floor(protocol, benchmark, sample, work_on):
-    Criterion.unguarded.create(sample=sample, key="p", kind="component", text="Name the bowl", weight=10.0)
+    write_criterion(sample=sample, key="p", kind="component", text="Name the bowl", weight=10.0)
     item_of(sample, "A walnut bowl.")
     item_of(sample, "bowl", "a bowl of walnut", "no", kind="batch", variant="b")
     settings = {} if protocol == "components" else {"criteria": True}

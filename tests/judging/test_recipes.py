@@ -14,6 +14,7 @@ from judging.models import Attempt, Collected, Evaluation, Judge, Run, RunTask
 from judging.protocols.prompts.stored import add_template
 from judging.recipes import evaluations
 from judging.runs.actions import retry_failed, start_collecting
+from tests.hidden import write_criterion
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import picture
 from tests.judging.talker import Talker
@@ -51,9 +52,7 @@ def make_quiz(slug="animals", questions=6, **columns):
             height=height,
             phash=f"{1 << number:016x}",
         )
-        Criterion.unguarded.create(
-            sample=sample, key="key", kind="answer_key", text="ABC"[number % 3], shown_to="public"
-        )
+        write_criterion(sample=sample, key="key", kind="answer_key", text="ABC"[number % 3], shown_to="public")
     return benchmark
 
 

@@ -16,6 +16,7 @@ from judging.protocols import prompts
 from judging.protocols.prompts import checks, stored
 from judging.runs import requests
 from judging.work import run_kinds
+from tests.hidden import ended_before_today
 from tests.judging.server import Server, answer
 from tests.judging.test_pages import choices, text_of
 
@@ -94,6 +95,7 @@ def test_a_papers_prompt_is_taken_as_it_is_judged_by_and_told_on_every_board(
     assert "Answer 2 is not shown" in refused.content.decode()
     with Server(lambda call: answer("Answer1")) as server:
         work_on(start(judge_at(server.url), settings={"prompt": "paper", "order": "fixed"}))
+    ended_before_today()
     assert any("Question: What is on table 0?\nFirst: A walnut bowl" in call.text for call in server.calls)
     board = client_of("researcher").get("/leaderboards/everyday/models/?source=kestrel")
     assert "Judged with a prompt as published: it has no fences" in text_of(board)

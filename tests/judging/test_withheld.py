@@ -2,13 +2,16 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
+from bank import exposure
 from judging.judgments import browse
 from judging.models import Judgment, Run, Trial
+from tests.hidden import ended_before_today
 from tests.judging.test_pages import text_of
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "Counts are shown once the run has ended: it uses hidden criteria."
+SENTENCE = "Counts are shown on the day after the run has ended: it uses hidden criteria."
 FIGURES = ("done", "failed", "calls", "lost", "cached", "spent")
 
 
@@ -17,7 +20,7 @@ def going(benchmark, run_of):
     """A run with criteria, at work: two verdicts and a failure of six."""
     rows = [{"item": 0, "choice": "first"}, {"item": 1, "choice": "undecided"}, {"item": 2, "status": "refused"}]
     counts = {"planned": 6, "verdicts": 2, "failures": 1, "undecided": 1, "calls": 4, "lost": 1, "spent": 0.5}
-    return run_of(benchmark, rows, state=Run.State.RUNNING, criteria_fingerprint="of then", **counts)
+    return run_of(benchmark, rows, state=Run.State.RUNNING, held=exposure.Inputs.GUIDELINE, **counts)
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -27,7 +30,7 @@ def test_the_page_of_a_run_that_goes_on_says_in_a_sentence_when_counts_are_shown
         path = reverse(f"judging:{name}", args=[going.pk])
         page = text_of(client_of("researcher").get(path))
         assert SENTENCE in page
-        assert f"{state.capitalize()}" in page
+        assert "Not finished" in page
         for words in ("Failed 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "A is better", "%"):
             assert words not in page, words
         page = text_of(client_of("curator").get(path))
@@ -39,7 +42,7 @@ def test_the_page_of_a_run_that_goes_on_says_in_a_sentence_when_counts_are_shown
 def test_lists_of_runs_have_dashes_for_a_run_that_goes_on(going, client_of):
     for path in (reverse("judging:index"), reverse("judging:judge-detail", args=[going.judge_id])):
         page = text_of(client_of("researcher").get(path))
-        assert "Counts are shown once a run has ended" in page
+        assert "Counts are shown on the day after a run has ended" in page
         assert "– of 6" in page
         assert "2 of 6" in text_of(client_of("curator").get(path))
 
@@ -66,8 +69,8 @@ def test_the_api_has_null_for_every_figure_of_a_run_that_goes_on(going, client_o
 def test_a_comparison_with_a_run_that_goes_on_waits_until_it_has_ended(going, run_of, benchmark, client_of):
     other = run_of(benchmark, [{"item": 0, "choice": "first"}], judge="osprey", state="finished")
     path = reverse("judging:run-compare") + f"?a={other.pk}&b={going.pk}"
-    assert "its verdicts are shown once it has ended" in text_of(client_of("researcher").get(path))
-    assert "its verdicts are shown once it has ended" not in text_of(client_of("curator").get(path))
+    assert "its verdicts are shown on the day after it has ended" in text_of(client_of("researcher").get(path))
+    assert "its verdicts are shown on the day after it has ended" not in text_of(client_of("curator").get(path))
 
 
 def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
@@ -81,7 +84,9 @@ def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
     assert client_of("researcher").get(path).json() == []
     assert SENTENCE in text_of(client_of("researcher").get(page))
     assert client_of("curator").get(path).json()[0]["n"] == 1
-    Run.objects.update(state="finished")
+    Run.objects.update(state="finished", finished_at=timezone.now())
+    assert client_of("researcher").get(path).json() == []
+    ended_before_today()
     assert client_of("researcher").get(path).json()[0]["n"] == 1
 
 

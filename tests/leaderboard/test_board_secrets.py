@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.db import connections, transaction
 from django.test import override_settings
 
+from annotations.campaigns.blinding import note_blind_in
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample
 from judging.models import Run
@@ -34,8 +35,8 @@ def item(voted):
 
 @pytest.fixture
 def going_on(voted):
-    """The campaign of the labels, opened again."""
-    Campaign.objects.update(state=Campaign.State.OPEN)
+    """The campaign of the labels, opened again for one more label each."""
+    open_again()
     return Campaign.objects.get()
 
 
@@ -125,24 +126,24 @@ def test_single_labels_are_for_researchers_and_staff(role, item, client_of):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_votes_of_an_open_campaign_show_to_those_who_may_read_labels_only(role, item, going_on, client_of):
+def test_what_people_still_label_blind_shows_no_vote_of_anybody_below_staff(role, item, going_on, client_of):
     client = client_of(role)
+    staff = role in STAFF
     text = flat(client.get(f"/leaderboards/grove/items/{item.pk}/"))
-    assert ("by majority" in text) == (role in READERS)
-    assert ("People are labelling this item" in text) == (role not in READERS)
-    # Whose answer is whose is hidden too, as long as somebody labels it blind.
-    assert ("says <strong>" in text) == (role in READERS)
-    listed = flat(client.get("/leaderboards/grove/votes/?model=Alder"))
-    assert ("hidden until the campaign closes" in listed) == (role not in READERS)
-    assert "won 0" not in listed, "what is held back is not counted as zeros"
-    assert ("What does sign" in listed) == (role in READERS)
+    assert ("by majority" in text) == staff
+    assert ("People are labelling this item" in text) == (not staff)
+    # Whose answer is whose is hidden too, and what judges said of it, which would be ready to be copied.
+    assert ("says <strong>" in text) == staff
+    assert ("keen" in text) == staff
     run = Run.objects.get(judge__name="keen").pk
+    listed = flat(client.get("/leaderboards/grove/votes/?model=Alder"))
+    assert "won 0" not in listed, "what is held back is not counted as zeros"
     compared = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}"))
-    assert ("What does sign" in compared) == (role in READERS)
-    # The aggregates of the board stay public, and so do the judges' votes.
-    assert "Alder" in flat(client.get("/leaderboards/grove/models/"))
     judged = flat(client.get("/leaderboards/grove/votes/?model=Alder&source=keen"))
-    assert "What does sign" in judged
+    for page in (listed, compared, judged):
+        assert ("What does sign" in page) == staff
+    # The aggregates of the board stay public.
+    assert "Alder" in flat(client.get("/leaderboards/grove/models/"))
 
 
 def test_one_held_item_is_left_out_and_the_others_stay(item, client):
@@ -168,9 +169,12 @@ def test_annotators_stand_side_by_side_for_those_who_may_read_labels(role, voted
         assert (one.name in flat(answer)) == (role in STAFF)
 
 
-def test_the_item_on_the_home_page_keeps_votes_of_an_open_campaign_back(going_on, client, client_of):
-    for visitor in (client, client_of("researcher"), client_of("curator")):
-        assert "are labelling it now" in flat(visitor.get("/?as=visitor"))
+def test_home_shows_no_item_that_people_label_blind(item, client, client_of):
+    visitors = (client, client_of("researcher"), client_of("curator"))
+    assert all("What does sign" in flat(visitor.get("/?as=visitor")) for visitor in visitors)
+    open_again()
+    Item.objects.update(blind=True)  # the one that is in no campaign, too
+    assert not any("What does sign" in flat(visitor.get("/?as=visitor")) for visitor in visitors)
 
 
 # ---- the baseline that reads criteria ----
@@ -218,8 +222,13 @@ def test_labels_given_while_practising_are_no_votes_on_the_item_either(brought, 
     assert "No labels yet" in text
 
 
+def open_again():
+    Campaign.objects.update(state=Campaign.State.OPEN, overlap=9)
+    note_blind_in(Campaign.objects.get())
+
+
 CHANGES = {
-    "a campaign is opened": lambda: Campaign.objects.update(state=Campaign.State.OPEN),
+    "a campaign is opened": open_again,
     "a split is hidden": lambda: Benchmark.objects.update(hidden_splits=["test"]),
     "samples are rejected": lambda: Sample.objects.update(status=Sample.Status.REJECTED),
     "runs become tryouts": lambda: Run.objects.update(tryout=True),

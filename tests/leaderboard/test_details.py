@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from annotations.models import Label
+from bank import exposure
 from bank.models import Benchmark, Capability, EvaluatedModel
 from judging.models import Judge, Judgment, Run
 from tests.leaderboard.conftest import STRENGTH, by_model, judgments, labels
@@ -165,14 +166,14 @@ def test_a_judges_page_says_how_steady_it_is(voted, brought, client, board):
 @pytest.mark.parametrize("role", ["anonymous", "curator"])
 def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(role, voted, client_of):
     runs = {run.judge.name: run for run in Run.objects.filter(judge__name__in=["keen", "dull"])}
-    Run.objects.update(settings={"order": "both", "criteria": False})
+    Run.objects.update(held=exposure.NOTHING)
     Judgment.objects.filter(run=runs["keen"]).update(cost=0.002, latency=1.5)
     Judgment.objects.filter(run=runs["dull"]).update(cost=0.02)
     page = text_of(client_of(role), of_judge("keen"))
     assert "<dt>1,000 verdicts</dt><dd > $2.00 </dd>" in page
     assert "<dt>A call</dt><dd > 1.5 s </dd>" in page
     assert "$20.00 for 1,000 verdicts, Accuracy" in page
-    Run.objects.filter(pk=runs["keen"].pk).update(settings={"order": "both", "criteria": True})
+    Run.objects.filter(pk=runs["keen"].pk).update(held=exposure.UNKNOWN)
     page = text_of(client_of(role), of_judge("keen"))
     assert ("1,000 verdicts" in page) == (role == "curator")
     other = text_of(client_of(role), of_judge("dull"))
@@ -181,7 +182,7 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
 
 @pytest.mark.one_database
 def test_a_judge_that_costs_nothing_says_so_and_one_whose_price_nobody_knows_says_nothing(voted, client):
-    Run.objects.update(settings={"order": "both", "criteria": False})
+    Run.objects.update(held=exposure.NOTHING)
     Judgment.objects.filter(run__judge__name="keen").update(cost=0.0)
     assert "<dt>1,000 verdicts</dt><dd > $0.00 </dd>" in text_of(client, of_judge("keen"))
     assert "1,000 verdicts" not in text_of(client, of_judge("dull"))

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from bank.criteria import Criterion
 from bank.models import Benchmark, Item, Sample, Submission
 from judging.models import OVERLAP, Judge, Run
+from tests.hidden import write_criterion
 from tests.leaderboard.conftest import folder, grove, manage
 from tests.markup import flat
 
@@ -43,7 +43,7 @@ def test_what_is_private_is_found_by_staff_alone(grove, client, client_of):
 
 def test_no_criterion_is_found_whoever_asks(grove, client_of):
     sample = Sample.objects.filter(benchmark=grove).first()
-    Criterion.unguarded.create(sample=sample, kind="guideline", key="x", text="Counts the mistletoe.", position=9)
+    write_criterion(sample=sample, kind="guideline", key="x", text="Counts the mistletoe.", position=9)
     for role in ("anonymous", "researcher", "administrator"):
         assert "Nothing found" in found(client_of(role), "mistletoe")
 

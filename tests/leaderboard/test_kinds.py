@@ -15,6 +15,7 @@ from leaderboard import kinds
 from leaderboard.boards import judges, models
 from leaderboard.models import CAN_REST_ON_HIDDEN
 from leaderboard.scope import scope_of
+from tests.hidden import write_criterion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -46,7 +47,7 @@ def marked():
     marks = {"reference-score": (4, 2), "reasoning-quality": (8, 5)}
     for n in range(12):
         sample = Sample.objects.create(benchmark=benchmark, key=f"s{n}", instruction="?", status="approved")
-        Criterion.unguarded.create(sample=sample, key="r", kind="exact_reference", text=f"answer {n}")
+        write_criterion(sample=sample, key="r", kind="exact_reference", text=f"answer {n}")
         for place, maker in enumerate(makers):
             text = f" Answer {n}." if place == 0 and n < 9 else "It is so."
             given = Response.objects.create(sample=sample, model=maker, text=text)

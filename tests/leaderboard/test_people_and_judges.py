@@ -83,7 +83,7 @@ class TestAgreement:
         # 36 samples with three pairs each: they are clusters, and 36 of them are enough.
         row = next(r for r in board("agreement") if {r["a"], r["b"]} == {"majority", "keen"} and r["metric"] == "kappa")
         scope = scope_of(benchmark="grove")
-        people = votes.of_people(scope).frame.merge(votes.of_runs(votes.runs_of(scope, "keen")).frame, on="item")
+        people = votes.of_people(scope).frame.merge(votes.of_runs(scope, votes.runs_of(scope, "keen")).frame, on="item")
         group = votes.pairs(scope)["group"].reindex(people["item"]).to_numpy()
         both = [people[f"choice_{side}"].replace("undecided", "tie") for side in "xy"]
         expected = cohen_kappa(first=both[0], second=both[1], cluster=group)

@@ -15,6 +15,7 @@ from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemRespons
 from bank.recipes import spec, store
 from judging.models import Judge, Judgment, Run
 from leaderboard.boards import recipes as boards
+from tests.hidden import write_criterion
 
 pytestmark = pytest.mark.django_db
 STAFF = User(role=Role.CURATOR)
@@ -32,7 +33,7 @@ def quiz(slug="animals", questions=40, options="ABCD", *, shown_to="public", **c
             position=number,
             split="dev",
         )
-        Criterion.unguarded.create(sample=sample, key="key", kind="answer_key", text="A", shown_to=shown_to)
+        write_criterion(sample=sample, key="key", kind="answer_key", text="A", shown_to=shown_to)
     return benchmark
 
 
