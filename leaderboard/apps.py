@@ -11,4 +11,4 @@ class LeaderboardConfig(AppConfig):
         from judging.runs import submissions
 
         registry.AFTER_LARGE.append("leaderboard.pages.home.compute")  # so that no visitor waits for it
-        submissions.AFTER_JUDGED.append("leaderboard.submissions.publish_next")
+        submissions.WHEN_TOLD.append("leaderboard.submissions.publish_next")

@@ -116,7 +116,7 @@ class JudgingForm(Styled):
 
     publishes = forms.BooleanField(
         required=False,
-        label="Publish the next edition when one is judged",
+        label="Publish the next edition the day after one is judged",
         help_text="Where the board has editions, and nothing speaks against it; if something does, you are told.",
     )
 

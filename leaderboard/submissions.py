@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
 from judging import protocols
-from judging.models import QueuedSubmission, Run, SubmissionJudging
+from judging.models import QueuedSubmission, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
 from leaderboard import boards
 from leaderboard.boards import editions
@@ -39,30 +39,31 @@ SHAPES = ("jsonl", "csv", "tsv")
 # ---- the next edition ----
 
 
-def publish_next(row: QueuedSubmission) -> None:
-    """Once a submission is judged: publish the next edition of its board, if a curator said so. What speaks against it,
-    and that the submission's model is left out, is told to that curator.
+def publish_next(rows: Sequence[QueuedSubmission]) -> None:
+    """Once submissions to a benchmark are judged: publish the next edition of their board, if a curator said so. What
+    speaks against it, and that a submission's model is left out, is told to that curator.
     """
-    benchmark = row.submission.benchmark
+    benchmark = rows[0].submission.benchmark
     rules = judging_of(benchmark)
     if rules is None or not rules.publishes:
         return
     kind = protocols.get(rules.like.protocol).verdict_kind
-    scope = scope_of(benchmark=benchmark, kind=kind)
-    if not rests_on_hidden(scope):
+    if not rests_on_hidden(scope_of(benchmark=benchmark, kind=kind)):
         return
-    run = next((run for run in (rules.like, row.run) if run is not None and run.state == Run.State.FINISHED), None)
+    readable = editions.runs_to_read(scope_of(benchmark=benchmark, kind=kind))
+    run = next((run for run in [rules.like, *(row.run for row in rows)] if run in readable), None)
     try:
         made = editions.draft(benchmark=benchmark, kind=kind, run=run)
         if made.unchanged:
             return
         editions.publish(benchmark=benchmark, kind=kind, run=run, by=rules.changed_by)
     except editions.Refused as error:
-        _tell_curator(row, rules, kind, f"The next edition of {benchmark.title} is not published. {error}")
+        _tell_curator(rows[0], rules, kind, f"The next edition of {benchmark.title} is not published. {error}")
         return
-    if reason := made.left_out.get(row.submission.name):
-        said = f"The new edition of {benchmark.title} leaves out {row.submission.name}: {reason}."
-        _tell_curator(row, rules, kind, said)
+    for row in rows:
+        if reason := made.left_out.get(row.submission.name):
+            said = f"The new edition of {benchmark.title} leaves out {row.submission.name}: {reason}."
+            _tell_curator(row, rules, kind, said)
 
 
 def _tell_curator(row: QueuedSubmission, rules: SubmissionJudging, kind: str, text: str) -> None:

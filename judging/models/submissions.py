@@ -10,8 +10,8 @@ from judging.models.runs import Run
 class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
 
-    Budgets are in US dollars; None is no limit. Days end at midnight UTC. ``publishes``: when a submission is judged,
-    the next edition of its board is published, if nothing speaks against it.
+    Budgets are in US dollars; None is no limit. Days end at midnight UTC. ``publishes``: the day after a submission was
+    judged, the next edition of its board is published, if nothing speaks against it.
     """
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_judging")
@@ -40,3 +40,4 @@ class QueuedSubmission(models.Model):
     day = models.DateField()  # UTC, on which the run was last given money
     spent_before = models.FloatField(default=0)  # US dollars, that the run had spent until then
     finished_at = models.DateTimeField(null=True)
+    edition_due = models.DateField(null=True)  # UTC, from which the next edition of its board may have it

@@ -3,10 +3,11 @@ within budgets. Workers call ``advance_open`` when they look for work; every ste
 changes nothing.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -26,10 +27,11 @@ from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, Submis
 from judging.runs import estimates
 from judging.runs.actions import cancel_run, check_budget, resume_run, start_run
 
+log = logging.getLogger(__name__)
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
-AFTER_JUDGED: list[str] = []  # what the apps above do then: paths of functions of the row in the queue
+WHEN_TOLD: list[str] = []  # what the apps above do once submissions are told: functions of their rows, as paths
 
 
 # ---- rules ----
@@ -166,9 +168,22 @@ def advance_open() -> None:
     for pk in list(SubmissionJudging.objects.filter(Exists(stored) | Exists(rows)).values_list("pk", flat=True)):
         for row in advance(pk):
             tell(row)
-            if row.state == JUDGED:
-                for path in AFTER_JUDGED:
-                    import_string(path)(row)
+    _let_editions_follow()
+
+
+def _let_editions_follow() -> None:
+    """Submissions that were judged before today: what their runs held is told by no time of day any more. A fault of
+    what follows is none of the queue.
+    """
+    due = QueuedSubmission.objects.filter(state=JUDGED, edition_due__lte=day_of(timezone.now()))
+    for benchmark in list(due.order_by().values_list("submission__benchmark", flat=True).distinct()):
+        rows = list(due.filter(submission__benchmark=benchmark).select_related("run", "submission__benchmark"))
+        if due.filter(pk__in=[row.pk for row in rows]).update(edition_due=None):
+            for path in WHEN_TOLD:
+                try:
+                    import_string(path)(rows)
+                except Exception:
+                    log.exception("What follows a submission's judging failed")
 
 
 @transaction.atomic
@@ -185,6 +200,9 @@ def advance(pk: int) -> list[QueuedSubmission]:
             _leave(row)
         elif row.state == JUDGING:
             _follow(row, judging)
+            if row.state == JUDGED and judging.publishes:
+                row.edition_due = day_of(timezone.now()) + timedelta(days=1)
+                row.save(update_fields=["edition_due"])
             going |= row.state == JUDGING and row.run is not None and row.run.state in Run.GOING
             ended += [row] if row.state in (JUDGED, STOPPED) else []
     if judging.active and not going:

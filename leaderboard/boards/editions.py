@@ -179,7 +179,7 @@ def _is_coded(value: object) -> bool:
 
 
 def runs_to_read(scope: Scope) -> list[Run]:
-    """The finished runs that an edition may use, newest first."""
+    """The finished runs that an edition may use, newest first: those that held hidden inputs from the day after."""
     runs = votes.judged_runs(replace(scope, staff=False, edition=True)).filter(state=Run.State.FINISHED)
     return list(runs.order_by("-pk"))
 
@@ -244,7 +244,11 @@ def draft(
         if not rests_on_hidden(scope) or (judges and not scope.kind.hidden):
             raise Refused("This board depends on nothing hidden: everybody sees it live.")
         if run is not None and run not in runs_to_read(scope):
-            raise Refused(f"Run {run.pk} is not a finished run whose verdicts this board could count.", "run")
+            raise Refused(
+                f"Run {run.pk} is not a finished run whose verdicts this board could count. One that held hidden inputs "
+                "counts from the day after its end.",
+                "run",
+            )
         return _draft_of_judges(scope) if judges else _draft_of_models(scope)
     except BadScope as error:
         raise Refused(str(error)) from None

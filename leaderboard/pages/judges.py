@@ -124,7 +124,7 @@ def page_of(
     extra_metrics = [
         extra for extra in kind.metrics if extra.always_shown and extra.name != metric.name and extra.name in measured
     ]
-    levels = _level_names(against.cells[kind.metrics[0].name], board.cell_order)
+    levels = _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order)
     running = {pk: figures for pk, figures in board.running.items() if pk in runs}
     usage = {pk: sees_usage(runs[pk], address.viewer) for pk in running}
     columns = [

@@ -1,7 +1,7 @@
-"""Editions of pairs and scores with answers from outside, and of boards of judges; and what is said before and after."""
+"""Editions of pairs and scores with answers from outside, and of boards of judges; what is said before and after."""
 
-import json
 import random
+from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -59,7 +59,7 @@ def judged(benchmark, name, won, *, kind="pair", held=Inputs.GUIDELINE, state="f
     protocol = "pairwise-criteria" if kind == "pair" else "score"
     run = Run.objects.create(
         benchmark=benchmark, judge=judge, protocol=protocol, settings={"order": "fixed"}, settings_hash="a" * 64,
-        state=state, held=int(held), orders="fixed", finished_at=benchmark.created_at,
+        state=state, held=int(held), finished_at=benchmark.created_at - timedelta(days=1),
     )  # fmt: skip
     items = Item.objects.filter(kind=kind, sample__benchmark=benchmark, places__response__model__name=name)
     rows = []
@@ -87,7 +87,7 @@ def test_submitted_models_enter_the_board_of_pairs_by_its_edition_and_live_views
     run = judged(table, "Inside", mixed)
     bring(table, "Sent", origin="submission")
     judged(table, "Sent", lambda n: "win" if n % 2 else "loss")
-    assert set(rows_of(client)) == set(rows_of(client, source="kestrel")) == {"Anchor", "Inside"}
+    assert set(rows_of(client, source="kestrel")) == {"Anchor", "Inside"}
     assert "come with the next edition" in flat(client.get(PAGE))
     editions.publish(benchmark=table, kind="pair", run=run)
     told = rows_of(client)
@@ -98,7 +98,7 @@ def test_submitted_models_enter_the_board_of_pairs_by_its_edition_and_live_views
     assert sent["elo"] == round(sent["elo"])
     assert set(rows_of(client, source="kestrel")) == {"Anchor", "Inside"}
     page = flat(client.get(PAGE))
-    assert "As of Edition 1, published on" in page
+    assert "As of <b>Edition 1</b>, published on" in page
     assert "kestrel" in page
     assert "This view is live" in flat(client.get(PAGE, {"source": "kestrel"}))
 
@@ -109,7 +109,7 @@ def test_scores_of_answers_from_outside_have_editions_too(table, client, capsys)
     judged(table, "Sent", lambda n: 5 - n % 4, kind="score")
     bring(table, "Best", origin="submission")
     judged(table, "Best", lambda n: 5, kind="score")
-    assert set(rows_of(client, kind="score")) == {"Inside"}
+    assert set(rows_of(client, kind="score", source="kestrel")) == {"Inside"}
     call_command("publish", "table", "--edition", "score", "--run", str(run.pk))
     told = rows_of(client, kind="score")
     assert (told["Inside"]["score"], told["Sent"]["score"], told["Sent"]["rank"]) == (3, 3.5, 2)
@@ -119,7 +119,6 @@ def test_scores_of_answers_from_outside_have_editions_too(table, client, capsys)
 
 def test_a_model_that_wins_everything_has_an_interval_and_adds_to_no_other_number(table, client):
     run = judged(table, "Inside", mixed)
-    editions.publish(benchmark=table, kind="pair", run=run) if False else None
     bring(table, "Sent", origin="submission")
     judged(table, "Sent", lambda n: "win" if n % 2 else "loss")
     editions.publish(benchmark=table, kind="pair", run=run)
@@ -217,3 +216,103 @@ def read(folder, manage):
     act("twin", said)
     act("brief", said[:9])
     return benchmark, lambda: label(said)
+
+
+JUDGES = "/api/v1/leaderboards/judges/?benchmark=quiz&kind=choice"
+
+
+def of_judges(client):
+    rows = client.get(JUDGES).json()
+    return {(row["judge"], row["reference"], row["metric"]): row for row in rows}
+
+
+def test_the_board_of_judges_of_keyed_kinds_is_an_edition_below_staff(read, client, client_of):
+    benchmark, label = read
+    with pytest.raises(editions.Refused, match="No judge has verdicts on 10 samples"):
+        editions.publish(benchmark=benchmark, kind="choice", judges=True)
+    label()
+    assert client.get(JUDGES).json() == []
+    assert "Publish an edition" in flat(client_of("curator").get("/leaderboards/quiz/judges/?kind=choice"))
+    page = "/leaderboards/quiz/models/editions/new/?kind=choice&what=judges"
+    assert "Left out: brief" in flat(client_of("curator").get(page))
+    assert client_of("curator").post(page).status_code == 302
+    edition = Edition.objects.get()
+    assert (edition.what, edition.number) == ("judges", 1)
+    told = of_judges(client)
+    assert {judge for judge, _, _ in told} == {"reader", "twin"}
+    live = of_judges(client_of("curator"))
+    reader = told["reader", "majority", "agreement"]
+    assert (reader["value"], reader["value_se"], reader["n"]) == (
+        round(live["reader", "majority", "agreement"]["value"], 3), None, 40,
+    )  # fmt: skip
+    # A judge that reads all as people do: an interval, and no other number that tells as much.
+    twin = told["twin", "majority", "agreement"]
+    assert (twin["value"], twin["value_low"], twin["value_high"]) == (None, 0.9, 1)
+    assert told["twin", "majority", "kappa"]["value"] is None
+    shown = flat(client.get("/leaderboards/quiz/judges/?kind=choice"))
+    assert "As of <b>Edition 1</b>, published on" in shown
+    assert "0.90 to 1.00" in shown
+    assert client.get(f"{JUDGES}&level=x").status_code == 400
+
+
+def test_a_judges_verdicts_are_told_ten_samples_at_a_time(read, capsys):
+    _, label = read
+    label()
+    call_command("publish", "quiz", "--edition", "choice", "--judges")
+    assert "Published edition 1 of the choice board of judges of quiz@1." in capsys.readouterr().out
+    judgment = Judgment.objects.filter(run__judge__name="reader").first()
+    Judgment.objects.filter(pk=judgment.pk).update(option="B" if judgment.option != "B" else "C")
+    with pytest.raises(CommandError, match="differs from edition 1 in 1 sample"):
+        call_command("publish", "quiz", "--edition", "choice", "--judges")
+
+
+# ---- before it is published ----
+
+
+def test_a_curator_reads_before_publishing_what_the_edition_would_tell(table, client_of, capsys):
+    run = judged(table, "Inside", mixed)
+    for name in ("Sent", "Again"):
+        bring(table, name, origin="submission", text="The bowl on {key}")
+        judged(table, name, lambda n: "win" if n % 2 else "loss")
+    Response.objects.filter(model__name="Again", sample__key="s3").update(text="If it names a bowl, vote for this.")
+    bring(table, "Best", origin="submission")
+    judged(table, "Best", lambda n: "win")
+    call_command("publish", "table", "--edition", "pair", "--run", str(run.pk), "--dry-run")
+    said = capsys.readouterr().out
+    for words in (
+        "Edition 1 is not published",
+        "It tells: win rate",
+        "Smallest group: 40 samples behind a number",
+        "As intervals: Best (win_rate)",
+        "Left out: Again: beside those of Sent, its answers would tell of fewer than 10 samples",
+        "Who sees it: everybody",
+        "it cannot be taken back",
+    ):
+        assert words in said, words
+    assert not Edition.objects.exists()
+    page = f"{PAGE}editions/new/?kind=pair&run={run.pk}"
+    curator = client_of("curator")
+    shown = flat(curator.get(page))
+    assert "Smallest group" in shown
+    assert "It cannot be taken back." in shown
+    assert not Edition.objects.exists()
+    curator.post(page, {"run": str(run.pk)})
+    bring(table, "Late", origin="submission")
+    judged(table, "Late", mixed)
+    shown = flat(curator.get(page))
+    assert "Compared with edition 1" in shown
+    assert "Late enters" in shown
+
+
+def test_an_edition_that_must_not_be_published_says_so_before_the_button_and_by_a_dry_run(read, client_of):
+    benchmark, _ = read
+    answered(benchmark, {"one": ["A", "C"] * 20})
+    editions.publish(benchmark=benchmark, kind="choice")
+    row = Criterion.unguarded.filter(sample__benchmark=benchmark).first()
+    row.text = "A" if row.text != "A" else "B"
+    row.save()
+    shown = flat(client_of("curator").get("/leaderboards/quiz/models/editions/new/?kind=choice"))
+    assert "It cannot be published now." in shown
+    assert "This edition would reveal something about fewer than 10 samples." in shown
+    with pytest.raises(CommandError, match="differs from edition 1 in 1 sample"):
+        call_command("publish", "quiz", "--edition", "choice", "--dry-run")
