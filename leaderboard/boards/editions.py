@@ -245,8 +245,8 @@ def draft(
             raise Refused("This board depends on nothing hidden: everybody sees it live.")
         if run is not None and run not in runs_to_read(scope):
             raise Refused(
-                f"Run {run.pk} is not a finished run whose verdicts this board could count. One that held hidden inputs "
-                "counts from the day after its end.",
+                f"Run {run.pk} is not a finished run whose verdicts this board could count. One that held hidden "
+                "inputs counts from the day after its end.",
                 "run",
             )
         return _draft_of_judges(scope) if judges else _draft_of_models(scope)

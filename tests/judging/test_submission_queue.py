@@ -270,7 +270,8 @@ def test_where_a_curator_said_so_the_day_after_the_next_edition_has_the_submitte
         serve()
         assert not Edition.objects.exists()  # nobody said so
         assert set(on_board(anonymous, source="kestrel")) == {"heron-7b", "osprey-13b"}
-        form = {"open": "on", "like": run.pk, "per_submission": "", "budget_per_day": "", "per_day": "", "in_all": ""}
+        (alike,) = queue.patterns(opened)
+        form = {"open": "on", "like": alike.pk, "per_submission": "", "budget_per_day": "", "per_day": "", "in_all": ""}
         page = f"/submissions/rules/{opened}/"
         assert "Publish the next edition the day after" in flat(client_of("curator").get(page))
         assert client_of("curator").post(page, form | {"publishes": "on"}).status_code == 302
