@@ -6,6 +6,8 @@ from accounts.models import User
 from bank.models import Benchmark, Submission
 from judging.models.runs import Run
 
+WHEN_TOLD: list[str] = []  # what the apps above do once submissions are told: functions of their rows, as paths
+
 
 class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.

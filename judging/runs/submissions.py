@@ -24,6 +24,7 @@ from bank.models import Benchmark, Item, ItemResponse, Response, Submission
 from bank.samples.items import make_items, plan_items
 from judging import protocols
 from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, SubmissionJudging
+from judging.models.submissions import WHEN_TOLD
 from judging.runs import estimates
 from judging.runs.actions import cancel_run, check_budget, resume_run, start_run
 
@@ -31,7 +32,6 @@ log = logging.getLogger(__name__)
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
-WHEN_TOLD: list[str] = []  # what the apps above do once submissions are told: functions of their rows, as paths
 
 
 # ---- rules ----

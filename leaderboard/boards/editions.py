@@ -497,14 +497,11 @@ def _without_few(scope: Scope, earlier: Sequence[Published]) -> tuple[Scope, dic
     each is left out; and which models have no levels for the second reason.
     """
     left_out: dict[str, str] = {}
-    while few := [
-        name
-        for name, numbers in cells_of(scope).items()
-        if not scope.kind.keyed and any(len(cell) < MIN_SAMPLES for cell in numbers.values())
-    ]:
+    cells = cells_of(scope)
+    while few := [name for name, of in cells.items() if not scope.kind.keyed and len(of[WHOLE]) < MIN_SAMPLES]:
         left_out |= dict.fromkeys(few, FEW_VERDICTS)
         scope = replace(scope, without=tuple(left_out))
-    cells = cells_of(scope)
+        cells = cells_of(scope)
     paths, binary = paths_of(scope.benchmark.slug), binary_samples(scope.benchmark.slug) if scope.kind.keyed else set()
     near = near_models(cells, earlier, paths, binary)
     scope = replace(scope, without=(*scope.without, *near))

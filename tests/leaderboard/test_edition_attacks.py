@@ -218,6 +218,41 @@ def test_kinds_over_the_same_samples_are_published_both_and_refused_in_words_whe
     editions.publish(benchmark=benchmark, kind="reference", run=marked(benchmark, keys, without={}))
 
 
+def test_an_edition_of_before_whose_facts_tell_no_answers_is_held_against_other_kinds_by_its_samples():
+    keys = ["A", "B"] * 20
+    benchmark = asked("quiz", keys)
+    answered(benchmark, {"one": ["A", "C"] * 20})
+    old = editions.publish(benchmark=benchmark, kind="reference", run=marked(benchmark, keys, without={"one": "q039"}))
+    numbers = {
+        name: {key: fact.partition(":")[0] for key, fact in cell.items()} for name, cell in old.cells["one"].items()
+    }
+    Edition.objects.filter(pk=old.pk).update(cells={"one": numbers})
+    with pytest.raises(editions.Refused, match="with those of edition 1 of reference"):
+        editions.publish(benchmark=benchmark, kind="choice")
+
+
+def test_a_correction_of_keys_that_two_kinds_show_in_other_samples_tells_no_key_of_the_one_that_is_left():
+    """Ten keys in one kind, eleven in the other: the difference of the differences is the eleventh."""
+    keys = ["A", "B"] * 20
+    benchmark = asked("quiz", keys)
+    answered(benchmark, {"one": ["A", "C"] * 20})
+    run = marked(benchmark, keys, without={})
+    editions.publish(benchmark=benchmark, kind="choice")
+    editions.publish(benchmark=benchmark, kind="reference", run=run)
+    closed = list(Criterion.unguarded.filter(sample__benchmark=benchmark).order_by("sample__position"))
+    for row in closed[:10]:
+        row.text = "D"
+        row.save()
+    editions.publish(benchmark=benchmark, kind="choice")
+    row = closed[10]
+    row.text = "D"
+    row.save()
+    for judgment in Judgment.objects.filter(item__sample__in=[row.sample_id for row in closed[:11]]):
+        Judgment.objects.filter(pk=judgment.pk).update(score=6 - judgment.score)
+    with pytest.raises(editions.Refused, match="The numbers of one"):
+        editions.publish(benchmark=benchmark, kind="reference", run=run)
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_a_level_of_which_all_is_right_is_an_interval_that_looks_as_with_one_wrong(wrong, client):
     """Ten keys at once were read so."""
