@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
-
 from stats.arrays import BoolArray
 
 Cell = Mapping[str, str]  # what a number is made of, by sample: a hash of what the sample contributes to it
@@ -159,6 +157,8 @@ def _is_forced(cells: Mapping[str, Cell], hits: Mapping[str, int], coded: set[st
 
     By linear programming. All atoms at once are held as far from their ends: the solutions are convex.
     """
+    from scipy.optimize import linprog  # not at the top: the processes of pages do without it
+
     rows, samples = _atoms(list(cells.values()))
     if not samples:
         return False
