@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from stats.arrays import BoolArray
 
 Cell = Mapping[str, str]  # what a number is made of, by sample: a hash of what the sample contributes to it
