@@ -157,21 +157,28 @@ def rests_on_hidden(scope: Scope) -> bool:
 
 
 def _has_uncounted(scope: Scope) -> bool:
-    closed = closed_of(scope.benchmark)
+    """Whether a verdict of the view's kind, by people or a judge, is in editions alone. Cached until a write."""
+    benchmark, closed = scope.benchmark, closed_of(scope.benchmark)
+    keys = closed & exposure.KEYED
 
     def find() -> bool:
-        labels = scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False)
-        if labels.exclude(exposure.counted(held="campaign__held")).exists():
-            return True
-        runs = scope.benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols)
-        verdicts = Judgment.objects.filter(
-            run__in=runs.filter(exposure.any_of(closed, "held")),
-            status=Judgment.Status.OK,
-            item__in=uncounted_items(scope.benchmark, closed),
-        )
-        return verdicts.exclude(exposure.counted(held="run__held")).exists()
+        runs = benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols)
+        verdicts = Judgment.objects.filter(status=Judgment.Status.OK)
+        labels = scope.kind.labels().filter(excluded=False)
+        sources: list[tuple[QuerySet[Any], QuerySet[Any], str]] = [
+            (runs, verdicts, "run__in"),
+            (benchmark.campaigns.all(), labels, "campaign__in"),
+        ]
+        for given_by, given, column in sources:
+            if given.filter(**{column: given_by.filter(exposure.any_of(keys, "held"))}).exists():
+                return True
+            holding = list(given_by.filter(exposure.any_of(closed, "held")).order_by().values_list("pk", flat=True))
+            outside = Item.objects.filter(outside=True, sample__benchmark=benchmark)
+            if holding and given.filter(**{column: holding}, item__in=outside).exists():
+                return True
+        return False
 
-    return bool(closed) and until_written(("uncounted", scope.benchmark.pk, scope.kind.name), find)
+    return bool(closed) and until_written(("uncounted", benchmark.pk, scope.kind.name), find)
 
 
 def uncounted_items(benchmark: Benchmark, held: int) -> QuerySet[Item]:

@@ -160,6 +160,8 @@ class Draft:
     def _levels(self) -> str:
         if self.what == JUDGES:
             return "all: an edition of judges has none"
+        if not self.scope.kind.hidden and self.cells and self.scope.benchmark.capabilities.exists():
+            return f"of {listed(list(self.cells))} all: they have hidden verdicts"
         if not self.scope.kind.keyed or hidden_split(self.scope) is not None:
             return ""
         paths = set(self.scope.benchmark.capabilities.values_list("path", flat=True))
@@ -727,7 +729,8 @@ def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
     apart = [_pair_as_interval(row, most=most[row.model]) for row in board.rows if row.model in most]
     if most:
         others = replace(scope, without=(*scope.without, *most))
-        board = replace(board, rows=models(others).rows)
+        live, board = board, models(others)
+        board = replace(board, items=live.items, runs=live.runs)
         cells = {name: numbers for name, numbers in cells.items() if name in most} | cells_of(others)
     rows = [_pair_as_a_whole(row) if row.model in cells else row for row in board.rows]
     return replace(board, rows=[*rows, *apart]), cells

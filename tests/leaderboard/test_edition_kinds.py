@@ -130,6 +130,7 @@ def test_a_model_that_wins_everything_has_an_interval_and_adds_to_no_other_numbe
     best = after.pop("Best")
     assert [best[name] for name in ("win_rate", "wins", "losses", "bt", "elo")] == [None] * 5
     assert (best["win_rate_low"], best["win_rate_high"], best["rank"]) == (0.9, 1, 1)
+    assert "every comparison" not in flat(client.get(PAGE))
     for name, row in after.items():
         assert {**row, **{rank: before[name][rank] for rank in ("rank", "rank_low", "rank_high")}} == before[name]
 
