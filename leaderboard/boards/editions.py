@@ -703,6 +703,8 @@ def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
     the numbers as they are told; and what they are made of.
     """
     cells = cells_of(scope)
+    if not cells:
+        return ModelsBoard(), cells
     if scope.kind.pairwise:
         board, cells = _pairs_as_told(scope, cells)
     else:
@@ -720,7 +722,7 @@ def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
     """
     frame = _of_pairs(scope)
     most = {}
-    for name, outcome in frame["value"].str.rpartition("\x1f")[2].groupby(frame["model"]):
+    for name, outcome in frame["value"].str.split("\x1f").str[-1].groupby(frame["model"]):
         counts, n = outcome.value_counts(), len(outcome)
         won = int(counts.get("won", 0))
         if name != scope.anchor and (settles(won, n) or settles(int(counts.iloc[0]), n)):

@@ -182,6 +182,18 @@ def test_where_no_verdict_is_kept_from_live_boards_there_is_nothing_to_publish(t
     assert client_of("curator").get(f"{PAGE}editions/new/?kind=pair").status_code == 400
 
 
+def test_where_only_verdicts_of_another_source_are_kept_from_live_boards_the_page_says_that_there_is_nothing(
+    table, client_of
+):
+    run = judged(table, "Inside", mixed)
+    bring(table, "Brief", origin="submission", samples=9)
+    judged(table, "Brief", mixed)
+    for chosen in ("", run.pk):
+        page = client_of("curator").get(f"{PAGE}editions/new/?kind=pair&run={chosen}")
+        assert page.status_code == 200
+        assert "No model has answers to 10 samples or more that could be counted." in flat(page)
+
+
 # ---- judges ----
 
 
