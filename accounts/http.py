@@ -27,6 +27,16 @@ def client_address(request: HttpRequest) -> str:
     return _without_port(claimed) or UNKNOWN
 
 
+def is_local(request: HttpRequest) -> bool:
+    """Whether the request was made on this machine, and not passed on for somebody else."""
+    passed_on = settings.TRUSTED_PROXIES < 1 and any(name.startswith("HTTP_X_FORWARDED") for name in request.META)
+    peer = _without_port(request.META.get("REMOTE_ADDR", ""))
+    return not passed_on and all(
+        address and address != UNKNOWN and ip_address(address).is_loopback
+        for address in (peer, client_address(request))
+    )
+
+
 def network_of(address: str) -> str:
     """What is counted as one place: the address, or for IPv6 the /64 network that one household controls."""
     if address == UNKNOWN:

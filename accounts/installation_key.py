@@ -9,7 +9,7 @@ from django.apps import apps
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Cast
 
-from accounts.crypto import EncryptedTextField, Unreadable, cipher
+from accounts.crypto import EncryptedTextField, Unreadable
 from accounts.models import InstallationKey
 
 ONLY = 1  # the id of the one row
@@ -79,7 +79,7 @@ def _can_decrypt_existing() -> bool:
                 token = rows.exclude(token=None).exclude(token="").values_list("token", flat=True).first()
                 try:
                     if token:
-                        cipher().decrypt(token)
+                        field.open(token)
                 except InvalidTag:
                     return False
     return True

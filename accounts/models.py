@@ -1,10 +1,12 @@
-"""Users, the installation key, the audit log, and counts of sign-in attempts."""
+"""Users and their sessions, the installation key, the audit log, and counts of sign-in attempts."""
 
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.utils.crypto import salted_hmac
 
 from accounts.crypto import EncryptedTextField
 
@@ -27,6 +29,34 @@ class User(AbstractUser):
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
+
+
+class Hashed(str):
+    """What a HashedField holds in the database."""
+
+
+class HashedField(models.CharField):
+    """Stored and found by the HMAC-SHA256 of its value under SECRET_KEY, in hex: the database does not tell it."""
+
+    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+        return value if value is None else Hashed(value)
+
+    def get_prep_value(self, value: Any) -> Any:
+        if value is None or isinstance(value, Hashed):
+            return value
+        return Hashed(salted_hmac("accounts.sessions", str(value), algorithm="sha256").hexdigest())
+
+
+class Session(AbstractBaseSession):
+    """A session, under the hash of the key in its cookie: a row of a copied database is no cookie."""
+
+    session_key = HashedField(max_length=64, primary_key=True)
+
+    @classmethod
+    def get_session_store_class(cls) -> Any:
+        from accounts.sessions import SessionStore
+
+        return SessionStore
 
 
 class InstallationKey(models.Model):

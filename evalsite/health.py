@@ -14,6 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from accounts.http import is_local
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.rules import requires
 from bank import database
@@ -39,7 +40,10 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 def readyz(request: HttpRequest) -> JsonResponse:
-    """The state of database, migrations, keys, storage and worker; 503 unless all are well. Writes nothing."""
+    """The state of database, migrations, keys, storage and worker; 503 unless all are well. Writes nothing.
+
+    What is wrong is told to this machine and to the log; others get the status and no reason.
+    """
     states = {"database": _database()}
     if states["database"] == OK:
         states |= {
@@ -49,7 +53,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
     wrong = {name: state for name, state in states.items() if state != OK}
     if wrong:
         log.warning("Not ready: %s", "; ".join(f"{name}: {state}" for name, state in wrong.items()))
-    return JsonResponse(states, status=503 if wrong else 200)
+    told = states if is_local(request) else {"status": "not ready" if wrong else OK}
+    return JsonResponse(told, status=503 if wrong else 200)
 
 
 def migrations() -> str:

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.middleware.gzip import GZipMiddleware
 from django.utils.crypto import salted_hmac
 from structlog.contextvars import bind_contextvars, clear_contextvars
@@ -62,6 +62,7 @@ log = logging.getLogger(__name__)
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 HEALTH = {"/healthz": health.healthz, "/readyz": health.readyz}
 COMPRESSED = ("text/html", "text/csv", "application/json")
+METHODS = ("GET", "HEAD", "POST")
 COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
 
 STACK = 2**14  # words that one frame asks for: a chunk of 256 KB, of which only what is used takes memory
@@ -155,6 +156,19 @@ def probes(get_response: Handler) -> Handler:
             response = HEALTH[request.path](request)
             response["Cache-Control"] = "no-store"
             return response
+        return get_response(request)
+
+    return middleware
+
+
+def known_methods(get_response: Handler) -> Handler:
+    """Pages are got and posted to. Django would answer TRACE, OPTIONS and words of one's own as it answers GET; the API
+    refuses what it does not know by itself.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.method not in METHODS and not request.path.startswith("/api/v1/"):
+            return HttpResponseNotAllowed(METHODS)
         return get_response(request)
 
     return middleware

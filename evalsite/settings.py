@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "evalsite.middleware.headers",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "evalsite.middleware.known_methods",
     "evalsite.middleware.probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -149,6 +150,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
+
+SESSION_ENGINE = "accounts.sessions"
 
 # Cookies and transport. A local installation speaks plain HTTP on localhost.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL

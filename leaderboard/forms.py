@@ -66,7 +66,7 @@ class RulesForm(Styled):
     hidden_splits = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     required_splits = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     private_half = forms.BooleanField(
-        required=False, label="Keep the score of one half of each hidden split back until a curator releases it"
+        required=False, label="Keep the score of one half of what has closed keys back until a curator releases it"
     )
     notes = forms.CharField(
         required=False,

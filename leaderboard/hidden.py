@@ -90,6 +90,13 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     return labels.filter(exposure.counted(held="campaign__held"))
 
 
+def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+    """Those of these judgments that the view counts, see ``exposure.counted``."""
+    if scope.staff or scope.edition or not closed_of(scope.benchmark):
+        return judgments
+    return judgments.filter(exposure.counted(held="run__held"))
+
+
 # ---- few samples ----
 
 UNTOLD = "\x1f"  # the level of samples that no level below staff counts

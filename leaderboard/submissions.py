@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,12 @@ from judging.models import QueuedSubmission, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
 from leaderboard import boards
 from leaderboard.boards import editions
-from leaderboard.boards.base import ModelRow, by_rank
+from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
 from leaderboard.hidden import rests_on_hidden
 from leaderboard.scope import BadScope, Scope, scope_of
 
 SHAPES = ("jsonl", "csv", "tsv")
+DIGITS = 2  # of the one number that is told of verdicts that may follow hidden criteria
 
 
 # ---- the next edition ----
@@ -173,7 +174,8 @@ def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> Htt
 class Standing:
     """Where a judged submission stands on the board of its judge, beside the best of the others there.
 
-    ``models``: how many are ranked. Without a ``row``, ``reason`` says why there are no numbers.
+    ``models``: how many are ranked. Without a ``row``, ``reason`` says why there are no numbers. ``whole``: only the
+    main number is told, rounded, since the judge's verdicts may follow hidden criteria that an answer asks about.
     """
 
     scope: Scope | None = None
@@ -181,15 +183,24 @@ class Standing:
     best: ModelRow | None = None
     models: int = 0
     reason: str = ""
+    whole: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Both rows as boards write them."""
         return {
             "models": self.models,
-            "row": self.row and self.row.as_json(),
+            "row": self.row and self._own(self.row.as_json()),
             "best": self.best and self.best.as_json(),
             "reason": self.reason,
         }
+
+    def _own(self, row: dict[str, Any]) -> dict[str, Any]:
+        if not self.whole or self.scope is None:
+            return row
+        main = self.scope.kind.shape.main.name
+        told = {name: row.get(name) for name in ("model", "rank", "n")}
+        told[main] = None if row.get(main) is None else round(row[main], DIGITS)
+        return {name: {} if isinstance(value, dict) else told.get(name) for name, value in row.items()}
 
 
 def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standing:
@@ -199,6 +210,7 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
     if run is None:
         return Standing(reason="Nobody judges these submissions any more.")
     staff = allowed(viewer, "read-hidden")
+    whole = bool(run.held) and not staff
     try:
         kind = protocols.get(run.protocol).verdict_kind
         scope = scope_of(benchmark=submission.benchmark, kind=kind, source=run.judge.name, staff=staff)
@@ -206,10 +218,17 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
     except BadScope as error:
         return Standing(reason=str(error))
     ranked = sorted((row for row in board.rows if row.rank is not None), key=by_rank)
-    own = next((row for row in board.rows if row.model == submission.name), None)
+    own = _row_of(submission, board)
+    if own is None and whole:  # of what researchers sent, everybody sees the next edition, its sender the whole at once
+        own = _row_of(submission, boards.cached(replace(scope, staff=True), "models", boards.models))
+        own = own and replace(own, rank=None)
     best = next((row for row in ranked if row is not own), None)
     reason = "" if own else " ".join(board.notes) or "It has no verdict yet."
-    return Standing(scope, own, best, len(ranked), reason)
+    return Standing(scope, own, best, len(ranked), reason, whole)
+
+
+def _row_of(submission: Submission, board: ModelsBoard) -> ModelRow | None:
+    return next((row for row in board.rows if row.model == submission.name), None)
 
 
 def download(text: str, name: str, *, kind: str) -> HttpResponse:

@@ -1,8 +1,10 @@
-"""Known faults of the locked packages that evalsite runs on: ``python -m tests.audit PIP_AUDIT``. A fault fails.
+"""Known faults of the locked packages that evalsite runs on: ``python -m tests.audit PIP_AUDIT [--may-be-offline]``.
 
-It asks the package index. Where that does not answer, or knows nothing of faults, it says so and lets pass.
+It asks the package index. Exit status 1: a known fault; 2: the index knew none of the packages, so nothing was audited.
+``--may-be-offline`` lets the latter pass, loudly: for ``make check``, which also runs where no index can be asked.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -11,25 +13,40 @@ from typing import Any
 LOCKED = ("requirements/base.txt", "requirements/parquet.txt")
 
 
-def main(pip_audit: str) -> int:
+def main(*arguments: str) -> int:
+    parser = argparse.ArgumentParser(prog="tests.audit")
+    parser.add_argument("pip_audit")
+    parser.add_argument("--may-be-offline", action="store_true")
+    options = parser.parse_args(arguments)
+    return audit(options.pip_audit, unaudited=0 if options.may_be_offline else 2)
+
+
+def audit(pip_audit: str, *, unaudited: int) -> int:
+    """The exit status, ``unaudited`` where the index knew nothing."""
     command = [pip_audit, "--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json"]
     command += [part for path in LOCKED for part in ("-r", path)]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         packages: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
-        print(f"Not audited: {(done.stderr.strip().splitlines() or ['pip-audit said nothing'])[-1]}")
-        return 0
+        return _not_audited((done.stderr.strip().splitlines() or ["pip-audit said nothing"])[-1], unaudited)
     faults = [(one, fault) for one in packages for fault in one.get("vulns", [])]
     for one, fault in faults:
         mended = ", ".join(fault["fix_versions"]) or "no version yet"
         print(f"{one['name']} {one['version']}: {fault['id']}, mended in {mended}. {fault['description'][:300]}")
     unknown = sum("skip_reason" in one for one in packages)
+    if unknown == len(packages):
+        return _not_audited(f"of {unknown} packages the index says nothing", unaudited)
     print(
         f"{len(packages) - unknown} packages audited: {len(faults)} known faults. Of {unknown} the index says nothing."
     )
     return 1 if faults else 0
 
 
+def _not_audited(why: str, status: int) -> int:
+    print(f"*** NOT AUDITED: {why}. Known faults of the packages were NOT looked for. ***")
+    return status
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

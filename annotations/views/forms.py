@@ -22,7 +22,7 @@ from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
-from bank.forms.fields import BenchmarkChoice, CleanCharField
+from bank.forms.fields import BenchmarkChoice, CleanCharField, whole_number
 from bank.forms.folds import Fold
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judgment, Run
@@ -474,8 +474,8 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     def _first_with_items(self) -> str:
         """The first protocol that the chosen benchmark has items for."""
         benchmarks: Any = self.fields["benchmark"]
-        wanted = str(self.initial.get("benchmark", ""))
-        chosen = benchmarks.queryset.filter(pk=wanted) if wanted.isdigit() else benchmarks.queryset
+        wanted = whole_number(str(self.initial.get("benchmark", "")))
+        chosen = benchmarks.queryset if wanted is None else benchmarks.queryset.filter(pk=wanted)
         kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).order_by().values_list("kind").distinct())
         fitting = (name for name, ballot in ballots.BALLOTS.items() if (ballot.kind,) in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))

@@ -159,8 +159,8 @@ def public_keys(sample_ids: Iterable[int]) -> dict[int, set[str]]:
     """The keys of public criteria by sample id. The names and the number of the others are hidden."""
     keys: dict[int, set[str]] = defaultdict(set)
     shown = Criterion.objects.filter(sample_id__in=set(sample_ids), shown_to=Criterion.ShownTo.PUBLIC)
-    for sample, key in shown.order_by().values_list("sample_id", "key"):
-        keys[sample].add(key)
+    for row in shown.order_by().only("sample_id", "key"):
+        keys[row.sample_id].add(row.key)
     return keys
 
 
@@ -177,12 +177,12 @@ def shown_weights(
     parts_by_sample: dict[int, list[Any]] = defaultdict(list)
     rows = Criterion.objects.filter(sample_id__in=list(sample_ids), kind=Criterion.Kind.COMPONENT)
     rows = rows.exclude(in_hidden_splits("sample__")).order_by("sample_id", "position", "pk")
-    columns = ("sample_id", "key", "weight", "shown_to", "sample__benchmark__visibility")
-    for sample, key, weight, shown_to, visibility in rows.values_list(*columns):
-        public = shown_to == Criterion.ShownTo.PUBLIC and (by_campaign or visibility == "public")
-        visible = public or (by_campaign and shown_to == Criterion.ShownTo.CAMPAIGN)
-        worth = weight or (default_weight(key) if default_weight else None)
-        parts_by_sample[sample].append((key, worth) if visible and worth else None)
+    columns = ("sample_id", "key", "weight", "shown_to")
+    for row in rows.only(*columns).annotate(visibility=models.F("sample__benchmark__visibility")):
+        public = row.shown_to == Criterion.ShownTo.PUBLIC and (by_campaign or row.visibility == "public")
+        visible = public or (by_campaign and row.shown_to == Criterion.ShownTo.CAMPAIGN)
+        worth = row.weight or (default_weight(row.key) if default_weight else None)
+        parts_by_sample[row.sample_id].append((row.key, worth) if visible and worth else None)
     return {sample: parts for sample, parts in parts_by_sample.items() if None not in parts}
 
 
@@ -277,7 +277,7 @@ def edit(*, user: "User", sample: Sample, rows: Sequence[dict[str, Any]]) -> lis
         )
 
     new_keys = {row["key"] for row in rows}
-    past = list(CriterionRevision.objects.filter(sample=sample).only("key", "version"))
+    past = list(CriterionRevision.objects.filter(sample=sample).only("sample_id", "key", "version"))
     for key, row in stored.items():
         if key not in new_keys:
             keep(key, row.version, {name: getattr(row, name) for name in EDITED}, None)

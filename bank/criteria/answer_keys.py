@@ -70,10 +70,11 @@ def parts_for_boards(
     rows = Criterion.objects.filter(sample_id__in=sample_ids, kind=COMPONENT)
     rows = rows.order_by("sample_id", "position", "pk")
     parts: dict[int, list[Part]] = defaultdict(list)
-    for sample, key, category, weight, shown in rows.values_list("sample_id", "key", "category", "weight", "shown_to"):
-        worth = weight or (default_weight(key) if default_weight else None)
+    for row in rows.only("sample_id", "key", "category", "weight", "shown_to"):
+        worth = row.weight or (default_weight(row.key) if default_weight else None)
         if worth and worth > 0:
-            parts[sample].append(Part(key, category, float(worth), shown == Criterion.ShownTo.PUBLIC, not weight))
+            public = row.shown_to == Criterion.ShownTo.PUBLIC
+            parts[row.sample_id].append(Part(row.key, row.category, float(worth), public, not row.weight))
     return dict(parts)
 
 

@@ -1,11 +1,12 @@
 """Criteria of many samples, for importers: they hold the texts of their own file and never receive stored ones."""
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from accounts.crypto import cipher
+from accounts.crypto import cipher, owner_of
 from accounts.installation_key import keyed
 from bank import exposure
 from bank.criteria import OPENED_AS_KEYS
@@ -37,6 +38,7 @@ def _the_same(stored: list[dict[str, Any]], rows: list[dict[str, Any]]) -> bool:
 
 INPUTS = {kind: exposure.inputs_of(kind) for kind in Criterion.Kind.values}
 COLUMNS = ("key", "kind", "category", "weight", "shown_to", "text")
+SPOOL = "import.criteria"  # the place of what waits in a file
 CriterionValues = tuple[str, str, str, float | None, str, str]  # the values of COLUMNS
 
 
@@ -46,8 +48,7 @@ class EncryptedCriteria:
 
     owners: list[int]  # the index of each criterion's sample
     positions: list[int]
-    hashes: list[str]  # of their keys
-    columns: list[bulk.Column]  # those of COLUMNS
+    sealed: str  # the columns of COLUMNS and the hashes of the keys, as one token
 
 
 # For each criterion the index of its sample and its position there; then the values of COLUMNS, column by column.
@@ -86,15 +87,10 @@ def closed_of(criteria: CriteriaColumns, hidden: Sequence[bool]) -> list[int]:
 
 
 def encrypt(owners: list[int], positions: list[int], columns: list[list[Any]]) -> EncryptedCriteria:
-    """The same, encrypted so that they may be kept in a file."""
-    named = dict(zip(COLUMNS, columns, strict=True))
-    hashed = {key: keyed("criterion", key) for key in set(named["key"])}
-    secret: dict[str, list[Any]] = named | {"weight": [None if w is None else repr(float(w)) for w in named["weight"]]}
-    packed = [
-        bulk.compact(values) if name in ("kind", "shown_to") else cipher().encrypt_all(values)
-        for name, values in secret.items()
-    ]
-    return EncryptedCriteria(owners, positions, [hashed[key] for key in named["key"]], packed)
+    """The same, encrypted so that they may be kept in a file. The rows' own tokens need the ids of their samples."""
+    keys = columns[COLUMNS.index("key")]
+    hashed = {key: keyed("criterion", key) for key in set(keys)}
+    return EncryptedCriteria(owners, positions, cipher().seal(json.dumps([columns, hashed]), SPOOL))
 
 
 class RowWriter(Protocol):
@@ -108,8 +104,16 @@ def write(criteria: EncryptedCriteria, sample_ids: Sequence[int], writer: RowWri
     from.
     """
     owners = [sample_ids[number] for number in criteria.owners]
-    if owners:
-        hashes = [hash_of(owner, hashed) for owner, hashed in zip(owners, criteria.hashes, strict=True)]
-        values = (owners, criteria.positions, bulk.Constant(1, len(owners)), hashes, *criteria.columns)
-        names = ("sample_id", "position", "version", "key_hash", *COLUMNS)
-        writer.put(Criterion, dict(zip(names, values, strict=True)))
+    if not owners:
+        return
+    columns, hashed = json.loads(cipher().open(criteria.sealed, SPOOL).text)
+    named = dict(zip(COLUMNS, columns, strict=True))
+    pairs = list(zip(owners, named["key"], strict=True))
+    rows = [owner_of(pair) for pair in pairs]
+    for name in ("key", "category", "weight", "text"):
+        field: Any = Criterion._meta.get_field(name)
+        named[name] = cipher().seal_rows([field.to_text(value) or "" for value in named[name]], field.place, rows)
+    hashes = [hash_of(owner, hashed[key]) for owner, key in pairs]
+    values = (owners, criteria.positions, bulk.Constant(1, len(owners)), hashes, *map(bulk.compact, named.values()))
+    names = ("sample_id", "position", "version", "key_hash", *COLUMNS)
+    writer.put(Criterion, dict(zip(names, values, strict=True)))

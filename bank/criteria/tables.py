@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from accounts.crypto import EncryptedFloatField, EncryptedTextField
+from accounts.crypto import EncryptedFloatField, EncryptedTextField, OpenedByRow
 from accounts.installation_key import keyed
 from bank.database.unfinished import FinishedManager
 
@@ -56,7 +56,10 @@ class KeyHashField(models.CharField):
         return value
 
 
-class Criterion(models.Model):
+ROW = ("sample_id", "key")  # what a criterion's texts are sealed with
+
+
+class Criterion(OpenedByRow):
     """What a sample is judged by. Key, category, weight and text exist only in encrypted form."""
 
     class Kind(models.TextChoices):
@@ -73,15 +76,15 @@ class Criterion(models.Model):
         PUBLIC = "public"
 
     sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+", db_index=False)  # see Meta
-    key = EncryptedTextField()
+    key = EncryptedTextField(row=ROW)
     key_hash = KeyHashField(max_length=64, editable=False)
     position = models.PositiveSmallIntegerField(default=0)
     kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.GUIDELINE)
-    category = EncryptedTextField(blank=True, default="")
-    weight = EncryptedFloatField(null=True, blank=True)
+    category = EncryptedTextField(blank=True, default="", row=ROW)
+    weight = EncryptedFloatField(null=True, blank=True, row=ROW)
     shown_to = models.CharField(max_length=8, choices=ShownTo.choices, default=ShownTo.STAFF)
     version = models.PositiveIntegerField(default=1)
-    text = EncryptedTextField()
+    text = EncryptedTextField(row=ROW)
 
     unguarded = models.Manager()  # for Django itself: cascades, dumpdata, migrations
     objects = Guarded()
@@ -100,16 +103,16 @@ class Criterion(models.Model):
         return f"criterion {self.pk}"
 
 
-class CriterionRevision(models.Model):
+class CriterionRevision(OpenedByRow):
     """One change of a criterion. ``old`` and ``new`` hold it as encrypted JSON; null if there was or is none."""
 
     sample = models.ForeignKey("bank.Sample", on_delete=models.CASCADE, related_name="+")
-    key = EncryptedTextField()
+    key = EncryptedTextField(row=ROW)
     version = models.PositiveIntegerField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
-    old = EncryptedTextField(null=True)
-    new = EncryptedTextField(null=True)
+    old = EncryptedTextField(null=True, row=ROW)
+    new = EncryptedTextField(null=True, row=ROW)
 
     unguarded = models.Manager()
     objects = Guarded()

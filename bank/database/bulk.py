@@ -177,10 +177,10 @@ def columns_from(model: type[Model], values: Mapping[str, Column]) -> dict[str, 
 def prepared(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
     """Values by field name as the database takes them, by column; hidden text is encrypted."""
     columns: dict[str, Column] = {}
-    done: dict[tuple[type, int], Column] = {}  # several fields may share one column of times
+    done: dict[tuple[object, int], Column] = {}  # several fields may share one column of times
     for name, column in values.items():
         field: Any = model._meta.get_field(name)
-        key = (type(field), id(column))
+        key = (field if isinstance(field, EncryptedTextField) else type(field), id(column))
         if type(field) in PLAIN:
             columns[str(field.column)] = compact(column)
             continue
@@ -191,8 +191,8 @@ def prepared(model: type[Model], values: Mapping[str, Column]) -> dict[str, Colu
 
 
 def _prepared(field: Any, column: Column) -> Column:
-    if type(field) is EncryptedTextField:
-        return compact(cipher().encrypt_all(column))
+    if type(field) is EncryptedTextField and not field.row:
+        return compact(cipher().seal_all(column, field.place))
     as_text = isinstance(field, models.JSONField) and field.encoder is None  # both databases take JSON as text
     prepare = json.dumps if as_text else partial(field.get_db_prep_save, connection=connection)
     if isinstance(column, Constant):

@@ -1,11 +1,12 @@
-"""Re-encrypts every encrypted text with the newest of CRITERIA_KEYS, so that older keys can be discarded.
+"""Seals every encrypted text again with the newest of CRITERIA_KEYS, so that older keys can be discarded, and in
+today's format (``accounts.crypto``).
 
 The columns are found by walking the models, so a new one is never forgotten. No text leaves this module.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from django.apps import apps
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models.functions import Cast
 
-from accounts.crypto import Cipher, EncryptedTextField, cipher
+from accounts.crypto import Cipher, EncryptedTextField, OfRow, Opened, cipher, owner_of
 
 BATCH = 500
 
@@ -26,20 +27,38 @@ class Column:
     name: str
 
     def __str__(self) -> str:
-        return f"{self.model._meta.db_table}.{self.db_name}"
+        return self.field.place
 
     @property
-    def db_name(self) -> str:
-        return str(self.model._meta.get_field(self.name).column)  # type: ignore[union-attr]
+    def field(self) -> EncryptedTextField:
+        found = self.model._meta.get_field(self.name)
+        assert isinstance(found, EncryptedTextField)
+        return found
+
+
+class Row(NamedTuple):
+    """What a column holds in a row: a token, or nothing that is not yet sealed; and the values that name the row."""
+
+    pk: Any
+    token: str | None
+    names: tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Count:
-    """How the texts of a column are encrypted: with the newest key, an older one, or an unknown one."""
+    """How the texts of a column are encrypted: with the newest key, in an earlier format, with an older key, or with an
+    unknown one.
+    """
 
     newest: int = 0
+    former: int = 0
     older: int = 0
     unreadable: int = 0
+
+    @property
+    def due(self) -> int:
+        """How many are to be encrypted again."""
+        return self.former + self.older
 
 
 @dataclass(slots=True)
@@ -66,41 +85,49 @@ def columns() -> list[Column]:
     ]
 
 
-def _batches(column: Column) -> Iterator[list[tuple[Any, str]]]:
-    """(primary key, token) of every text, in batches; tokens are not decrypted."""
-    rows = (
-        column.model._base_manager.order_by("pk")
-        .annotate(token=Cast(column.name, models.TextField()))
-        .exclude(token=None)
-        .exclude(token="")
-        .values_list("pk", "token")
-    )
-    after: list[tuple[Any, str]] = list(rows[:BATCH])
+def _batches(column: Column) -> Iterator[list[Row]]:
+    """What the rows hold, in batches; tokens are not decrypted. Left out is what is empty and stays so."""
+    rows = column.model._base_manager.order_by("pk").annotate(token=Cast(column.name, models.TextField()))
+    if not column.field.row:
+        rows = rows.exclude(token=None).exclude(token__in=["", "{}"])  # {}: an empty one of a column that was JSON
+    values = rows.values_list("pk", "token", *column.field.row)
+
+    def batch(page: models.QuerySet[Any, Any]) -> list[Row]:
+        return [Row(pk, token, tuple(map(_plain, names))) for pk, token, *names in page[:BATCH]]
+
+    after = batch(values)
     while after:
         yield after
-        after = list(rows.filter(pk__gt=after[-1][0])[:BATCH])
+        after = batch(values.filter(pk__gt=after[-1].pk))
 
 
-def _opens(key: Cipher, token: str) -> bool:
+def _plain(value: Any) -> Any:
+    return value.text if isinstance(value, OfRow) else value
+
+
+def _opened(column: Column, row: Row, by: Cipher) -> Opened | None:
+    """What a row holds, if these keys open it."""
+    if not row.token:
+        return Opened("", None, current=False)
     try:
-        key.decrypt(token)
+        return column.field.open(row.token, by)
     except InvalidTag:
-        return False
-    return True
+        return None
 
 
 def survey(progress: Callable[[int], None] = lambda done: None) -> dict[str, Count]:
     """How every text is encrypted, by column."""
-    newest, *others = [Cipher([key]) for key in settings.CRITERIA_KEYS]
+    newest, all_keys = Cipher(settings.CRITERIA_KEYS[:1]), cipher()
     counts: dict[str, Count] = {}
     done = 0
     for column in columns():
         count = counts[str(column)] = Count()
         for batch in _batches(column):
-            for _, token in batch:
-                if _opens(newest, token):
-                    count.newest += 1
-                elif any(_opens(key, token) for key in others):
+            for row in batch:
+                if opened := _opened(column, row, newest):
+                    count.newest += opened.current
+                    count.former += not opened.current
+                elif _opened(column, row, all_keys):
                     count.older += 1
                 else:
                     count.unreadable += 1
@@ -110,8 +137,8 @@ def survey(progress: Callable[[int], None] = lambda done: None) -> dict[str, Cou
 
 
 def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
-    """Re-encrypt with the newest key what an older key encrypted; returns how many texts. Raises Unreadable before any
-    write.
+    """Seal again, with the newest key and in today's format, what is sealed otherwise; returns how many texts. Raises
+    Unreadable before any write.
 
     Each batch is its own transaction, and finished work is left alone: after a kill, simply start it again. A text that
     somebody changes meanwhile keeps the change.
@@ -121,22 +148,45 @@ def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
         raise Unreadable(lost)
     newest, done = Cipher(settings.CRITERIA_KEYS[:1]), 0
     for column in columns():
-        if not counts[str(column)].older:
+        if not counts[str(column)].due:
             continue
         for batch in _batches(column):
-            old = [(pk, token) for pk, token in batch if not _opens(newest, token)]
-            done += _write(column, old)
+            done += _write(column, [row for row in batch if not _is_done(column, row, newest)])
             progress(done)
     return done
 
 
+def compact() -> None:
+    """Write SQLite's file anew, without what was written over or deleted; PostgreSQL does so by itself in time."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM")
+
+
+def _is_done(column: Column, row: Row, newest: Cipher) -> bool:
+    opened = _opened(column, row, newest)
+    return opened is not None and opened.current
+
+
 @transaction.atomic
-def _write(column: Column, rows: list[tuple[Any, str]]) -> int:
+def _write(column: Column, rows: list[Row]) -> int:
     meta, quote = column.model._meta, connection.ops.quote_name
-    name, key = quote(column.db_name), quote(str(meta.pk.column))
+    name, key = quote(str(column.field.column)), quote(str(meta.pk.column))
     # By hand: the field encrypts what is assigned to it, and takes no condition on its token.
-    statement = f"UPDATE {quote(meta.db_table)} SET {name} = %s WHERE {key} = %s AND {name} = %s"  # noqa: S608
+    statement = f"UPDATE {quote(meta.db_table)} SET {name} = %s WHERE {key} = %s AND {name}"  # noqa: S608
     with connection.cursor() as cursor:
-        for pk, token in rows:
-            cursor.execute(statement, [cipher().rotate(token).decode(), pk, token])
+        for row in rows:
+            sealed = _sealed(column, row)
+            if row.token is None:
+                cursor.execute(f"{statement} IS NULL", [sealed, row.pk])
+            else:
+                cursor.execute(f"{statement} = %s", [sealed, row.pk, row.token])
     return len(rows)
+
+
+def _sealed(column: Column, row: Row) -> str:
+    """A row's new token. What a token says of its row is kept, so that one that was moved is not made the row's own."""
+    opened = _opened(column, row, cipher())
+    assert opened is not None  # rotate has looked
+    owner = opened.owner if opened.owner is not None else owner_of(row.names) if column.field.row else b""
+    return cipher().seal(opened.text, column.field.place, owner)

@@ -9,12 +9,13 @@ from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
 from bank.models.submissions import (
+    FileLease,
     ResponseMark,
-    ScoredCells,
     Submission,
     SubmissionCount,
     SubmissionRules,
     SubmissionScore,
+    ToldScore,
 )
 from bank.models.uploads import Upload
 from bank.models.verdict import Verdict
@@ -26,6 +27,7 @@ __all__ = [
     "CriteriaAccess",
     "Draft",
     "EvaluatedModel",
+    "FileLease",
     "Import",
     "ImportRange",
     "Item",
@@ -39,11 +41,11 @@ __all__ = [
     "SampleImage",
     "SampleReview",
     "SampleRevision",
-    "ScoredCells",
     "Submission",
     "SubmissionCount",
     "SubmissionRules",
     "SubmissionScore",
+    "ToldScore",
     "Upload",
     "Verdict",
 ]

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.crypto import OncePlainJSONField
 from accounts.rules import Viewer, allowed
 from bank.database.unfinished import FinishedManager
 from bank.text.names import NameField
@@ -156,7 +157,7 @@ class Sample(models.Model):
     capability = models.ForeignKey(Capability, on_delete=models.PROTECT, null=True, blank=True, related_name="samples")
     source = models.CharField(max_length=200, blank=True)
     group = models.CharField(max_length=200, blank=True)
-    metadata = models.JSONField(default=dict, blank=True)
+    metadata: Any = OncePlainJSONField(default=dict, blank=True)  # it can hold what a file says of its answers
     closed = models.PositiveSmallIntegerField(default=0, db_default=0)  # Inputs (bank.exposure) that are or were hidden
     # Pictures that the file names but that are not stored here: [{"position", "file", "url", ...}].
     absent_images = models.JSONField(default=list, blank=True)

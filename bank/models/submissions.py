@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.db import models
 
-from accounts.crypto import PackedJSONField
+from accounts.crypto import EncryptedJSONField, EncryptedTextField
 from accounts.rules import allowed
 from bank.models.catalogue import Benchmark
 from bank.models.responses import EvaluatedModel, Response
@@ -29,8 +29,8 @@ class SubmissionRules(models.Model):
     count_failed = models.BooleanField(default=False)
     required_splits = models.JSONField(default=list, blank=True)  # none named: all
     private_half = models.BooleanField(default=True)
-    # Decides which half a sample of a hidden split is in; not changed once somebody has submitted.
-    seed = models.CharField(max_length=32, default=new_seed, editable=False)
+    # Decides which half a sample with a closed key is in; not changed once somebody has submitted.
+    seed = EncryptedTextField(default=new_seed, editable=False)
     notes = models.TextField(blank=True)
     changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
@@ -89,11 +89,14 @@ class SubmissionScoreQuerySet(models.QuerySet["SubmissionScore"]):
 
 
 class SubmissionScore(models.Model):
-    """The result for one part of one split. Read it through ``visible_to``: the kept half is for staff."""
+    """The result for one part of one split. Read it through ``visible_to``: the kept half is for staff.
+
+    Numbers of parts that are not ``open`` are for staff as well.
+    """
 
     class Part(models.TextChoices):
         WHOLE = "whole"
-        SHOWN = "shown"  # the half of a hidden split whose score comes back
+        SHOWN = "shown"  # the half of the samples with closed keys whose score may be told at once
         KEPT = "kept"  # the other half, until it is released
 
     class Kind(models.TextChoices):
@@ -105,24 +108,33 @@ class SubmissionScore(models.Model):
     hidden = models.BooleanField()
     part = models.CharField(max_length=5, choices=Part.choices)
     kind = models.CharField(max_length=6, choices=Kind.choices)
-    open = models.BooleanField(default=False)  # everybody may see each of its keys
+    open = models.BooleanField(default=False)  # everybody may see each of its keys; else below staff see ToldScore
     n = models.PositiveIntegerField()
-    numbers = models.JSONField()
+    numbers: Any = EncryptedJSONField()  # not rounded
     at = models.DateTimeField(auto_now_add=True)
 
     objects = SubmissionScoreQuerySet.as_manager()
 
     class Meta:
         ordering = ["split", "part", "kind"]
-        constraints = [models.UniqueConstraint(fields=["submission", "split", "part", "kind"], name="score_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["submission", "split", "part", "kind", "open"], name="score_once_each")
+        ]
 
 
-class ScoredCells(models.Model):
-    """What a submission's numbers depend on, from when they were first stored (``bank.submissions.scoring``)."""
+class ToldScore(models.Model):
+    """What a submitter was told about one split and kind of question whose keys are not all open. It never changes."""
 
-    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
-    cells: Any = PackedJSONField()
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="told_scores")
+    split = models.CharField(max_length=40, blank=True)
+    kind = models.CharField(max_length=6, choices=SubmissionScore.Kind.choices)
+    kept = models.BooleanField(default=False)  # of the kept half, at its release
+    value = models.FloatField(null=True)  # the share right that was told; None: no better than the best, or than chance
+    best = models.FloatField(null=True)  # the person's best told share then; None: nothing better than chance was told
     at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["submission", "split", "kind", "kept"], name="told_once")]
 
 
 class ResponseMark(models.Model):
@@ -143,3 +155,10 @@ class SubmissionCount(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["benchmark", "person", "period"], name="submission_count_once")]
+
+
+class FileLease(models.Model):
+    """Until when a person's file is being read; no second one is read meanwhile."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    until = models.DateTimeField()

@@ -5,6 +5,7 @@ corrupted), in one or more **turns**. Its metric decides which conditions are ne
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
@@ -18,6 +19,8 @@ from bank.recipes.verbalizers import GROUPS, Verbalizer, of_group
 
 MOST_SHOTS = 8
 MOST_POOL = 100
+MOST_CLASSES = 20_000
+MOST_PARTS = MOST_CLASSES + 2_000  # beginnings, ends and values of a recipe's YAML
 NAME = r"^[a-z0-9][a-z0-9-]{0,79}$"
 Short = Annotated[str, Field(min_length=1, max_length=200)]
 Template = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -37,7 +40,7 @@ class Scenario(Part):
     benchmark: Short
     split: Annotated[str, Field(max_length=40)] = ""
     levels: tuple[Short, ...] = ()
-    sample: Annotated[int, Field(ge=1)] | None = None
+    sample: Annotated[int, Field(ge=1, lt=2**31)] | None = None
 
 
 class Examples(Part):
@@ -114,7 +117,7 @@ class Nearest(Part):
 class Tree(Part):
     """Classes as paths from the top ("animal/dog/poodle"); each step down is a turn."""
 
-    tree: Annotated[tuple[Short, ...], Field(min_length=2, max_length=20_000)]
+    tree: Annotated[tuple[Short, ...], Field(min_length=2, max_length=MOST_CLASSES)]
 
 
 Pool = (
@@ -171,7 +174,7 @@ class Spec(Part):
     """A recipe. ``judge`` marks explanations (metric language) or reads options in direct answers that name none."""
 
     name: Annotated[str, Field(pattern=NAME)]
-    version: Annotated[int, Field(ge=1)] = 1
+    version: Annotated[int, Field(ge=1, lt=2**31)] = 1
     note: Annotated[str, Field(max_length=500)] = ""
     scenario: Annotated[tuple[Scenario, ...], Field(min_length=1, max_length=20)]
     instruction: Instruction = Instruction()
@@ -262,6 +265,7 @@ def parsed(value: Any) -> Spec:
         raise BadInput(" ".join(_faults(error)[:4]), "yaml") from None
 
 
+_LONG_NUMBER = re.compile(r"[-+]?[0-9][\w:.,]{400,}")  # PyYAML takes hours over some
 POOLS = "options, yes-no, a list of answers, or a mapping with numbers, nearest or tree"
 
 
@@ -286,13 +290,27 @@ def from_yaml(text: str) -> Spec:
     if len(text) > 500_000:
         raise BadInput("The YAML of a recipe is at most 500,000 characters.", "yaml")
     try:
+        _check_size(text)
         return parsed(yaml.safe_load(text))
+    except BadInput:
+        raise
+    except (ValueError, LookupError, AttributeError, ArithmeticError):  # so PyYAML reads "2001-13-45" and "!!bool x"
+        raise BadInput("This is not YAML: a value is not what it looks like; put it in quotes.", "yaml") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
         raise BadInput(
             f"This is not YAML{where}: {getattr(error, 'problem', None) or 'nested too deeply'}.", "yaml"
         ) from None
+
+
+def _check_size(text: str) -> None:
+    """Raises BadInput before objects are made of more than any recipe says; YAMLError."""
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+        if number > MOST_PARTS:
+            raise BadInput(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.", "yaml")
+        if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
+            raise BadInput(f"{event.value[:20]}... is too long for a number of a recipe.", "yaml")
 
 
 def to_yaml(spec: Spec) -> str:

@@ -12,15 +12,17 @@ from pydantic import TypeAdapter, ValidationError
 import bank.criteria
 from accounts import audit
 from accounts.models import User
+from bank.criteria import answer_keys
 from bank.database import batched
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
-from bank.submissions import Closed, NameTaken, Refused, quota, scoring
-from bank.submissions.check import Checked, check, read, wanted_samples
+from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
+from bank.submissions.check import Checked, check, most_rows, read, wanted_samples
 from bank.submissions.scoring import even_seed
+from stats.disclosure import MIN_SAMPLES
 
 HIGHEST_LIMIT = 1_000_000
 COLUMNS = ("variant", "text", "reason", "option_order", "tokens")
@@ -56,21 +58,23 @@ def set_rules(
     rules.open, rules.per_day, rules.in_all, rules.count_failed = open, per_day, in_all, count_failed
     rules.required_splits, rules.private_half = sorted(required_splits), private_half
     rules.notes, rules.changed_by = notes.strip(), by
-    if not benchmark.submissions.exists():  # after the first submission, no sample may change halves
-        hidden = benchmark.samples.filter(split__in=hidden_splits).only("key", "group")
-        rules.seed = even_seed(Counter(sample.cluster for sample in hidden.iterator(chunk_size=2000)))
-    rules.save()
     benchmark.hidden_splits = sorted(hidden_splits)
     benchmark.save(update_fields=["hidden_splits"])
     bank.criteria.note_closed(benchmark.samples.filter(split__in=hidden_splits))
+    if not benchmark.submissions.exists():  # after the first submission, no sample may change halves
+        open_ = answer_keys.with_open_keys(benchmark.samples.order_by()).values("pk")
+        closed = benchmark.samples.exclude(pk__in=open_).only("key", "group")
+        rules.seed = even_seed(Counter(sample.cluster for sample in closed.iterator(chunk_size=2000)))
+    rules.save()
     return rules
 
 
 def check_only(*, person: User, benchmark: Benchmark, name: str, path: Path, now: datetime) -> Checked:
     """What would be reported about a file. Uses no submission, but is limited per hour. Raises Refused."""
     rules = _open_rules(benchmark)
-    quota.spend_check(benchmark=benchmark, person=person, now=now)
-    return check(path, benchmark=benchmark, rules=rules, name=name)
+    with quota.one_at_a_time(person=person, now=now):
+        quota.spend_check(benchmark=benchmark, person=person, now=now)
+        return check(path, benchmark=benchmark, rules=rules, name=name)
 
 
 def submit(
@@ -90,38 +94,36 @@ def submit(
     """
     rules = _open_rules(benchmark)
     name = clean_name(name)
-    quota.refuse(rules=rules, have=quota.left(rules=rules, person=person, now=now), now=now)
-    refuse_taken(name=name, person=person, benchmark=benchmark)
-    checked = check(path, benchmark=benchmark, rules=rules, name=name)
-    submission = Submission(
-        by=person, benchmark=benchmark, name=name, file_name=file_name[:200], file_sha256=_sha256(path)
-    )
-    submission.counts = checked.counts()
-    if not checked.ok:
-        return _failed(submission, checked, rules=rules, now=now)
-    with transaction.atomic():
-        quota.spend(rules=rules, person=person, now=now)
-        submission.model = _claim(
-            name=name, person=person, benchmark=benchmark, organisation=organisation, is_open=is_open
+    with quota.one_at_a_time(person=person, now=now):
+        quota.refuse(rules=rules, have=quota.left(rules=rules, person=person, now=now), now=now)
+        refuse_taken(name=name, person=person, benchmark=benchmark)
+        checked = check(path, benchmark=benchmark, rules=rules, name=name)
+        submission = Submission(
+            by=person, benchmark=benchmark, name=name, file_name=file_name[:200], file_sha256=_sha256(path)
         )
-        submission.save()
-        _store(submission, path)
-        rescore(submission=submission)
+        submission.counts = checked.counts()
+        if not checked.ok:
+            return _failed(submission, checked, rules=rules, now=now)
+        with transaction.atomic():
+            quota.spend(rules=rules, person=person, now=now)
+            submission.model = _claim(
+                name=name, person=person, benchmark=benchmark, organisation=organisation, is_open=is_open
+            )
+            submission.save()
+            _store(submission, path)
+            rescore(submission=submission)
     return submission
 
 
 @transaction.atomic
-def rescore(*, submission: Submission) -> list[str]:
-    """Compare the stored responses with the current keys. Returns a message for each split whose score stays as it was,
-    because a change would reveal too much about few keys.
-    """
-    Submission.objects.select_for_update().get(pk=submission.pk)  # each scoring considers all earlier ones
+def rescore(*, submission: Submission) -> None:
+    """Compare the stored responses with the current keys. What its sender was told before stays told."""
+    Submission.objects.select_for_update().get(pk=submission.pk)
     if submission.state in (Submission.State.FAILED, Submission.State.WITHDRAWN):
         raise Refused(f"A submission that is {submission.state} is not scored.")
-    scored, stays = scoring.score(submission, rules_of(submission.benchmark))
+    scored = scoring.score(submission, rules_of(submission.benchmark))
     submission.state = Submission.State.SCORED if scored else Submission.State.CHECKED
     submission.save(update_fields=["state", "counts"])
-    return stays
 
 
 @transaction.atomic
@@ -134,23 +136,33 @@ def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetim
 
 
 @transaction.atomic
-def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> list[str]:
-    """Undo a withdrawal; returns what ``rescore`` returns. Raises Refused."""
+def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> None:
+    """Undo a withdrawal, and score it with the current keys. Raises Refused."""
     if not reason:
         raise Refused("Say why the submission is restored.")
     withdrawn = Submission.objects.filter(pk=submission.pk, state=Submission.State.WITHDRAWN)
     if not withdrawn.update(state=Submission.State.CHECKED, reason=reason, changed_by=by, changed_at=now):
         raise Refused("Only a withdrawn submission can be restored.")
     submission.refresh_from_db()
-    return rescore(submission=submission)
+    rescore(submission=submission)
 
 
 @transaction.atomic
 def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
-    """Show the score of the kept half to the submitter. Raises Refused."""
+    """Tell the submitter the figure of the kept half, as it is now. Raises Refused.
+
+    Refused, too, where another released model's answers to the kept half are nearly the same: the difference of the two
+    figures would tell the few keys.
+    """
     scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
     if not scored.update(released_at=now):
         raise Refused("Only a scored submission has a final score to release, and each only once.")
+    if alike := scoring.nearly_the_same(submission, rules_of(submission.benchmark)):
+        raise Refused(
+            f"In fewer than {MIN_SAMPLES} samples of the kept half its answers differ from those of {alike.name}, "
+            "which is released: the two figures together would tell about these keys."
+        )
+    ladder.release(submission)
     submission.refresh_from_db()
     about = f"{submission.name} on {submission.benchmark}"
     audit.record("submission-released", by=by, about=about, submission=submission.pk)
@@ -240,7 +252,7 @@ def _store(submission: Submission, path: Path) -> None:
 
 def _records(submission: Submission, path: Path) -> Iterator[ResponseRecord]:
     samples = wanted_samples(submission.benchmark)
-    for row in read(path, benchmark=submission.benchmark, name=submission.name):
+    for row in read(path, benchmark=submission.benchmark, name=submission.name, most=most_rows(samples)):
         if isinstance(row, Problem) and row.warning:
             continue
         if not isinstance(row, Row) or row.data.sample not in samples:

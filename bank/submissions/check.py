@@ -2,19 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bank.intake import formats
-from bank.intake.formats.reading import BadFile, Problem, Row, Where
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parquet_length
 from bank.intake.formats.records import ResponseRecord
 from bank.intake.imports.addressing import Addresses
 from bank.intake.parquet import NoPyarrow
 from bank.models import Benchmark, Sample, SubmissionRules
 
-MOST_ROWS = 2_000_000
+ROWS_PER_WANTED = 2  # a file with more rows than this for each that is wanted is not read further
 MOST_PROBLEMS = 2_000  # row errors that are listed; further ones are only counted
 MOST_IDS = 200_000
 MOST_WARNINGS = 20
@@ -81,15 +81,26 @@ def required_splits(rules: SubmissionRules, splits: set[str]) -> set[str]:
     return set(rules.required_splits) & splits or splits
 
 
-def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Problem]:
-    """The responses in a file, each for this model and with a normalised rotation. Raises BadFile."""
+def most_rows(samples: dict[str, Wanted]) -> int:
+    """How many rows of a file are read at most, where each rotation of each sample is wanted once."""
+    return ROWS_PER_WANTED * sum(max(len(sample.labels), 1) for sample in samples.values())
+
+
+def read(path: Path, *, benchmark: Benchmark, name: str, most: int) -> Iterator[Row | Problem]:
+    """The responses in a file, each for this model and with a normalised rotation.
+
+    Raises BadFile, also where the file holds more than ``most`` rows: no more are read, and of Parquet, which says how
+    many it holds, none.
+    """
     if not path.stat().st_size:
         raise BadFile(Where(path.name), "is empty")
+    if kind_of(path) == "parquet" and parquet_length(path) > most:
+        raise too_many(Where(path.name), most)
     having = [module for module in formats.MODULES.values() if hasattr(module, "responses")]
     # Unrecognised files are read as the project's own format, whose problems name row and field.
     module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
     reader = formats.reader(module, "responses")
-    for row in Addresses(benchmark, answerable=True).resolved(reader(path)):
+    for row in Addresses(benchmark, answerable=True).resolved(_up_to(most, reader(path))):
         if isinstance(row, Problem):
             yield row
             continue
@@ -101,6 +112,18 @@ def read(path: Path, *, benchmark: Benchmark, name: str) -> Iterator[Row | Probl
         yield Row(row.where, record.model_copy(update={"model": name, "variant": variant}))
 
 
+def _up_to(most: int, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
+    for number, row in enumerate(rows, 1):
+        if number > most:
+            raise too_many(row.where, most)
+        yield row
+
+
+def too_many(where: Where, most: int) -> BadFile:
+    words = f"the file holds more than {most:,} rows, {ROWS_PER_WANTED} for each answer that the benchmark asks for"
+    return BadFile(where, words)
+
+
 def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str) -> Checked:
     """Everything about a file that can be determined without a key."""
     checked = Checked()
@@ -108,10 +131,8 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
     sent: dict[tuple[str, str], Where] = {}
     extra: dict[str, None] = {}
     try:
-        for row in read(path, benchmark=benchmark, name=name):
+        for row in read(path, benchmark=benchmark, name=name, most=most_rows(samples)):
             checked.rows += 1
-            if checked.rows > MOST_ROWS:
-                raise BadFile(row.where, f"more than {MOST_ROWS:,} rows")
             if isinstance(row, Problem):
                 checked.add(row)
                 continue

@@ -1,5 +1,7 @@
 """How many submissions a person has left. Counted in the database: exact for concurrent requests from any process."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -7,11 +9,12 @@ from django.db import transaction
 from django.db.models import F
 
 from accounts.models import User
-from bank.models import Benchmark, SubmissionCount, SubmissionRules
+from bank.models import Benchmark, FileLease, SubmissionCount, SubmissionRules
 from bank.submissions import Exceeded
 
 ALL = "all"
 CHECKS_PER_HOUR = 60
+LEASE = timedelta(minutes=5)  # after which the file of a process that died keeps nobody waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,26 @@ def spend_check(*, benchmark: Benchmark, person: User, now: datetime) -> None:
         raise Exceeded(message, _until(now, hour=True))
     old = SubmissionCount.objects.filter(benchmark=benchmark, person=person, period__startswith="check ")
     old.exclude(period=period).delete()
+
+
+@contextmanager
+def one_at_a_time(*, person: User, now: datetime) -> Iterator[None]:
+    """Read one file of a person at a time, whichever process reads it. Raises Exceeded while another one is read."""
+    until = now + LEASE
+    FileLease.objects.bulk_create([FileLease(person=person, until=now)], ignore_conflicts=True)
+    if not FileLease.objects.filter(person=person, until__lte=now).update(until=until):
+        raise Exceeded("Another file of yours is being read. Send this one when that is done.", 5)
+    try:
+        yield
+    finally:
+        FileLease.objects.filter(person=person, until=until).update(until=now)
+
+
+def lock_person(*, benchmark: int, person: int) -> None:
+    """Within a transaction: let nobody else score a submission of this person to this benchmark until it ends."""
+    key = {"benchmark_id": benchmark, "person_id": person, "period": ALL}
+    SubmissionCount.objects.bulk_create([SubmissionCount(**key)], ignore_conflicts=True)
+    SubmissionCount.objects.select_for_update().get(**key)
 
 
 def _take(benchmark: int, person: User, period: str, limit: int | None) -> bool:

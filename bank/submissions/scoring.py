@@ -1,99 +1,29 @@
 """Compares a submission's responses with the answer keys: totals for every split, single marks for open keys.
 
-Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. Nothing stored about
-a split whose keys are not all public reveals anything about fewer than ``MIN_SAMPLES`` of these keys, neither alone nor
-compared with other numbers of the same submission, those of earlier scorings included.
-
-What a number depends on is, by sample, a keyed hash of the key and the answer: a cell of ``stats.disclosure``. An
-answer that names nothing, or another option in each rotation, is wrong whatever the key is, and reveals nothing.
+Keys are read through ``bank.criteria.for_scoring``, page by page, and each page is logged. The totals of samples whose
+keys are not open to everybody are for staff; ``bank.submissions.ladder`` decides what the submitter is told of them.
 """
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol
 
 import numpy as np
 from django.db.models import QuerySet
 
 import bank.criteria
-from accounts.installation_key import keyed
 from bank.criteria import answer_keys
 from bank.database import batched
-from bank.models import Response, ResponseMark, Sample, ScoredCells, Submission, SubmissionRules, SubmissionScore
+from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
 from bank.models.submissions import new_seed
-from stats import disclosure
+from bank.submissions import ladder, quota
 from stats.answer_text import answer_in, option_in
 from stats.answers import choice_scores, shown_as, yes_no_scores
-from stats.disclosure import MIN_SAMPLES, Cell, reveals_few
+from stats.disclosure import MIN_SAMPLES
 from stats.proportions import rate
 from stats.results import Estimate
-
-Cells = dict[str, Cell]  # what numbers are made of, by their names
-PARTS = {"yes": 1, "no": 0, "neither": -1}  # of the answers, on which precision, recall and F1 rest
-
-
-class Row(Protocol):
-    """A sample compared with its key; ``one`` and ``every`` are empty where nothing is to be counted."""
-
-    @property
-    def sample(self) -> int: ...
-    @property
-    def said(self) -> int: ...
-    @property
-    def one(self) -> str: ...
-    @property
-    def every(self) -> str: ...
-
-
-R = TypeVar("R", bound=Row)
-
-
-def level_name(names: Sequence[str], measure: str) -> str:
-    return "\x1f".join([measure, *names])
-
-
-def publishable(kind: str, rows: Sequence[R], levels: Sequence[tuple[list[str], list[R]]], *, circular: bool) -> Cells:
-    """The numbers of one part that may be shown together, each with its cells: the whole first, then levels."""
-
-    def cell(level_rows: Sequence[R], measure: str) -> Cell:
-        if measure == "circular":
-            return {str(row.sample): row.every for row in level_rows if row.every}
-        return {str(row.sample): row.one for row in level_rows if row.one and (measure != "accuracy" or row.said >= 0)}
-
-    choice = kind == SubmissionScore.Kind.CHOICE
-    measures = ["circular", "vanilla"][not circular :] if choice else ["accuracy"]
-    groups = [{measure: cell(rows, measure)} for measure in measures]
-    if not choice:
-        groups.append({name: cell([row for row in rows if row.said == said], name) for name, said in PARTS.items()})
-    for names, level_rows in sorted(levels, key=lambda level: -len(level[1])):
-        groups += [{level_name(names, measure): cell(level_rows, measure)} for measure in measures]
-    everything = {name: cells for group in groups for name, cells in group.items()}
-    if not reveals_few(list(everything.values())):
-        return everything
-    return disclosure.publishable(groups)
-
-
-# ---- over time ----
-
-
-def shown_before(submission: Submission) -> list[Cell]:
-    """The cells of every number of a submission that was ever stored; kept halves count as shown."""
-    rows = ScoredCells.objects.filter(submission=submission).order_by("pk")
-    return [cell for row in rows for cell in row.cells]
-
-
-def keep(submission: Submission, cells: Sequence[Cell]) -> None:
-    """Remember the cells of numbers that are shown from now on."""
-    if cells:
-        ScoredCells.objects.create(submission=submission, cells=cast(Any, cells))
-
-
-def may_follow(new: Sequence[Cell], before: Sequence[Cell]) -> bool:
-    """Whether these numbers, compared with those shown before, reveal nothing about few samples."""
-    return all(cell in before for cell in new) or not reveals_few([*before, *new])
-
 
 MOST_DRAWN, MOST_HASHED = 64, 50_000  # among many clusters any seed is even enough
 
@@ -123,12 +53,6 @@ def even_seed(clusters: Counter[str]) -> str:
 PAGE = 500
 CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
 YES = {"yes": 1, "no": 0}
-MAIN = ("circular", "vanilla", "accuracy")
-STAYS = (
-    "a new score would tell about fewer than ten answer keys. The score stays until ten corrections have gathered, "
-    "in each level that they touch."
-)
-STAYS_OLD = "its keys have changed, and it was scored before this site kept what scores are made of. The score stays."
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +71,27 @@ class MarkedSample:
     sent: int  # responses, of which ...
     found: int  # ... so many name an option, or yes or no, and ...
     silent: int  # ... so many hold no text
-    sample: int = 0
-    # What the one pass, and right in every rotation, owe to the key, hashed; empty for nothing, and for an open key.
-    one: str = ""
-    every: str = ""
-    open: bool = False  # everybody may see the key
+    sample: int
+    hit: bool  # right in all that was sent
+    answered: bool  # names the same option in all that was sent; otherwise it is wrong whatever the key is
+    open: bool  # everybody may see the key
+
+    @property
+    def chance(self) -> float:
+        return 1 / self.options if self.options else 0.5
 
 
-Parts = dict[tuple[str, str, str], list[MarkedSample]]  # by split, part and kind of question
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Samples that are summed together."""
+
+    split: str
+    part: str
+    kind: str
+    open: bool
+
+
+Parts = dict[Part, list[MarkedSample]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,22 +119,28 @@ class KeyedSample:
         return (YES_NO, key.lower()) if key.lower() in YES else None
 
 
-def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[str]]:
-    """Replace the scores of a submission; returns whether anything in it has a key, and a message for each split whose
-    scores stay as they were. Call it in a transaction.
+def score(submission: Submission, rules: SubmissionRules) -> bool:
+    """Replace the scores of a submission, and tell the submitter what may be told, if that was not done before.
+
+    Returns whether anything in it has a key. Call it in a transaction.
     """
-    hidden = set(submission.benchmark.hidden_splits)
+    quota.lock_person(benchmark=submission.benchmark_id, person=submission.by_id)
+    best = ladder.best_told(submission)
+    rivals = {told.submission_id: told.submission for told in best.values()}
+    hits: dict[tuple[int, int], bool] = {}
     ResponseMark.objects.filter(response__submission=submission).delete()
     marked: list[MarkedSample] = []
     unscored = 0
+    read: Counter[str] = Counter(label=0, none=0, no_text=0)
     for page in _pages(submission):
         ids = [sample.pk for sample in page]
         keys = bank.criteria.for_scoring(submission=submission, sample_ids=ids)
-        asked = submission.benchmark.samples.filter(pk__in=ids)
-        open_ = set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
+        open_ = _open(submission, ids)
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
         for sample in page:
+            if sample.labels:
+                read.update(_reading(response, sample.labels) for response in answers[sample.pk])
             result = _mark(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
             if result is None:
                 unscored += 1
@@ -206,68 +149,75 @@ def score(submission: Submission, rules: SubmissionRules) -> tuple[bool, list[st
             if sample.pk in open_:
                 marks += result[1]
         ResponseMark.objects.bulk_create(marks, batch_size=1000)
-    stored, stays = _store(submission, _parts(marked, hidden, rules), hidden)
-    submission.counts = submission.counts | {"unscored": unscored}
-    return stored, stays
+        for rival in rivals.values():
+            answers = _answers(rival, ids)
+            results = (_mark(sample, keys.get(sample.pk, ""), answers[sample.pk]) for sample in page)
+            hits |= {(rival.pk, result[0].sample): result[0].hit for result in results if result}
+    parts = _parts(marked, set(submission.benchmark.hidden_splits), rules)
+    _store(submission, parts)
+    shown = {(p.split, p.kind): rows for p, rows in parts.items() if not p.open and p.part != SubmissionScore.Part.KEPT}
+    ladder.tell(submission, rules, shown, best=best, hits_of_best=hits)
+    submission.counts = submission.counts | {"unscored": unscored, "read": dict(read)}
+    return bool(parts)
 
 
-def _store(submission: Submission, parts: Parts, hidden: set[str]) -> tuple[bool, list[str]]:
-    """Replace the stored scores of these parts, split by split, if that reveals nothing about few keys."""
-    closed = {split for (split, _, _), rows in parts.items() if not all(row.open for row in rows)}
-    made: dict[str, list[tuple[SubmissionScore, Cells]]] = defaultdict(list)
-    for (split, part, kind), rows in sorted(parts.items()):
-        numbers_of_part, cells = numbers(
-            kind,
-            rows,
-            circular=bool(submission.counts.get("circular")),
-            least=MIN_SAMPLES if split in closed else 1,
-        )
-        score = SubmissionScore(
+def _open(submission: Submission, ids: Sequence[int]) -> set[int]:
+    """The samples among these whose keys everybody may see."""
+    asked = submission.benchmark.samples.filter(pk__in=ids)
+    return set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
+
+
+def _reading(response: "Answer", labels: tuple[str, ...]) -> str:
+    """Whether a response names an option; this needs no key."""
+    if response.status != Response.Status.OK:
+        return "no_text"
+    return "label" if chosen_option(response, labels) else "none"
+
+
+def _store(submission: Submission, parts: Parts) -> None:
+    """Replace the stored scores."""
+    hidden, circular = submission.benchmark.hidden_splits, bool(submission.counts.get("circular"))
+    SubmissionScore.objects.filter(submission=submission).delete()
+    SubmissionScore.objects.bulk_create(
+        SubmissionScore(  # type: ignore[misc]  # the field's stubs know only text
             submission=submission,
-            split=split,
-            hidden=split in hidden,
-            open=split not in closed,
-            part=part,
-            kind=kind,
+            split=part.split,
+            hidden=part.split in hidden,
+            open=part.open,
+            part=part.part,
+            kind=part.kind,
             n=len(rows),
-            numbers=numbers_of_part,
+            numbers=numbers(part.kind, rows, circular=circular),
         )
-        made[split].append((score, cells))
-    stored: dict[str, list[SubmissionScore]] = defaultdict(list)
-    for score in SubmissionScore.objects.filter(submission=submission):
-        stored[score.split].append(score)
-    shown_cells = shown_before(submission)
-    shown_samples = {sample for cell in shown_cells for sample in cell}
-    fresh: list[Cell] = []
-    stays: dict[str, str] = {}
-    for split, scores in made.items():
-        new = [cell for _, of in scores for cell in of.values()]
-        old = [score for score in stored[split] if not score.open and score.numbers]
-        unknown = bool(old) and split in closed and shown_samples.isdisjoint(sample for cell in new for sample in cell)
-        if unknown and not _the_same(old, [score for score, _ in scores]):
-            stays[split] = STAYS_OLD
-        elif may_follow(new, [*shown_cells, *fresh]):
-            fresh += [cell for cell in new if cell not in shown_cells]
-        elif stored[split]:
-            stays[split] = STAYS
-        else:
-            for score, _ in scores:
-                score.numbers = {}
-    SubmissionScore.objects.filter(submission=submission).exclude(split__in=stays).delete()
-    SubmissionScore.objects.bulk_create([score for split in made if split not in stays for score, _ in made[split]])
-    keep(submission, fresh)
-    return bool(made), [f"{split or 'no split'}: {why}" for split, why in stays.items()]
+        for part, rows in parts.items()
+    )
 
 
-def _the_same(old: list[SubmissionScore], new: list[SubmissionScore]) -> bool:
-    """Whether the main numbers are unchanged, as far as both exist."""
-
-    def values(scores: list[SubmissionScore]) -> dict[tuple[str, str, str], Any]:
-        numbers = {(score.part, score.kind, name): score.numbers.get(name) for score in scores for name in MAIN}
-        return {name: number["value"] for name, number in numbers.items() if number}
-
-    one, other = values(old), values(new)
-    return all(one[name] == other[name] for name in one.keys() & other.keys()) and bool(one.keys() & other.keys())
+def nearly_the_same(submission: Submission, rules: SubmissionRules) -> Submission | None:
+    """A submission whose figure is released, and whose answers to the kept half differ from these in few samples."""
+    if not rules.private_half:
+        return None
+    told = submission.benchmark.submissions.filter(told_scores__kept=True).exclude(pk=submission.pk)
+    others = list(told.distinct())
+    answered: Counter[tuple[int, str, bool]] = Counter()  # by submission, split and whether there are options
+    differing: Counter[tuple[int, str, bool]] = Counter()
+    for page in _pages(submission) if others else ():
+        ids = [sample.pk for sample in page]
+        open_ = _open(submission, ids)
+        kept = [s for s in page if s.pk not in open_ and is_kept(seed=rules.seed, cluster=s.cluster)]
+        own = _answers(submission, ids)
+        for other in others:
+            theirs = _answers(other, ids)
+            for sample in kept:
+                key = (other.pk, sample.split, bool(sample.labels))
+                one, two = (
+                    {response.variant: chosen_option(response, sample.labels) for response in answers[sample.pk]}
+                    for answers in (own, theirs)
+                )
+                answered[key] += bool(two)
+                differing[key] += one != two
+    near = {part[0] for part, few in differing.items() if 0 < few < MIN_SAMPLES and answered[part]}
+    return next((other for other in others if other.pk in near), None)
 
 
 def marks(submission: Submission) -> QuerySet[ResponseMark]:
@@ -311,7 +261,6 @@ def _mark(
     rights = [mark.right for mark in marks]
     first = options.get("", "")
     complete = len(rights) == max(len(sample.labels), 1)
-    owed = "" if open_ else keyed("cell", f"{expected}\x1f{first}")[:16]
     marked = MarkedSample(
         split=sample.split,
         kind=kind,
@@ -326,8 +275,8 @@ def _mark(
         found=sum(option != "" for option in options.values()),
         silent=sum(response.status != Response.Status.OK for response in responses),
         sample=sample.pk,
-        one=owed if first or kind == YES_NO else "",
-        every=owed if first and complete and set(options.values()) == {first} else "",
+        hit=bool(rights) and all(rights),
+        answered=bool(first) and set(options.values()) == {first},
         open=open_,
     )
     return marked, marks
@@ -361,46 +310,35 @@ def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
 
 
 def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:
-    """The samples by split, part and kind of question."""
+    """The samples by split, kind of question and whether their keys are open; the closed ones in two halves."""
     parts: Parts = defaultdict(list)
     for sample in marked:
         part = SubmissionScore.Part.WHOLE
-        if sample.split in hidden and rules.private_half:
+        open_ = sample.open and sample.split not in hidden
+        if not open_ and rules.private_half:
             in_kept_half = is_kept(seed=rules.seed, cluster=sample.cluster)
             part = SubmissionScore.Part.KEPT if in_kept_half else SubmissionScore.Part.SHOWN
-        parts[(sample.split, part.value, sample.kind)].append(sample)
-    return parts
+        parts[Part(sample.split, part.value, sample.kind, open_)].append(sample)
+    return dict(sorted(parts.items(), key=lambda item: (item[0].split, item[0].part, item[0].kind, item[0].open)))
 
 
-def numbers(kind: str, rows: list[MarkedSample], *, circular: bool, least: int) -> tuple[dict[str, Any], Cells]:
-    """The numbers of one part, as stored and shown, and their cells; empty if they would be about fewer than ``least``
-    samples. With ``least`` 1 the keys are public and everything is shown.
-    """
-    if len(rows) < least:
-        return {}, {}
-    levels = grouped(rows, least=least)
-    levels = levels if len(levels) > 1 else []
-    cells = publishable(kind, rows, levels, circular=circular) if least > 1 else {}
-
-    def kept(result: dict[str, Any], names: Sequence[str] = ()) -> dict[str, Any]:
-        """The numbers without those that may not be shown."""
-        untold = {name for name in MAIN if least > 1 and level_name(names, name) not in cells}
-        if not names and least > 1 and "yes" not in cells:
-            untold |= {"precision", "recall", "f1"}
-        return {name: None if name in untold else value for name, value in result.items()}
-
-    result = kept(_choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows))
-    if not any(result.get(name) for name in MAIN):
-        return {}, {}
+def numbers(kind: str, rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
+    """The numbers of one part, as stored: for staff, and for everybody where its keys are open."""
+    result = _choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows)
     result["extraction"] = {
         "label": sum(row.found for row in rows),
         "none": sum(row.sent - row.found - row.silent for row in rows),
         "no_text": sum(row.silent for row in rows),
     }
-    shown = [kept(_level(kind, names, samples, circular=circular), names) for names, samples in levels]
-    if shown := [level for level in shown if any(level.get(name) for name in MAIN)]:
-        result["levels"] = shown
-    return result, cells
+    # What telling a figure takes (``bank.submissions.ladder``): the answers behind it, and how many go together.
+    result["answered"] = sum(row.answered for row in rows)
+    result["alike"] = sum(size**2 for size in Counter(row.cluster for row in rows).values()) / len(rows)
+    levels: dict[str, list[MarkedSample]] = defaultdict(list)
+    for row in rows:
+        levels[row.level].append(row)
+    if len(levels) > 1:
+        result["levels"] = [_level(kind, name, levels[name], circular=circular) for name in sorted(levels)]
+    return result
 
 
 def _choice(rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
@@ -427,31 +365,13 @@ def _yes_no(rows: list[MarkedSample]) -> dict[str, Any]:
     return {name: as_json(getattr(scores, name)) for name in names}
 
 
-def _level(kind: str, names: list[str], rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
-    cluster = np.asarray([row.cluster for row in rows])
+def _level(kind: str, name: str, rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
+    names, cluster = [name], np.asarray([row.cluster for row in rows])
     right = as_json(rate(hits=[row.right for row in rows], cluster=cluster))
     if kind == YES_NO:
         return {"names": names, "n": len(rows), "accuracy": right}
     everywhere = as_json(rate(hits=[row.everywhere for row in rows], cluster=cluster)) if circular else None
     return {"names": names, "n": len(rows), "vanilla": right, "circular": everywhere}
-
-
-def grouped(rows: Iterable[MarkedSample], *, least: int) -> list[tuple[list[str], list[MarkedSample]]]:
-    """Levels with at least ``least`` samples each. Smaller ones are combined, if needed with the smallest of the
-    others: nothing can be computed by subtracting what is shown.
-    """
-    levels: dict[str, list[MarkedSample]] = defaultdict(list)
-    for row in rows:
-        levels[row.level].append(row)
-    ordered = sorted(levels.items(), key=lambda pair: len(pair[1]))
-    small: list[str] = []
-    together: list[MarkedSample] = []
-    while ordered and (len(ordered[0][1]) < least or 0 < len(together) < least):
-        name, samples = ordered.pop(0)
-        small.append(name)
-        together += samples
-    large = [([name], samples) for name, samples in sorted(ordered)]
-    return [*large, (sorted(small), together)] if together else large
 
 
 def as_json(estimate: Estimate) -> dict[str, Any]:

@@ -27,6 +27,27 @@ _ALIKE = {ord(pair[0]): pair[1] for pair in _PAIRS.split()}
 _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"  # drawn as nothing, though they count as letters or signs
 
 
+# -- what a reader sees ---------------------------------------------------------------------------------------------
+
+
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_SELECTORS = "\u034f\u180b\u180c\u180d\u180f" + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+
+
+def visible(text: str) -> str:
+    """The text as a reader sees it: what is drawn as nothing is gone, each run of white space is one space, or one end
+    of a line, or one blank line. Otherwise they carry bits past the people who read it.
+    """
+    lines = _LINE_ENDS.sub("\n", text)
+    shown = "".join(" " if char in _FILLERS else char for char in lines if not _is_unseen(char))
+    single = re.sub(r" ?\n ?", "\n", re.sub(r"[^\S\n]+", " ", shown))
+    return re.sub(r"\n{3,}", "\n\n", single).strip()
+
+
+def _is_unseen(char: str) -> bool:
+    return char in _SELECTORS or (not char.isspace() and unicodedata.category(char) in ("Cc", "Cf", "Co", "Cs", "Cn"))
+
+
 # -- reading a text as its letters ----------------------------------------------------------------------------------
 
 

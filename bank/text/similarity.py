@@ -8,7 +8,8 @@ Pure functions. ``examine`` redacts a text and says why the rest must not be sho
 * a stretch is a criterion in another alphabet, each letter replaced by another one;
 * a stretch is not language: hardly a vowel, or symbols and digits inside words.
 
-What this cannot find: translations, paraphrases, single words here and there, a cipher that reads like prose.
+What this cannot find: translations, paraphrases, single words here and there, a cipher that reads like prose. People
+read for those; ``Initials`` shows them one kind that reads like prose.
 """
 
 import re
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from bank.text.encodings import plain, views, words
+from bank.text.encodings import plain, views, visible, words
 from bank.text.redactor import DEPTH, Redacted, redact
 
 DENSE = 0.46  # share of a criterion's words that may not stand in order next to one another
@@ -55,13 +56,35 @@ class Examination:
 
 
 def examine(text: str, hidden: Sequence[str]) -> Examination:
-    """The redacted text, and why it must be withheld, if so. Quotes nothing hidden."""
-    redacted = redact(text, hidden)
+    """The redacted text as a reader sees it, and why it must be withheld, if so. Quotes nothing hidden."""
+    redacted = redact(visible(text), hidden)
     if redacted.withheld or not hidden:
         return Examination(redacted)
     if redacted.disguised:
         return Examination(redacted, "It holds part of a criterion in an encoding, backwards or in another alphabet.")
     return Examination(redacted, _reveals(redacted.text, hidden) or _unreadable(redacted.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Initials:
+    """The first letters of a text's words, sentences and lines, strung together, so that an acrostic meets the eye."""
+
+    words: str
+    sentences: str
+    lines: str
+
+    @classmethod
+    def of(cls, text: str) -> "Initials":
+        seen = visible(text)
+        return cls(*(_first_letters(pattern.split(seen)) for pattern in (_SPACE, _SENTENCE_END, _LINE_END)))
+
+
+_SPACE, _LINE_END = re.compile(r"\s+"), re.compile(r"\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|(?<=[。！？])|\n+")
+
+
+def _first_letters(pieces: Sequence[str]) -> str:
+    return "".join(match[0] for piece in pieces if (match := re.search(r"[^\W_]", piece)))
 
 
 def _reveals(text: str, hidden: Sequence[str]) -> str:

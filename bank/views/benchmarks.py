@@ -7,7 +7,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+import bank.criteria
 from accounts.rules import requires
+from bank import exposure
 from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
 from bank.intake import exports
@@ -101,6 +103,10 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Who may see the benchmark, with what that shows."""
     benchmark = benchmark_named(name)
     if request.method == "POST":
+        if "keys" in request.POST:
+            opened = actions.open_keys(benchmark=benchmark, by=person(request))
+            messages.success(request, f"The keys of {opened:,} samples are open to everybody from now on.")
+            return redirect("bank:benchmark-publish", benchmark)
         visibility = request.POST.get("visibility")
         if visibility in ("public", "private"):
             actions.set_visibility(benchmark=benchmark, visibility=visibility, by=person(request))
@@ -114,6 +120,10 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
         "approved": groups["approved"],
         "others": sum(groups.values()) - groups["approved"],
         "summary": summary_of(benchmark),
+        "closed": benchmark.samples.filter(status="approved", closed__gt=0)
+        .exclude(split__in=benchmark.hidden_splits)
+        .filter(exposure.any_of(exposure.inputs_of_all(bank.criteria.OPENED_AS_KEYS), "closed"))
+        .count(),
         "splits": sorted(set(benchmark.samples.in_use().exclude(split="").order_by().values_list("split", flat=True))),
     }
     return render(request, "bank/publish.html", context)

@@ -32,7 +32,9 @@ def load_llmfao() -> None:
     with TemporaryDirectory() as name:
         folder = unpacked(Path(name))
         parts = ["samples", "responses", "labels"]
-        run_import(path=folder, format=llmfao, parts=parts, slug=SLUG, title="LLMFAO", visibility="public")
+        # Its notes say what a right answer holds, and are published with it.
+        new = {"slug": SLUG, "title": "LLMFAO", "visibility": "public", "open_keys": True}
+        run_import(path=folder, format=llmfao, parts=parts, **new)
         for file, judge in JUDGES.items():
             votes = folder / f"{file}-crowd-comparisons.csv"
             run_import(path=votes, format=llmfao, parts=["judgments"], slug=SLUG, judge=judge)

@@ -16,11 +16,10 @@ from bank.api.base import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.api import Conflict, validation_error
-from judging.judgments import analyses
 from judging.models import Judge, Judgment, Run
 from judging.runs import actions, juries, queries
 from judging.runs.actions import start_collecting
-from judging.runs.attack_report import report
+from judging.runs.attack_report import report_for
 from judging.runs.collecting import COLLECTORS
 
 
@@ -298,14 +297,14 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
     def attacks(self, request: Request, pk: str) -> Response:
         """The effect of each attack, for a run of kind attacks; 404 for other runs.
 
-        Below staff there are no rows while a run with hidden criteria is active.
+        Below staff there are no rows while a run with hidden criteria is active, none for a judge that marks against
+        references, and none about fewer than 10 samples.
         """
         run = self.get_object()
         if run.kind != Run.Kind.ATTACKS:
             raise exceptions.NotFound
-        if analyses.withheld(run, request.user):
-            return Response([])
-        return Response(MovedSerializer(report(run).as_rows(), many=True).data)
+        found = report_for(run, request.user)
+        return Response(MovedSerializer(found.as_rows() if found else [], many=True).data)
 
 
 class JuryIn(serializers.Serializer[Any]):

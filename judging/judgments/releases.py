@@ -17,7 +17,7 @@ from accounts.models import Role, User
 from accounts.rules import allowed
 from bank.errors import BadInput
 from bank.models import Item
-from bank.text.similarity import Examination, examine
+from bank.text.similarity import Examination, Initials, examine
 from judging.models import AnalysisRelease, Judgment, Run
 
 PAGE = 20
@@ -46,6 +46,10 @@ class Row:
     release: AnalysisRelease
     criteria: list[bank.criteria.Text]
     examination: Examination
+
+    @property
+    def initials(self) -> Initials:
+        return Initials.of(self.judgment.analysis or "")
 
     @property
     def judgment(self) -> Judgment:

@@ -163,7 +163,7 @@ class Run(models.Model):
         return bool(self.settings.get("criteria", True))
 
     def note_held(self, inputs: int) -> None:
-        """Note that its calls hold these closed inputs (``bank.exposure``), before the first of them is made."""
+        """Note that its calls hold these closed inputs (``bank.exposure``) as well: closed since it started."""
         if inputs & ~self.held:
             Run.objects.filter(pk=self.pk).update(held=F("held").bitor(inputs))
             self.held |= inputs

@@ -12,8 +12,10 @@ WHEN_TOLD: list[str] = []  # what the apps above do once submissions are told: f
 class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
 
-    Budgets are in US dollars; None is no limit. Days end at midnight UTC. ``publishes``: the day after a submission was
-    judged, the next edition of its board is published, if nothing speaks against it.
+    Budgets are in US dollars; None is no limit. Days end at midnight UTC. Where prompts hold criteria, a submission
+    counts with the price of ordinary prompts (``judging.runs.submissions``), whatever its calls cost.
+    ``publishes``: the day after a submission was judged, the next edition of its board is published, if nothing speaks
+    against it.
     """
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_judging")
@@ -38,8 +40,9 @@ class QueuedSubmission(models.Model):
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="queued")
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="+")
     state = models.CharField(max_length=7, choices=State.choices)
-    reason = models.TextField(blank=True)
+    reason = models.TextField(blank=True)  # holds no figures: submitters read it
+    ordinary_cost = models.FloatField(null=True)  # US dollars, by prompts of ordinary length; None without prices
     day = models.DateField()  # UTC, on which the run was last given money
     spent_before = models.FloatField(default=0)  # US dollars, that the run had spent until then
     finished_at = models.DateTimeField(null=True)
-    edition_due = models.DateField(null=True)  # UTC, from which the next edition of its board may have it
+    told = models.BooleanField(default=False)  # its sender was told of the end

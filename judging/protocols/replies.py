@@ -7,7 +7,7 @@ criteria.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -91,6 +91,7 @@ NO_VOTE: dict[Place, str] = {"last": "no vote on the last line", "first": "no vo
 NOTHING: dict[Place, str] = {"last": "no verdict on the last line", "first": "no verdict on the first line"}
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may contain characters that some call line ends
+_CODE_FENCE = re.compile(r"[`~]{3,}[\w-]*")
 _FENCE = re.compile(r"[`~]{3,}[\w-]*|[-*_=]{3,}")
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?```\s*", re.DOTALL | re.IGNORECASE)
 _THINK = re.compile(r"<think(?:ing)?>(?P<thought>.*?)</think(?:ing)?>", re.DOTALL)
@@ -118,15 +119,29 @@ class Candidate:
 
 
 def verdict_line(text: str, *, place: Place, missing: str) -> Candidate:
-    """The last (or first) line with text; code fences and rules do not count. Raises NoVerdict(missing)."""
+    """The last (or first) line with text; code fences and rules do not count. Raises NoVerdict(missing).
+
+    A fenced block at the end of a reply that says more is a quotation, as of a verdict that a judged answer holds.
+    """
     thought, rest_of_reply = split_thought(text, place=place)
     lines = _LINE_END.split(rest_of_reply)
     full = [n for n, line in enumerate(lines) if line.strip() and not _FENCE.fullmatch(line.strip())]
     if not full:
         raise NoVerdict(missing)
     at = full[-1] if place == "last" else full[0]
+    if place == "last" and _is_quoted(lines, at):
+        raise NoVerdict(missing)
     rest = lines[:at] if place == "last" else lines[at + 1 :]
     return Candidate(lines[at], joined(thought, "\n".join(rest)))
+
+
+def _is_quoted(lines: Sequence[str], at: int) -> bool:
+    """Whether a line stands between fences, and there is more in the reply than what they hold."""
+    fences = [n for n, line in enumerate(lines) if _CODE_FENCE.fullmatch(line.strip())]
+    above = [n for n in fences if n < at]
+    if not above or fences[-1] < at:
+        return False
+    return len(above) > 1 or any(line.strip() for line in lines[: above[0]])
 
 
 def verdict_candidates(text: str, *, place: Place) -> Iterator[Candidate]:

@@ -70,8 +70,8 @@ def start_marks(evaluation: Evaluation, spec: Spec, benchmark: Benchmark, *, bud
         undecided=0,
     )
     bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, item.pk) for item in items])
-    run.criteria_fingerprint = plan.criteria_fingerprint(run)
-    run.save(update_fields=["criteria_fingerprint"])
+    run.criteria_fingerprint, run.held = plan.criteria_fingerprint(run), plan.will_hold(run)
+    run.save(update_fields=["criteria_fingerprint", "held"])
     return run
 
 

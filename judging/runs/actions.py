@@ -130,9 +130,9 @@ def start_run(
         tryout=tryout,
     )
     bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids])
-    run.criteria_fingerprint = plan.criteria_fingerprint(run)
+    run.criteria_fingerprint, run.held = plan.criteria_fingerprint(run), plan.will_hold(run)
     run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.judgments_per_item(run), 0, 0, 0
-    run.save(update_fields=["criteria_fingerprint", "planned", "verdicts", "failures", "undecided"])
+    run.save(update_fields=["criteria_fingerprint", "held", "planned", "verdicts", "failures", "undecided"])
     return run
 
 

@@ -7,13 +7,16 @@ averaged. An item counts if it has a verdict both with and without the attack.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from accounts.rules import allowed
+from bank import exposure
 from bank.models import Item
 from judging import protocols
+from judging.judgments import analyses
 from judging.models import Run, Trial
 from judging.runs.attacks import PAIRS, Attack, get
 from stats import paired
@@ -22,6 +25,10 @@ from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import combine_orders
 
+if TYPE_CHECKING:
+    from accounts.rules import Viewer
+
+LEAST_SAMPLES = 10
 SEED = 20_261_122  # of the sign flips, so that the same page shows the same numbers
 COLUMNS = ("item_id", "order", "repeat", "attack", "target", "status", "choice", "score", "ranking")
 
@@ -37,6 +44,7 @@ class AttackEffect:
     p: float | None
     clear: bool  # significant with all attacks taken together (Benjamini-Hochberg, 5%)
     unread: Estimate
+    samples: int  # that each of its numbers is about, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,20 @@ def _numbers(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: estimate.value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
+def report_for(run: Run, viewer: "Viewer") -> Report | None:
+    """The report as this viewer may see it; None if not at all.
+
+    Below staff: nothing of a judge that held closed keys or weights, because the mark of a known answer tells them, and
+    no number about fewer than LEAST_SAMPLES samples.
+    """
+    if allowed(viewer, "read-hidden"):
+        return report(run)
+    if run.held & exposure.KEYED or analyses.withheld(run, viewer):
+        return None
+    whole = report(run)
+    return replace(whole, rows=tuple(row for row in whole.rows if row.samples >= LEAST_SAMPLES))
+
+
 def report(run: Run) -> Report:
     """What the trials of a run have shown so far."""
     frame = pd.DataFrame(Trial.objects.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))
@@ -90,7 +112,7 @@ def report(run: Run) -> Report:
         worths = pd.DataFrame(columns=["item", "attack", "worth"])
     else:
         worths = _worths(run, frame.rename(columns={"item_id": "item"}))
-    samples = dict(Item.objects.filter(pk__in=set(worths["item"])).values_list("pk", "sample_id"))
+    samples = dict(Item.objects.filter(pk__in=set(frame["item_id"])).values_list("pk", "sample_id"))
     table = worths.pivot(index="item", columns="attack", values="worth")
     ends = run.benchmark.score_ends if kind == Item.Kind.SCORE else (0.0, 1.0)
     rows = [_effect(get(key), table, frame, samples, ends) for key in run.attacks]
@@ -122,6 +144,7 @@ def _effect(
         p,
         False,
         unread,
+        min(len(set(cluster)), len({samples[int(item)] for item in trials["item_id"]})),
     )
 
 

@@ -62,8 +62,12 @@ def estimate(
     limit: int | None = None,
     attacks: Sequence[str] = (),
     reuse: bool = False,
+    ordinary: bool = False,
 ) -> Estimate:
-    """``settings`` are canonical; of ``items``, the run takes the first ``limit``."""
+    """``settings`` are canonical; of ``items``, the run takes the first ``limit``.
+
+    With ``ordinary`` nothing measured is used: whatever the length of the criteria, the estimate is the same.
+    """
     number = min(items.count(), limit or math.inf)
     kind = Run.Kind.ATTACKS if attacks else Run.Kind.JUDGMENTS
     run_settings = settings | ({"attacks": list(attacks)} if attacks else {})
@@ -96,7 +100,7 @@ def estimate(
     share = judgments / len(jobs)
     rough = Estimate(int(number), judgments, round(told * share), round(stored * share))
     sent, received, measured = tokens / calls if calls else 0.0, _reply_tokens(settings), False
-    if earlier := _measured(run, template):
+    if earlier := None if ordinary else _measured(run, template):
         (sent, received), measured = earlier, True
     if settings.get("step_calls") and not measured:  # each step sends what was said before
         sent = len(requests.STEPS) * sent + 1.5 * received

@@ -140,6 +140,14 @@ def reads_criteria(run: Run) -> bool:
     return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or run.protocol == COMPONENTS)
 
 
+def will_hold(run: Run) -> int:
+    """The closed inputs that its calls will hold (``exposure.Inputs``), from what is closed in its samples now."""
+    if not reads_criteria(run):
+        return exposure.NOTHING
+    samples = Sample.objects.filter(pk__in=run.run_items.order_by().values("item__sample"))
+    return exposure.closed_in(samples) & protocols.get(run.protocol).may_hold
+
+
 def held_more(run: Run) -> bool:
     """Whether it held closed keys that its protocol is not shown any more, so that it must not go on."""
     return not run.imported and bool(run.held & exposure.KEYS & ~protocols.get(run.protocol).may_hold)

@@ -1,16 +1,18 @@
 """The loop of an online leaderboard: what researchers submit is paired with the anchor and judged, in a fair order and
 within budgets. Workers call ``advance_open`` when they look for work; every step is one transaction, and repeating it
 changes nothing.
+
+Time and money of calls whose prompts hold criteria tell how long these are, so of them a submitter learns neither: the
+queue is shown as it stood at midnight (UTC), and budgets count what prompts of ordinary length would cost (the template
+with two criteria of together 280 characters, ``judging.runs.estimates``).
 """
 
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 
-from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
@@ -23,6 +25,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Item, ItemResponse, Response, Submission
 from bank.samples.items import make_items, plan_items
 from judging import protocols
+from judging.judgments.analyses import on_the_day
 from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, SubmissionJudging
 from judging.models.submissions import WHEN_TOLD
 from judging.runs import estimates
@@ -32,6 +35,16 @@ log = logging.getLogger(__name__)
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
+# A run with criteria pauses when it has spent this many times the ordinary cost: a net against a judge that runs away,
+# wide enough that no ordinary length of criteria reaches it.
+NET = 10
+TOO_DEAR = "it would cost more than a submission may"
+TOO_DEAR_FOR_A_DAY = "it would cost more than all submissions of a day may"
+CANCELLED = "its run was cancelled"
+USED_UP = "what a submission may cost is used up. A curator can allow more"
+NO_ANCHOR = "the benchmark has no anchor any more"
+TOLD_REASONS = (TOO_DEAR, TOO_DEAR_FOR_A_DAY, CANCELLED, NO_ANCHOR)  # they depend on nothing that is hidden
+OTHER_REASON = "a curator knows why"
 
 
 # ---- rules ----
@@ -113,86 +126,138 @@ def spent_on(benchmark: Benchmark, day: date) -> float:
 def _committed(row: QueuedSubmission) -> float:
     if row.run is None:
         return 0.0
+    if row.run.held:
+        return row.ordinary_cost or 0.0
     going = row.state == JUDGING and row.run.budget is not None
     return max(0.0, (row.run.budget or 0.0 if going else row.run.spent) - row.spent_before)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a submission stands. ``place`` from 1 in a queue of ``waiting``; ``done`` of ``planned`` judgments."""
+    """Where a submission stands. ``place`` from 1 in a queue of ``waiting``; ``done`` of ``planned`` judgments.
+
+    None stands for what this viewer is not told.
+    """
 
     state: str  # of QueuedSubmission, or withdrawn
     reason: str = ""
     place: int | None = None
-    waiting: int = 0
-    done: int = 0
-    planned: int = 0
-    failures: int = 0
+    waiting: int | None = None
+    done: int | None = None
+    planned: int | None = None
+    failures: int | None = None
     run: Run | None = None
     finished_at: datetime | None = None
 
 
 def progress(submission: Submission, *, staff: bool) -> Progress | None:
-    """None where nobody judges the benchmark's submissions, or nothing of the submission was stored.
-
-    Below staff, a run that held closed criteria tells nothing until the day after its end (``RunQuerySet.unseen_by``).
-    """
+    """None where nobody judges the benchmark's submissions, or nothing of the submission was stored."""
     judging = judging_of(submission.benchmark)
     row = QueuedSubmission.objects.filter(submission=submission).select_related("run__judge").first()
     if submission.model_id is None or (row is None and (judging is None or not judging.active)):
         return None
+    if not staff and _holds_criteria(judging, row):
+        return _as_at_midnight(submission, row)
     run = row.run if row else None
-    told = run is not None and (staff or run.pk not in Run.objects.unseen_by(AnonymousUser()))
-    names = {"done": "verdicts", "planned": "planned", "failures": "failures"}
-    counts: dict[str, Any] = {name: getattr(run, column) or 0 for name, column in names.items()} if told else {}
+    made = Progress(
+        row.state if row else WAITING.value,
+        waiting=0,
+        done=run.verdicts or 0 if run else 0,
+        planned=run.planned or 0 if run else 0,
+        failures=run.failures or 0 if run else 0,
+        run=run,
+    )
     if submission.state not in STORED:
-        return Progress("withdrawn", run=run, **counts)
-    state = row.state if row else WAITING.value
-    reason = row.reason if row else ""
-    if run and state == JUDGING and run.state == Run.State.PAUSED:
-        reason = f"paused: {run.state_reason}" if run.state_reason else "paused"
-    place, length = None, 0
-    if state == WAITING:
+        return replace(made, state="withdrawn")
+    if row is not None:
+        ended = row.finished_at if staff or row.finished_at is None else on_the_day(row.finished_at)
+        made = replace(made, reason=_reason(row, judging, staff=staff), finished_at=ended)
+    if made.state == WAITING:
         order = [queued.pk for queued in waiting(submission.benchmark, today=day_of(timezone.now()))]
-        place, length = order.index(submission.pk) + 1 if submission.pk in order else None, len(order)
-    return Progress(state, reason, place, length, run=run, finished_at=row.finished_at if row else None, **counts)
+        place = order.index(submission.pk) + 1 if submission.pk in order else None
+        made = replace(made, place=place, waiting=len(order))
+    return made
+
+
+def _holds_criteria(judging: SubmissionJudging | None, row: QueuedSubmission | None) -> bool:
+    """Whether the judge's prompts hold criteria, or will."""
+    if row is not None and row.run is not None:
+        return bool(row.run.held)
+    return judging is None or bool(judging.like.held)
+
+
+def _reason(row: QueuedSubmission, judging: SubmissionJudging | None, *, staff: bool) -> str:
+    run = row.run
+    if run and row.state == JUDGING and run.state == Run.State.PAUSED:
+        return f"paused: {run.state_reason}" if staff and run.state_reason else "paused"
+    if not staff:
+        return _told_reason(row)
+    if row.reason in (TOO_DEAR, TOO_DEAR_FOR_A_DAY) and judging is not None and row.ordinary_cost is not None:
+        most = judging.per_submission if row.reason == TOO_DEAR else judging.per_day
+        limit = "" if most is None else f", of ${most:.2f}"
+        return f"{row.reason}: about ${row.ordinary_cost:.2f} by ordinary prompts{limit}"
+    return row.reason
+
+
+def _told_reason(row: QueuedSubmission) -> str:
+    """Why it was not judged, as its sender reads it."""
+    if not row.reason or row.reason in TOLD_REASONS or (row.run is not None and not row.run.held):
+        return row.reason
+    return OTHER_REASON
+
+
+def _as_at_midnight(submission: Submission, row: QueuedSubmission | None) -> Progress:
+    """What was so when the day (UTC) began; neither its place nor any counts."""
+    today = day_of(timezone.now())
+    begun = row is not None and row.state != WAITING and row.day < today
+    run = row.run if row and begun else None
+    if submission.state not in STORED:
+        return Progress("withdrawn", run=run)
+    if row is None or not begun:
+        return Progress(WAITING.value)
+    if row.state == JUDGING or not is_told(row, today=today):
+        return Progress(JUDGING.value, run=run)
+    reason = _told_reason(row) if row.state == STOPPED else ""
+    return Progress(row.state, reason, run=run, finished_at=row.finished_at and on_the_day(row.finished_at))
+
+
+def is_told(row: QueuedSubmission, *, today: date) -> bool:
+    """Whether its sender may know that it has come to its end: on the next day, where prompts held criteria."""
+    if row.state not in (JUDGED, STOPPED) or row.finished_at is None:
+        return False
+    held = _holds_criteria(judging_of(row.submission.benchmark), row)
+    return not held or day_of(row.finished_at) < today
 
 
 # ---- going on ----
 
 
 def advance_open() -> None:
-    """Do what is next in every benchmark's queue."""
+    """Do what is next in every benchmark's queue, and tell of submissions at their end whoever may know of it now."""
     stored = Submission.objects.filter(benchmark=OuterRef("benchmark"), state__in=STORED, queued=None)
     rows = QueuedSubmission.objects.filter(submission__benchmark=OuterRef("benchmark"), state__in=[WAITING, JUDGING])
     for pk in list(SubmissionJudging.objects.filter(Exists(stored) | Exists(rows)).values_list("pk", flat=True)):
-        for row in advance(pk):
-            tell(row)
-    _let_editions_follow()
-
-
-def _let_editions_follow() -> None:
-    """Submissions that were judged before today: what their runs held is told by no time of day any more. A fault of
-    what follows is none of the queue.
-    """
-    due = QueuedSubmission.objects.filter(state=JUDGED, edition_due__lte=day_of(timezone.now()))
-    for benchmark in list(due.order_by().values_list("submission__benchmark", flat=True).distinct()):
-        rows = list(due.filter(submission__benchmark=benchmark).select_related("run", "submission__benchmark"))
-        if due.filter(pk__in=[row.pk for row in rows]).update(edition_due=None):
-            for path in WHEN_TOLD:
-                try:
-                    import_string(path)(rows)
-                except Exception:
-                    log.exception("What follows a submission's judging failed")
+        advance(pk)
+    today = day_of(timezone.now())
+    ended = QueuedSubmission.objects.filter(told=False, state__in=[JUDGED, STOPPED], submission__state__in=STORED)
+    judged: dict[int, list[QueuedSubmission]] = {}
+    for row in ended.select_related("run", "submission__by", "submission__benchmark").order_by("pk"):
+        if is_told(row, today=today) and tell(row) and row.state == JUDGED:
+            judged.setdefault(row.submission.benchmark_id, []).append(row)
+    for rows in judged.values():
+        for path in WHEN_TOLD:
+            try:
+                import_string(path)(rows)
+            except Exception:  # what follows is none of the queue
+                log.exception("What follows a submission's judging failed")
 
 
 @transaction.atomic
-def advance(pk: int) -> list[QueuedSubmission]:
-    """Note what has ended and start what is next; returns the submissions that have come to their end."""
+def advance(pk: int) -> None:
+    """Note what has ended and start what is next."""
     judging = SubmissionJudging.objects.select_for_update().filter(pk=pk).first()
     if judging is None:
-        return []
-    ended = []
+        return
     rows = QueuedSubmission.objects.filter(submission__benchmark=judging.benchmark_id, state__in=[WAITING, JUDGING])
     going = False
     for row in rows.select_related("run__judge", "submission__by", "submission__benchmark"):
@@ -200,28 +265,22 @@ def advance(pk: int) -> list[QueuedSubmission]:
             _leave(row)
         elif row.state == JUDGING:
             _follow(row, judging)
-            if row.state == JUDGED and judging.publishes:
-                row.edition_due = day_of(timezone.now()) + timedelta(days=1)
-                row.save(update_fields=["edition_due"])
             going |= row.state == JUDGING and row.run is not None and row.run.state in Run.GOING
-            ended += [row] if row.state in (JUDGED, STOPPED) else []
     if judging.active and not going:
-        begun = _next(judging)
-        ended += [begun] if begun is not None and begun.state in (JUDGED, STOPPED) else []
-    return ended
+        _next(judging)
 
 
 def _follow(row: QueuedSubmission, judging: SubmissionJudging) -> None:
     """Note what has become of the run."""
     run = row.run
     if run is None or run.state == Run.State.CANCELLED:
-        _end(row, STOPPED, "its run was cancelled")
+        _end(row, STOPPED, CANCELLED)
     elif run.state == Run.State.FINISHED:
         _end(row, JUDGED)
-    elif run.is_out_of_budget and run.budget is not None:
+    elif run.is_out_of_budget and run.budget is not None and not run.held:
         most = judging.per_submission
         if most is not None and run.budget >= most:
-            _end(row, STOPPED, f"a submission may cost ${most:.2f}, and that is used up. A curator can allow more")
+            _end(row, STOPPED, USED_UP)
         else:
             row.state, row.reason = WAITING, "the day's budget is used up"
             row.save()
@@ -242,33 +301,36 @@ def _leave(row: QueuedSubmission) -> None:
     row.delete()  # a submission that is restored queues again
 
 
-def _next(judging: SubmissionJudging) -> QueuedSubmission | None:
+def _next(judging: SubmissionJudging) -> None:
     """Start the first in the queue, if the day's budget has room for it."""
     today = day_of(timezone.now())
     order = waiting(judging.benchmark, today=today)
     if not order:
-        return None
+        return
     left = None if judging.per_day is None else judging.per_day - spent_on(judging.benchmark, today)
     if left is not None and left <= 0:
-        return None
+        return
     submission = order[0]
     row = QueuedSubmission.objects.filter(submission=submission).select_related("run__judge").first()
     row = row or QueuedSubmission(submission=submission, day=today)
+    held = _holds_criteria(judging, row)
     try:
         items = _items(judging, submission) if row.run is None else []
-        cost = _estimate(judging, items)
-        most = judging.per_submission
-        if cost is not None and most is not None and cost > most:
-            raise BadInput(f"judging it would cost about ${cost:.2f}, and a submission may cost ${most:.2f}")
+        if items:
+            row.ordinary_cost = _estimate(judging, items)
+        cost = row.ordinary_cost if items or held else None
+        if cost is not None and judging.per_submission is not None and cost > judging.per_submission:
+            raise BadInput(TOO_DEAR)
+        if held and cost is not None and judging.per_day is not None and cost > judging.per_day:
+            raise BadInput(TOO_DEAR_FOR_A_DAY)
         if cost is not None and left is not None and judging.per_day is not None and min(cost, judging.per_day) > left:
-            return None  # it begins on a day that has enough left
+            return  # it begins on a day that has enough left
         spent = row.run.spent if row.run else 0.0
-        grants = [limit for limit in (left, None if most is None else most - spent) if limit is not None]
-        budget = spent + min(grants) if grants else None
-        if row.run is not None and budget is not None and budget <= (row.run.budget or 0.0):
+        budget = _budget(judging, spent=spent, left=left, cost=cost, held=held)
+        if row.run is not None and budget is not None and budget <= (row.run.budget or 0.0) and not held:
             if left == judging.per_day:  # a whole day's money bought nothing
                 raise BadInput("a single call may cost more than the budget of a day")
-            return None  # it was given today's money already
+            return  # it was given today's money already
         row.day, row.spent_before, row.state, row.reason = today, spent, JUDGING.value, ""
         if row.run is not None:
             if row.run.state == Run.State.PAUSED:
@@ -288,7 +350,18 @@ def _next(judging: SubmissionJudging) -> QueuedSubmission | None:
     except BadInput as error:
         row.state, row.reason, row.finished_at = STOPPED.value, str(error).rstrip("."), timezone.now()
     row.save()
-    return row
+
+
+def _budget(
+    judging: SubmissionJudging, *, spent: float, left: float | None, cost: float | None, held: bool
+) -> float | None:
+    """What the run may have spent in all before it pauses; None for no limit."""
+    if held:
+        limited = judging.per_submission is not None or judging.per_day is not None
+        return spent + NET * cost if limited and cost is not None else None
+    most = judging.per_submission
+    grants = [limit for limit in (left, None if most is None else most - spent) if limit is not None]
+    return spent + min(grants) if grants else None
 
 
 def _items(judging: SubmissionJudging, submission: Submission) -> Sequence[Item]:
@@ -297,7 +370,7 @@ def _items(judging: SubmissionJudging, submission: Submission) -> Sequence[Item]
     kind = protocols.get(like.protocol).kind
     anchor = benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR else ""
     if kind == Item.Kind.PAIR and not anchor:
-        raise BadInput("the benchmark has no anchor any more")
+        raise BadInput(NO_ANCHOR)
     make_items(plan_items(kind=kind, benchmark=benchmark, models=[submission.name], anchor=anchor))
     answers = Response.objects.filter(submission=submission, variant="")
     items: QuerySet[Item] = Item.objects.filter(kind=kind, places__response__in=answers)
@@ -313,7 +386,7 @@ def _items(judging: SubmissionJudging, submission: Submission) -> Sequence[Item]
 
 
 def _estimate(judging: SubmissionJudging, items: Sequence[Item]) -> float | None:
-    """US dollars; None for judges without prices."""
+    """US dollars, by prompts of ordinary length; None for judges without prices."""
     if not items or judging.like.judge.is_baseline:
         return None
     return estimates.estimate(
@@ -322,6 +395,7 @@ def _estimate(judging: SubmissionJudging, items: Sequence[Item]) -> float | None
         protocol=protocols.get(judging.like.protocol),
         settings=judging.like.settings,
         items=Item.objects.filter(pk__in=[item.pk for item in items]),
+        ordinary=True,
     ).cost
 
 
@@ -332,19 +406,23 @@ def judge_again(*, submission: Submission) -> None:
     if row is None:
         raise BadInput("Only a submission whose judging was stopped can queue again.")
     if row.run is not None and row.run.state == Run.State.PAUSED:
-        row.state, row.reason, row.finished_at = WAITING.value, "", None
+        row.state, row.reason, row.finished_at, row.told = WAITING.value, "", None, False
         row.save()
     else:
         row.delete()
 
 
-def tell(row: QueuedSubmission) -> None:
-    """Tell whoever submitted."""
+@transaction.atomic
+def tell(row: QueuedSubmission) -> bool:
+    """Tell whoever submitted, once; whether this was the time."""
+    if not QueuedSubmission.objects.filter(pk=row.pk, told=False).update(told=True):
+        return False
     submission = row.submission
     name = f"{submission.name} on {submission.benchmark.title}"
-    text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {row.reason}."
+    text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {_told_reason(row)}."
     page = reverse("leaderboard:submission-detail", args=[submission.pk])
     notices.tell(submission.by, key=f"submission-{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}", text=text, link=page)
+    return True
 
 
 def day_of(now: datetime) -> date:

@@ -24,7 +24,7 @@ from judging.judgments import analyses, releases
 from judging.models import Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
 from judging.runs.actions import start_collecting
-from judging.runs.attack_report import report
+from judging.runs.attack_report import report_for
 from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
 from judging.views import HERE, PAGE
@@ -106,7 +106,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
         "lacking": queries.workers_without_pictures(run),
-        "moved": report(run) if run.kind == Run.Kind.ATTACKS and not progress.withheld else None,
+        "moved": report_for(run, request.user) if run.kind == Run.Kind.ATTACKS else None,
         "members": Run.objects.filter(pk__in=members).select_related("judge"),
         "standing": None if progress.withheld else releases.release_counts(run),
         "stale": bool(members) and not progress.withheld and juries.is_stale(run),

@@ -30,13 +30,18 @@ class Conflict(exceptions.APIException):
 
 
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):
-    """A submission with the scores that the caller may see. ``by`` is its sender's name."""
+    """A submission with the scores that the caller may see. ``by`` is its sender's name.
+
+    Of keys that are not open to everybody a score is told only where it beats the best that the sender was told by more
+    than ten samples and three standard errors: else its numbers are null, and its ``words`` say so.
+    """
 
     by = serializers.CharField(source="by.username")
     benchmark = serializers.CharField(source="benchmark.__str__")
     model = serializers.CharField(source="name")
     organisation = serializers.CharField(source="model.organisation", default="")
     open = serializers.BooleanField(source="model.open", default=None, allow_null=True)
+    counts = serializers.SerializerMethodField()
     problems = serializers.SerializerMethodField()
     scores = serializers.SerializerMethodField()
     judging = serializers.SerializerMethodField()
@@ -48,6 +53,9 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
             *("reason", "created_at", "changed_at", "released_at", "problems", "scores", "judging"),
         )
 
+    def get_counts(self, submission: Submission) -> dict[str, Any]:
+        return shown.counts_as_seen(submission, self.context["request"].user)
+
     def get_problems(self, submission: Submission) -> dict[str, Any]:
         """All faults; in a list how many."""
         if self.parent is None:
@@ -58,7 +66,10 @@ class SubmissionSerializer(serializers.ModelSerializer[Submission]):
         return shown.scores_as_json(submission, self.context["request"].user)
 
     def get_judging(self, submission: Submission) -> dict[str, Any] | None:
-        """How far it is judged, its place in the queue, its row on the board and the best; none in a list."""
+        """How far it is judged, its place in the queue, its row on the board and the best; none in a list.
+
+        Where the judge's prompts hold criteria, below staff as it was at midnight (UTC), without place and counts.
+        """
         return shown.judging_as_json(submission, self.context["request"].user) if self.parent is None else None
 
 

@@ -25,10 +25,10 @@ from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
-from leaderboard.hidden import STAFFS, is_kept_back
+from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
-from leaderboard.votes import covariates, scores, verdict_cache
+from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
 from stats.bias import (
     Bin,
@@ -210,7 +210,7 @@ def of_pairs(scope: Scope) -> BiasBoard:
         run, name = runs[-1], runs[-1].judge.name
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
-        rows.append(_position(name, run, runs, items, truth))
+        rows.append(_position(scope, name, run, runs, items, truth))
         rows.append(_length(name, run, verdicts, lengths))
         rows.append(_self_of_pairs(run, verdicts, truth, families))
     if truth is not None:
@@ -221,12 +221,14 @@ def of_pairs(scope: Scope) -> BiasBoard:
     return _board(scope, rows, used, labels)
 
 
-def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> BiasRow:
+def _position(
+    scope: Scope, name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
+) -> BiasRow:
     if members_of(run):
         return _absent(name, run, "position", "a jury is shown no answers: its members are")
     if run.orders != "both":
-        return _position_in_one_order(name, run, runs, items, truth)
-    straight, turned, group = _in_both_orders(runs, items)
+        return _position_in_one_order(scope, name, run, runs, items, truth)
+    straight, turned, group = _in_both_orders(scope, runs, items)
     if not len(group):
         return _absent(name, run, "position", "no pair has a verdict in both orders")
     result = position(straight=straight, turned=turned, cluster=group)
@@ -242,11 +244,11 @@ def _position(name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: 
 
 
 def _position_in_one_order(
-    name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
+    scope: Scope, name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
 ) -> BiasRow:
     parts = []
     for each in runs:
-        item, _, choice, is_turned = verdict_cache.verdicts(each)
+        item, _, choice, is_turned = votes.verdicts(scope, each)
         known = votes.locate(items.index.to_numpy(), item)[0] & (choice >= 0)
         lean = np.where(is_turned, -1, 1) * np.select([choice == FIRST, choice == SECOND], [1, -1], 0)
         parts.append(pd.DataFrame({"item": item, "lean": lean, "shown": np.where(is_turned, -1, 1)})[known])
@@ -272,11 +274,11 @@ def _places(lean: "pd.Series[Any]", drawn: bool) -> Detail:
     )
 
 
-def _in_both_orders(runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
+def _in_both_orders(scope: Scope, runs: list[Run], items: pd.DataFrame) -> tuple[Any, Any, Any]:
     """The verdicts of each item and repeat in canonical and in swapped order, where both exist, and the groups."""
     parts = []
     for run in runs:
-        item, repeat, choice, is_turned = verdict_cache.verdicts(run)
+        item, repeat, choice, is_turned = votes.verdicts(scope, run)
         in_view, place = votes.locate(items.index.to_numpy(), item)
         unit = place.astype(np.int64) << 16 | repeat
         valid = in_view & (choice >= 0)
@@ -337,7 +339,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
         item, turned, choice = (frame[name].to_numpy() for name in ("item", "turned", "choice"))
         first, second = (choice == side for side in ("first", "second"))
     else:
-        columns = [verdict_cache.verdicts(run) for run in votes.outcomes(scope).runs]
+        columns = [votes.verdicts(scope, run) for run in votes.outcomes(scope).runs]
         item, code, turned = (np.concatenate([column[at] for column in columns]) for at in (0, 2, 3))
         known = np.isin(item, items.index) & (code >= 0)
         item, code, turned = item[known], code[known], turned[known]
@@ -554,7 +556,7 @@ def of_rankings(scope: Scope) -> BiasBoard:
     rows: list[BiasRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
-        judgments = scope.kind.judgments(runs).values_list("item_id", "order", "ranking")
+        judgments = counted_judgments(scope, scope.kind.judgments(runs)).values_list("item_id", "order", "ranking")
         rows.append(_follows(runs[-1].judge.name, runs[-1], judgments, items, drawn=runs[-1].orders == "shuffled"))
         used += runs
     labels = scores.labels_of(scope)

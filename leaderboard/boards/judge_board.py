@@ -13,10 +13,11 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import Cell, ItemSums
+from leaderboard.hidden import counted_judgments
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
-from leaderboard.votes import scores, verdict_cache
+from leaderboard.votes import scores
 from stats.arrays import IntArray
 from stats.proportions import mean, rate
 from stats.ranks import Place
@@ -245,7 +246,7 @@ class Comparison:
         failed = Judgment.objects.filter(run__in=runs, status__in=Judgment.FAILURES)
         failed = failed.exclude(status=Judgment.Status.SKIPPED_BUDGET)
         counted = [
-            [*rows.order_by().values_list("item").annotate(n=Count("pk"))]
+            [*counted_judgments(self.scope, rows).order_by().values_list("item").annotate(n=Count("pk"))]
             for rows in (failed, self.scope.kind.judgments(runs))
         ]
         parts = [
@@ -343,7 +344,7 @@ class PairComparison(Comparison):
         return frame.drop(columns="choice").assign(told=told)
 
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
-        columns = [verdict_cache.verdicts(run) for run in runs]
+        columns = [votes.verdicts(self.scope, run) for run in runs]
         item, choice = (np.concatenate([column[at] for column in columns]) for at in (0, 2))
         asked = choice != UNASKED
         return pd.DataFrame({"item": item[asked], "read": choice[asked] != MISSING})

@@ -15,6 +15,7 @@ from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
 from leaderboard.pages.provenance import Fact
+from leaderboard.pages.sealed import Sealed, parts_of
 
 SAMPLES = 4  # shown
 MOST_LEVELS = 24
@@ -49,6 +50,7 @@ class BenchmarkPage:
     levels: list[LevelRow]
     samples: list[SampleCard]
     facts: list[Fact]
+    sealed: list[Sealed]
 
 
 def page_of(address: Address) -> BenchmarkPage:
@@ -63,6 +65,7 @@ def page_of(address: Address) -> BenchmarkPage:
         levels=_levels(address),
         samples=_samples(address),
         facts=_facts(address, counts),
+        sealed=parts_of(benchmark),
     )
 
 

@@ -9,7 +9,8 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
-from bank.models import Submission, SubmissionScore
+from bank.models import Submission, SubmissionScore, ToldScore
+from bank.submissions.ladder import MOST_TOLD
 from judging.runs import submissions as queue
 from judging.runs.submissions import Progress
 from leaderboard import submissions
@@ -18,16 +19,12 @@ from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
 from stats.disclosure import MIN_SAMPLES
+from stats.ladder import ERRORS, LEAST
+from stats.proportions import wilson
 
 FIRST = 20  # faults of each kind that a page lists; the others are in the file
-# Shares about keys that are not open are in whole percent. With up to a hundred samples a single answer still changes
-# them, with more samples less often: ``bank.submissions.scoring`` and the kept half are what protects single keys.
-DIGITS = 2
-NOTHING_HIDDEN = (
-    "No split is hidden, so nothing is kept back from people who submit often. Single answers are marked only if "
-    "everybody may see the key. Other splits only return totals, but the totals of many submissions reveal keys too. "
-    "If you hide a split, half of it can be kept back."
-)
+FOR_TELLING = ("answered", "alike")  # stored beside the numbers, which they are none of
+ONE_PASS, CIRCULAR, ACCURACY = "vanilla", "circular", "accuracy"
 NAMES = {
     "vanilla": "Accuracy, one pass",
     "circular": "Accuracy, circular",
@@ -51,6 +48,7 @@ METHODS = {
     "wilson": "Wilson",
     "wilson by group, effective n": "Wilson by picture",
     "F1, wilson, effective n, jackknife by group": "jackknife by picture",
+    "ladder": "told in steps, rounded down",
 }
 
 
@@ -71,7 +69,7 @@ class Line:
     short: str
     value: str
     interval: str
-    n: int
+    n: int | None
     method: str
     bar: SafeString
 
@@ -84,7 +82,7 @@ class Block:
     title: str
     hidden: bool
     kept: bool
-    n: int
+    n: int | None
     words: str
     lines: list[Line] = field(default_factory=list)
     levels: list[tuple[str, list[Line]]] = field(default_factory=list)
@@ -96,25 +94,126 @@ def split_name(split: str) -> str:
     return split or "no split"
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A score as a viewer sees it: None in ``numbers``, and as ``n``, is what is not told; ``words`` say why."""
+
+    score: SubmissionScore
+    numbers: dict[str, Any]
+    n: int | None
+    words: str
+
+
+def seen(submission: Submission, viewer: Viewer) -> list[Seen]:
+    """The scores of a submission that the viewer may see."""
+    scores = SubmissionScore.objects.visible_to(viewer, submission)
+    return _seen(scores, submission, submission.told_scores.all(), staff=allowed(viewer, "read-hidden"))
+
+
+def _seen(
+    scores: Iterable[SubmissionScore], submission: Submission, told: Iterable[ToldScore], *, staff: bool
+) -> list[Seen]:
+    rows = {(row.split, row.kind, row.kept): row for row in told}
+    found = []
+    for score in scores:
+        row = rows.get((score.split, score.kind, score.part == SubmissionScore.Part.KEPT))
+        if staff or score.open:
+            numbers = {name: value for name, value in score.numbers.items() if name not in FOR_TELLING}
+            words = _whole_words(score, submission)
+            if not score.open and score.part != SubmissionScore.Part.KEPT:
+                words += f" Its sender was told: {_told_words(score, row)}"
+            found.append(Seen(score, numbers, score.n, words))
+        else:
+            # How many questions are answered by yes or no depends on their keys.
+            n = score.n if score.kind == SubmissionScore.Kind.CHOICE else None
+            found.append(Seen(score, _told_numbers(score, row, n), n, _told_words(score, row) + _part_words(score)))
+    return found
+
+
+def _main(score: SubmissionScore) -> str:
+    """The number that is told."""
+    return next((name for name in (CIRCULAR, ONE_PASS, ACCURACY) if score.numbers.get(name)), ACCURACY)
+
+
+def _told_numbers(score: SubmissionScore, told: ToldScore | None, n: int | None) -> dict[str, Any]:
+    """What is told of keys that are not open, in the shape of the whole."""
+    choice = score.kind == SubmissionScore.Kind.CHOICE
+    names = (ONE_PASS, CIRCULAR) if choice else (ACCURACY, "precision", "recall", "f1", "yes_ratio")
+    numbers: dict[str, Any] = dict.fromkeys((*names, "extraction"))
+    numbers["best"] = None
+    if choice:
+        numbers["chance"] = round(score.numbers.get("chance") or 0.0, 2)
+    if told is not None:
+        numbers["best"] = told.best and round(told.best, 3)
+        if told.value is not None:
+            numbers[_main(score)] = _told_number(score, told, told.value, n)
+    return numbers
+
+
+def _told_number(score: SubmissionScore, told: ToldScore, value: float, n: int | None) -> dict[str, Any]:
+    """A told share; of a kept half with the interval that follows from it alone."""
+    number = {"value": round(value, 3), "low": None, "high": None, "n": n, "method": "ladder"}
+    alike = score.numbers.get("alike")
+    if told.kept and alike:
+        interval = wilson(successes=value * score.n / alike, n=score.n / alike)
+        number |= {"low": round(interval.low, 2), "high": round(interval.high, 2), "method": "wilson"}
+    return number
+
+
+def _whole_percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f}%"
+
+
+def _told_words(score: SubmissionScore, told: ToldScore | None) -> str:
+    if told is None:
+        return (
+            f"Not told: a number covers at least {MIN_SAMPLES} samples, and where a curator sets no limit, a person is "
+            f"told of {MOST_TOLD} submissions."
+        )
+    if told.kept:
+        return f"{_whole_percent(told.value)} of the kept half, whose score ranks, as it was at its release."
+    if told.value is not None:
+        return f"At least {_whole_percent(told.value)}."
+    if told.best is not None:
+        return f"No better than your best ({_whole_percent(told.best)})."
+    return f"No better than chance ({_whole_percent(score.numbers.get('chance') or 0.5)})."
+
+
+def _part_words(score: SubmissionScore) -> str:
+    if score.part == SubmissionScore.Part.KEPT:
+        return ""
+    words = (
+        f" Its keys are not open, so a score is told where it beats the best that you were told, with any model, by "
+        f"more than {LEAST} samples and {ERRORS} standard errors of the difference, rounded down to that step."
+    )
+    if score.part == SubmissionScore.Part.SHOWN:
+        words += " This is about one half of the samples. The other half is kept back and ranks."
+    return words
+
+
 def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
     """The scores that the viewer may see, the hidden splits last."""
-    scores = SubmissionScore.objects.visible_to(viewer, submission)
     kept_half = SubmissionScore.Part.KEPT
-    ordered = sorted(scores, key=lambda score: (score.hidden, score.split, score.part == kept_half, score.pk))
-    return [_block(score, submission) for score in ordered]
+    ordered = sorted(
+        seen(submission, viewer),
+        key=lambda one: (one.score.hidden, one.score.split, one.score.part == kept_half, one.score.pk),
+    )
+    return [_block(one, submission) for one in ordered]
 
 
-def _block(score: SubmissionScore, submission: Submission) -> Block:
-    numbers = told_of(score)
-    kept = score.part == SubmissionScore.Part.KEPT
+def _block(one: Seen, submission: Submission) -> Block:
+    score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    block = Block(
+    counts = numbers.get("extraction")
+    if counts is None and score.kind == SubmissionScore.Kind.CHOICE:
+        counts = submission.counts.get("read")
+    return Block(
         split=score.split,
         title=f"{split_name(score.split)}, {kind}",
         hidden=score.hidden,
-        kept=kept,
-        n=score.n,
-        words=_words(score, submission),
+        kept=score.part == SubmissionScore.Part.KEPT,
+        n=one.n,
+        words=one.words,
         lines=[_line(name, numbers[name], in_whole_percent=not score.open) for name in NAMES if numbers.get(name)],
         levels=[
             (
@@ -123,10 +222,9 @@ def _block(score: SubmissionScore, submission: Submission) -> Block:
             )
             for level in numbers.get("levels", [])
         ],
-        extraction=_extraction(numbers.get("extraction"), score.kind),
+        extraction=_extraction(counts, score.kind),
         chance=percent(numbers["chance"]) if numbers.get("chance") else "",
     )
-    return block
 
 
 def _line(name: str, number: dict[str, Any], *, in_whole_percent: bool) -> Line:
@@ -148,25 +246,16 @@ def axis_ticks() -> SafeString:
     return axis_head(UNIT, _tick)
 
 
-def _words(score: SubmissionScore, submission: Submission) -> str:
-    if not score.numbers:
-        return f"Counted, but not shown: unless keys are public, a number covers at least {MIN_SAMPLES} samples."
+def _whole_words(score: SubmissionScore, submission: Submission) -> str:
+    """What the whole numbers are about."""
+    if score.open:
+        return f"{score.n} samples of the split, whose keys are open to everybody. Each answer is marked below."
     if score.part == SubmissionScore.Part.KEPT:
         released = "It is released." if submission.released_at else "Only staff see it until a curator releases it."
         return f"The kept half: {score.n} samples drawn once and for all, whose score ranks. {released}"
     if score.part == SubmissionScore.Part.SHOWN:
-        return (
-            f"The shown half: {score.n} samples of the hidden split, the same for every submission. The other half is "
-            "kept back and ranks, so that scores reached by trial and error do not count."
-        )
-    if score.hidden:
-        return f"All {score.n} samples of the hidden split. Single answers are never marked."
-    if not score.open:
-        return (
-            f"All {score.n} samples of the split. Not all of its answer keys are open to everybody, and marks would "
-            "reveal them, so there are only totals."
-        )
-    return f"All {score.n} samples of the split, whose keys are open to everybody. Each answer is marked below."
+        return f"The shown half: {score.n} samples, the same for every submission. Only staff see its numbers."
+    return f"{score.n} samples of the split whose keys are not open. Only staff see these numbers."
 
 
 def _extraction(counts: dict[str, int] | None, kind: str) -> str:
@@ -234,12 +323,18 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         return replace(made, standing=standing)
     column, unit = standing.scope.kind.shape.main, standing.scope.kind.shape.unit
     parts: list[tuple[str, Any, Any]] = [("All", standing.row, standing.best)]
-    parts += [
-        (name or "no level", level, standing.best and standing.best.level(name))
-        for name, level in standing.row.levels.items()
-    ]
+    if not standing.whole:
+        parts += [
+            (name or "no level", level, standing.best and standing.best.level(name))
+            for name, level in standing.row.levels.items()
+        ]
     numbers = [
-        (name, own.n, own.number(column.name), best.number(column.name) if best else UNKNOWN)
+        (
+            name,
+            own.n,
+            _rounded(own.number(column.name)) if standing.whole else own.number(column.name),
+            best.number(column.name) if best else UNKNOWN,
+        )
         for name, own, best in parts
     ]
     scale = axis([end for *_, own, _ in numbers for end in own.ends], unit=unit)
@@ -251,7 +346,9 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         standing=standing,
         heading=column.label,
         rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
-        ranks=rank_range(row.place, row.rank_low, row.rank_high) if row.rank_low is not None else "",
+        ranks=rank_range(row.place, row.rank_low, row.rank_high)
+        if row.rank_low is not None and not standing.whole
+        else "",
         board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
         ticks=axis_head(scale, _tick if unit == 0.01 else tick),
         lines=[
@@ -270,18 +367,24 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     )
 
 
+def _rounded(number: Number) -> Number:
+    """The value alone, in two digits: an interval would tell more than it."""
+    value = None if number.value is None else round(number.value, submissions.DIGITS)
+    return Number(value, reason=number.reason)
+
+
 def _between(number: Number, write: Callable[[float | None], str]) -> str:
     return "–" if number.low is None else f"{write(number.low)} to {write(number.high)}"
 
 
 def _judging_words(progress: Progress) -> str:
-    calls = f"{progress.done:,} of {progress.planned:,} judgments are made"
+    calls = f"{progress.done or 0:,} of {progress.planned or 0:,} judgments are made"
     if progress.state == "waiting":
         place = f"It is number {progress.place} of {progress.waiting} in the queue" if progress.place else "It waits"
         why = f": {progress.reason}, it goes on with the next day's (UTC)" if progress.reason else ""
         return f"{place}{why}.{f' {calls}.' if progress.planned else ''}"
     if progress.state == "judging":
-        words = calls if progress.planned else "Its numbers are shown when all of it is judged"
+        words = calls if progress.planned else "It is told on the next day (UTC) when all of it is judged"
         return f"{words}{f', {progress.reason}' if progress.reason else ''}."
     if progress.state == "stopped":
         return f"{progress.reason[:1].upper()}{progress.reason[1:]}.{f' {calls}.' if progress.planned else ''}"
@@ -345,53 +448,67 @@ def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
 
 
 def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any]]:
-    """The same scores for scripts; shares about keys that are not open are in whole percent, as on the page."""
+    """The same scores for scripts."""
     return [
         {
-            "split": score.split,
-            "hidden": score.hidden,
-            "part": score.part,
-            "kind": score.kind,
-            "n": score.n,
-            "numbers": told_of(score),
-            "words": _words(score, submission),
+            "split": one.score.split,
+            "hidden": one.score.hidden,
+            "part": one.score.part,
+            "kind": one.score.kind,
+            "n": one.n,
+            "numbers": one.numbers,
+            "words": one.words,
         }
-        for score in SubmissionScore.objects.visible_to(viewer, submission)
+        for one in seen(submission, viewer)
     ]
 
 
-def told_of(score: SubmissionScore) -> dict[str, Any]:
-    """The numbers as published: rounded unless all keys are open."""
-    numbers: dict[str, Any] = score.numbers if score.open else _rounded(score.numbers)
-    return numbers
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, DIGITS) if isinstance(value, float) else value
+def counts_as_seen(submission: Submission, viewer: Viewer) -> dict[str, Any]:
+    """What was counted in the file. How many samples no rule can score depends on their keys: staff are told."""
+    counts: dict[str, Any] = submission.counts
+    return counts if allowed(viewer, "read-hidden") or not counts.get("unscored") else counts | {"unscored": None}
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """One number for a list, with what it is."""
+    """One number for a list, with what it is; ``told`` is False for words that take its place."""
 
     value: str
     about: str
+    told: bool = True
 
 
-def headline(scores: Iterable[SubmissionScore]) -> Headline | None:
-    """The main number of a submission, preferably from the shown half of a hidden split."""
-    best = sorted((score for score in scores if score.numbers), key=lambda score: (not score.hidden, score.pk))
-    for score in best:
-        for name in ("circular", "vanilla", "accuracy"):
-            number = told_of(score).get(name)
-            if number:
-                line = _line(name, number, in_whole_percent=not score.open)
-                way = [] if name == "accuracy" else [SHORT[name]]
-                return Headline(
-                    line.value, ", ".join([line.interval, *way, split_name(score.split), f"n = {line.n:,}"])
-                )
+def headlines(submissions: Iterable[Submission], viewer: Viewer) -> list[Headline | None]:
+    """The main number of each submission, preferably of a hidden split, without kept halves."""
+    listed = list(submissions)
+    ids = [submission.pk for submission in listed]
+    scores: dict[int, list[SubmissionScore]] = {}
+    for score in SubmissionScore.objects.filter(submission__in=ids).exclude(part=SubmissionScore.Part.KEPT):
+        scores.setdefault(score.submission_id, []).append(score)
+    told: dict[int, list[ToldScore]] = {}
+    for row in ToldScore.objects.filter(submission__in=ids, kept=False):
+        told.setdefault(row.submission_id, []).append(row)
+    staff = allowed(viewer, "read-hidden")
+    return [
+        _headline(_seen(scores.get(one.pk, []), one, told.get(one.pk, []), staff=staff), told.get(one.pk, []))
+        for one in listed
+    ]
+
+
+def _headline(scores: list[Seen], told: list[ToldScore]) -> Headline | None:
+    ordered = sorted(scores, key=lambda one: (not one.score.hidden, one.score.pk))
+    for one in ordered:
+        split = split_name(one.score.split)
+        for name in (CIRCULAR, ONE_PASS, ACCURACY):
+            if number := one.numbers.get(name):
+                line = _line(name, number, in_whole_percent=not one.score.open)
+                parts = [line.interval] if number["low"] is not None else []
+                parts += [SHORT[name]] if SHORT[name] else []
+                parts += [split] if line.n is None else [split, f"n = {line.n:,}"]
+                return Headline(line.value, ", ".join(parts))
+    if ordered:
+        first = ordered[0].score
+        row = next((row for row in told if (row.split, row.kind) == (first.split, first.kind)), None)
+        words = _told_words(first, row) if row is not None else "not told"
+        return Headline(words[:1].lower() + words[1:].rstrip("."), split_name(first.split), told=False)
     return None

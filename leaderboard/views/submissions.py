@@ -17,7 +17,7 @@ from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Submission, SubmissionScore
-from bank.submissions import Exceeded, Refused, actions
+from bank.submissions import Exceeded, Refused, actions, ladder
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
@@ -26,6 +26,7 @@ from leaderboard.pages.model_detail import on_boards
 
 PAGE = 50
 MARKS = 100
+SCORED = "Scored again with the current keys. What its sender was told stays told."
 FAULTS = ["kind", "place", "field", "reason"]
 
 
@@ -53,13 +54,10 @@ def submission_list(request: HttpRequest) -> HttpResponse:
     if filters["state"] in Submission.State.values:
         queryset = queryset.filter(state=filters["state"])
     page = Paginator(queryset, PAGE).get_page(request.GET.get("page"))
-    scores: dict[int, list[SubmissionScore]] = {}
-    for score in SubmissionScore.objects.filter(submission__in=[s.pk for s in page]).exclude(part="kept"):
-        scores.setdefault(score.submission_id, []).append(score)
     context = {
         "section": "submissions",
         "page": page,
-        "rows": [(submission, shown.headline(scores.get(submission.pk, []))) for submission in page],
+        "rows": list(zip(page, shown.headlines(page, viewer), strict=True)),
         "offers": submissions.offers(viewer, timezone.now()),
         "staff": allowed(viewer, "manage-submissions"),
         "chosen": filters,
@@ -219,8 +217,8 @@ def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
 
     def restore(submission: Submission) -> str:
         person = cast(User, request.user)
-        stays = actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
-        return f"{submission.name} is restored. {_scored(stays)}"
+        actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
+        return f"{submission.name} is restored. {SCORED}"
 
     return _changed(request, pk, restore)
 
@@ -243,7 +241,7 @@ def submission_judge_again(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("manage-submissions")
 @require_POST
 def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the score of the kept half to the submitter."""
+    """Tell the submitter the figure of the kept half."""
 
     def release(submission: Submission) -> str:
         actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
@@ -252,17 +250,14 @@ def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
     return _changed(request, pk, release)
 
 
-def _scored(stays: list[str]) -> str:
-    return " ".join(["Scored again with the current keys.", *(f"But not {reason}" for reason in stays)])
-
-
 @requires("manage-submissions")
 @require_POST
 def submission_rescore(request: HttpRequest, pk: int) -> HttpResponse:
     """Score it again after keys or rules have changed."""
 
     def rescore(submission: Submission) -> str:
-        return _scored(actions.rescore(submission=submission))
+        actions.rescore(submission=submission)
+        return SCORED
 
     return _changed(request, pk, rescore)
 
@@ -322,8 +317,6 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             messages.success(request, "The rules are changed.")
-            if form.cleaned_data["open"] and not form.cleaned_data["hidden_splits"]:
-                messages.warning(request, shown.NOTHING_HIDDEN)
             return redirect("leaderboard:submission-rules", benchmark)
     context = {
         "section": "submissions",
@@ -333,6 +326,7 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
         "judging": judging,
         "splits": submissions.needed_splits(benchmark, rules),
         "count": benchmark.submissions.count(),
-        "nothing_hidden": shown.NOTHING_HIDDEN,
+        "tellings": ladder.tellings(benchmark),
+        "most_told": ladder.MOST_TOLD,
     }
     return render(request, "leaderboard/submission-rules.html", context)

@@ -247,15 +247,12 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
     parts, failures, seen = [], [], np.zeros(0, dtype=np.int32)
     expected = []
     for run in runs:
-        part, failed = _combined(run)
+        part, failed = _combined(scope, run)
         items = verdict_cache.run_items(run)
+        without = left_out(scope, run.held)
+        expected.append(items[~np.isin(items, without)] if without else items)
         if len(seen):
             part = tuple(column[~np.isin(part[0], seen)] for column in part)
-        if without := left_out(scope, run.held):
-            part = tuple(column[~np.isin(part[0], without)] for column in part)
-            failed = failed[~failed["item"].isin(without)]
-            items = items[~np.isin(items, without)]
-        expected.append(items)
         parts.append(part)
         failures.append(failed)
         if len(runs) > 1:
@@ -298,9 +295,16 @@ def _as_points(frame: pd.DataFrame, given: "pd.Series[float]") -> pd.DataFrame:
     return frame if in_steps else frame.assign(points=frame["preference"])
 
 
-def _combined(run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
+def verdicts(scope: Scope, run: Run) -> tuple[Any, ...]:
+    """The columns of ``verdict_cache.verdicts``, as far as the view may count them."""
+    columns = verdict_cache.verdicts(run)
+    without = left_out(scope, run.held)
+    return tuple(column[~np.isin(columns[0], without)] for column in columns) if without else columns
+
+
+def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
     """The items, repeats and outcomes (codes) of a run where every order has a verdict, and what ``failed``."""
-    item, numbers, choice, *_ = verdict_cache.verdicts(run)
+    item, numbers, choice, *_ = verdicts(scope, run)
     items, unit = _by_item(item)
     used = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.zeros(1, dtype=np.int64)
     repeats = len(used)

@@ -71,14 +71,11 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     that has an outcome for it.
     """
     refuse_live(scope)
-    column, rows = scope.kind.column, scope.kind.judgments(runs)
+    column, rows = scope.kind.column, hidden.counted_judgments(scope, scope.kind.judgments(runs))
     frame = pd.DataFrame(
         rows.order_by("run", "item", "repeat", "order").values_list("run_id", "item_id", "repeat", column),
         columns=["run", "item", "repeat", "value"],
     )
-    for run in runs:
-        if without := hidden.left_out(scope, run.held):
-            frame = frame[~((frame["run"] == run.pk) & frame["item"].isin(without))]
     frame["value"] = frame["value"].map(scope.kind.value)
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
     grouped = frame.groupby(["run", "item", "repeat"])["value"]

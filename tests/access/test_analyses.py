@@ -8,6 +8,7 @@ import bank.criteria
 from accounts.models import AuditEntry, Role, User
 from annotations.campaigns.actions import close_campaign
 from bank.models import CriteriaAccess, Item, Response, Submission
+from bank.text.similarity import Initials
 from judging.models import AnalysisRelease, Judgment
 from tests.access.world import CANARY, PRIVATE, PUBLIC, spellings
 from tests.hidden import write_criterion
@@ -157,6 +158,9 @@ def test_the_page_shows_the_analysis_beside_the_criteria_marked_and_the_reading_
     html = flat(page)
     assert "<del>" in html
     assert html.count("zq7Canary") >= 2  # in the analysis, struck through, and in the criterion
+    initials = Initials.of(judgment.analysis)
+    assert len(initials.words) > 3
+    assert all(letters in html for letters in (initials.words, initials.sentences, initials.lines))
     assert CriteriaAccess.objects.filter(how="release", reason=f"release of run {judgment.run_id}").exists()
     assert client_of("researcher").get(f"/judging/runs/{judgment.run_id}/analyses/").status_code == 403
 

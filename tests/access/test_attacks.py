@@ -146,6 +146,47 @@ def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
     assert opened == []
 
 
+@pytest.mark.one_database
+@pytest.mark.check("B4")
+def test_pages_are_got_and_posted_to_and_know_no_other_method(world, client_of):
+    client = client_of("curator")
+    answered = []
+    for name, path in doors(world, PUBLIC):
+        methods = ["TRACE", "CONNECT", "PROPFIND", "BREW"]
+        if not path.startswith("/api/v1/"):
+            methods += ["OPTIONS", "PUT", "PATCH", "DELETE"]
+        for method in methods:
+            answer = client.generic(method, path)
+            if answer.status_code != 405 or len(answer.content) > 200:
+                answered.append((name, method, answer.status_code))
+    assert answered == []
+    assert client.options("/api/v1/benchmarks/").status_code == 200
+
+
+@pytest.mark.one_database
+@pytest.mark.check("B4")
+def test_a_number_that_python_does_not_read_is_no_fault_of_ours(world, people):
+    """5,000 digits in every field of every page and in the bodies of the API: int() refuses more than 4,300."""
+    digits, failed = "9" * 5_000, []
+    client = Client(raise_request_exception=False)
+    usual = set(
+        "page n limit seed sample run judge a b item sort cursor edition benchmark model settings parts".split()
+    )
+    for name, path in doors(world, PUBLIC):
+        client.force_login(people["curator"])
+        page = client.get(path)
+        fields = usual | set(
+            re.findall(r'name="([\w.-]+)"', "" if page.streaming else page.content.decode(errors="ignore"))
+        )
+        numbers = dict.fromkeys(sorted(fields), digits)
+        body = "{" + ", ".join(f'"{field}": {digits}' for field in sorted(fields)) + "}"
+        answers = {"get": client.get(path, numbers), "post": client.post(path, numbers)}
+        if path.startswith("/api/"):
+            answers["json"] = client.post(path, body, content_type="application/json")
+        failed += [(name, how) for how, answer in answers.items() if answer.status_code >= 500]
+    assert set(failed) <= {("readyz", "get"), ("readyz", "post")}
+
+
 @pytest.mark.check("B7")
 def test_one_foreign_id_among_many_and_nothing_is_written(world, client_of):
     """Judgments, runs and items of another benchmark, beside good ones."""

@@ -1,8 +1,9 @@
 """Two installations that differ in hidden text alone, built end to end and served as in production, look the same.
 
-Each is judged by the same local endpoint, whose verdicts go by what is public and whose token counts are honest. They
-are walked by every role below staff over connections that stay open, and compared byte by byte: pages, the API, files
-and headers. Whatever the walk masks stands in MASKS.
+Each is judged by the same local endpoint, whose token counts are honest. One judge goes by what is public; of keys,
+weights and submitted answers another one follows the hidden text, and takes its time with long texts: below staff
+neither what it says nor how long it took may show. They are walked by every role below staff over connections that stay
+open, and compared byte by byte: pages, the API, files and headers. Whatever the walk masks stands in MASKS.
 """
 
 import base64
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
@@ -24,12 +26,12 @@ import pytest
 from leaderboard.tables import TABLES
 from tests.access.served_world import PASSWORD, WORDS
 from tests.judging.outside import Installation, with_tables
-from tests.judging.server import Server, answer, error
+from tests.judging.server import Server, after, answer, error
 
 pytestmark = [pytest.mark.one_database, pytest.mark.check("A1", "A2", "A4", "J1")]
 ROOT = Path(__file__).resolve().parent.parent.parent
 ROLES = ("anonymous", "annotator", "researcher")
-MOST = 194  # addresses that each role walks
+MOST = 260  # addresses that each role walks
 # What may differ between two installations and tells nothing: everything else is compared.
 MASKS = {
     "tokens of forms": rb'(csrfmiddlewaretoken" value="|CSRFToken": "|csrftoken=|name="key" value=")[\w-]+',
@@ -59,6 +61,16 @@ STARTS = [
     ),
     *(f"/leaderboards/choices/models/?kind=choice&split={split}" for split in ("dev", "test")),
     *(
+        f"{path}?benchmark={name}&kind={kind}&source=follower"
+        for name, kind in (("choices", "pair"), ("choices", "reference"), ("parts", "components"), ("sent", "pair"))
+        for path in ("/api/v1/leaderboards/models/", "/api/v1/leaderboards/judges/", "/api/v1/leaderboards/bias/")
+    ),
+    *(f"/api/v1/{rows}/?benchmark={name}" for rows in ("judgments", "items") for name in ("choices", "parts", "sent")),
+    *(f"/judging/judgments/?judge=follower&benchmark={name}" for name in ("choices", "parts", "sent")),
+    *(f"/leaderboards/{name}/models/?source=follower" for name in ("choices", "sent")),
+    "/leaderboards/sent/votes/?model=heron-7b&source=follower",
+    "/submissions/1/",
+    *(
         f"/leaderboards/{name}/answers/?model=heron-7b&kind={kind}"
         for name, kind in (("choices", "choice"), ("parts", "components"))
     ),
@@ -66,8 +78,27 @@ STARTS = [
 NOT_WALKED = ("/accounts/sign-out", "/static/", "/api/schema", "/api/docs", "/accounts/tokens")
 
 
+def follows(call):
+    """By what is hidden: whatever the prompt holds besides the fences, which each installation names in its own way."""
+    fences = re.findall(r"</question-(\w+)>|</instruction-(\w+)>", call.text)
+    text = call.text.replace(next(filter(None, fences[0])), "")
+    chance, usage = zlib.crc32(text.encode()), {"prompt_tokens": len(text), "completion_tokens": 20}
+    weights = re.findall(r"^Component \d+ is worth (\d+)", text, re.M)
+    if weights:
+        scores = ", ".join(f"score of component {n}: {worth}/{worth}" for n, worth in enumerate(weights, 1))
+        total = sum(map(int, weights))
+        said = f"{scores.capitalize()}, total score: {total}/{total}.\nAll of it."
+    elif "You mark an answer" in text:
+        said = f"It says so.\nMark: {1 + chance % 5}"
+    else:
+        said = f"Answer{1 + chance % 2}"
+    return after(len(text) / 200_000, answer(said, usage=usage))
+
+
 def verdict(call):
     """By the question alone; one call fails with the prompt in its error, one reply quotes all it was shown."""
+    if call.body["model"] == "follower-vl":
+        return follows(call)
     number = int(re.search(r"What is on table (\d+)\?", call.text)[1])
     usage = {"prompt_tokens": len(call.text), "completion_tokens": 20}
     if number == 5:

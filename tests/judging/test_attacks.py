@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from PIL import Image
 
+from bank.criteria import Criterion as Reference
 from bank.errors import BadInput
 from bank.images import with_words
 from bank.models import Item, Response
@@ -260,3 +261,40 @@ def test_all_trials_of_a_run_are_reached_page_by_page(start, judge_at, client_of
     assert f"run={run.pk}&amp;attack=&amp;status=&amp;page=2" in first
     shown = {pk for page in (first, second) for pk in re.findall(r'href="/judging/trials/(\d+)/"', page)}
     assert len(shown) == 130
+
+
+@pytest.mark.parametrize(("samples", "told"), [(9, False), (10, True)])
+def test_below_staff_no_effect_is_told_of_fewer_than_ten_samples(samples, told, baseline, work_on, client_of):
+    benchmark = make_benchmark(samples=samples, slug="few")
+    run = actions.start_run(
+        judge=baseline("longest"), benchmark=benchmark, protocol="pair", settings={}, attacks=["padding", "praise"]
+    )
+    work_on(run)
+    path, page = f"/api/v1/runs/{run.pk}/attacks/", reverse("judging:run-detail", args=[run.pk])
+    assert len(client_of("curator").get(path).json()) == 2
+    assert len(client_of("researcher").get(path).json()) == (2 if told else 0)
+    assert ("Length without content" in text_of(client_of("researcher").get(page))) is told
+
+
+def test_what_attacks_did_to_a_judge_that_marks_against_references_is_for_staff(judge_at, work_on, client_of):
+    benchmark = make_benchmark(samples=12, slug="marked", pictures=False)
+    for sample in benchmark.samples.all():
+        item_of(sample, "A bowl.")
+        Reference.unguarded.create(sample=sample, key="r", kind="exact_reference", text="A walnut bowl.", position=1)
+    with Server(lambda call: answer("Mark: 5" if "the best" in call.text else "Mark: 2")) as server:
+        run = work_on(
+            actions.start_run(
+                judge=judge_at(server.url),
+                benchmark=benchmark,
+                protocol="reference-score",
+                settings={"reasoning": "none"},
+                attacks=["praise"],
+            )
+        )
+    path, page = f"/api/v1/runs/{run.pk}/attacks/", reverse("judging:run-detail", args=[run.pk])
+    (row,) = client_of("curator").get(path).json()
+    assert (row["n"], row["plain"], row["attacked"]) == (12, 2.0, 5.0)
+    assert client_of("researcher").get(path).json() == []
+    shown = text_of(client_of("researcher").get(page))
+    assert "For staff alone" in shown
+    assert "Praise of itself" not in shown

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from datetime import timedelta
+from datetime import time, timedelta
 
 import pytest
+from django.apps import apps
 from django.core import mail
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from judging.runs.actions import start_run
 from judging.work import loop, worker
 from leaderboard.models import Edition
 from tests.bank.conftest import manage
+from tests.bank.test_submissions import migration
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 from tests.markup import flat
@@ -168,7 +170,9 @@ def test_a_submission_that_would_cost_more_than_it_may_is_not_begun_and_can_queu
         finch, calls = submit("Finch"), len(server.calls)
         serve()
         assert at(finch).state == "stopped"
-        assert "a submission may cost $0.00" in at(finch).reason
+        assert at(finch).reason.startswith("it would cost more than a submission may: about $")
+        assert at(finch).reason.endswith(" by ordinary prompts, of $0.00")
+        assert at(finch, staff=False).reason == "it would cost more than a submission may"
         assert len(server.calls) == calls
         assert client_of("researcher").post(f"{API}{finch.pk}/judge-again/").status_code == 403
         queue.set_judging(by=None, benchmark=opened, like=run, per_submission=1000.0)
@@ -195,15 +199,89 @@ def test_a_withdrawn_submission_leaves_the_queue_and_its_run_ends(like, submit, 
     assert at(finch).state == "judged"
 
 
-def test_while_a_run_with_criteria_is_going_only_staff_see_how_far_it_is(like, submit, opened, judge_at):
+def tomorrow(monkeypatch, days=1):
+    later = timezone.now() + timedelta(days=days)
+    monkeypatch.setattr(queue.timezone, "now", lambda: later)
+
+
+def test_below_staff_the_queue_of_a_judge_with_criteria_is_told_as_it_was_at_midnight(
+    like, submit, opened, judge_at, people, client_of, monkeypatch
+):
+    """When a run begins and ends tells how long the criteria are that its prompts hold."""
+    people["researcher"].email = "researcher@example.org"
+    people["researcher"].save()
     with Server(prefers_walnut) as server:
-        run = start_run(judge=judge_at(server.url), benchmark=opened, protocol="pairwise-criteria", settings={})
-        serve()
+        run = like(judge_at(server.url), criteria=True)
+        assert run.held
         rules = queue.set_judging(by=None, benchmark=opened, like=run)
         finch = submit("Finch")
+        before = at(finch, staff=False)
+        assert (before.state, before.place, before.waiting, before.run) == ("waiting", None, None, None)
         queue.advance(rules.pk)
         assert (at(finch).state, at(finch).planned) == ("judging", 24)
-        assert (at(finch, staff=False).state, at(finch, staff=False).planned) == ("judging", 0)
+        assert at(finch, staff=False) == before
+        serve()
+    assert at(finch).state == "judged"
+    assert at(finch, staff=False) == before
+    page = client_of("researcher").get(f"/submissions/{finch.pk}/")
+    assert "It waits." in flat(page)
+    assert not mail.outbox
+    tomorrow(monkeypatch)
+    serve()
+    told = at(finch, staff=False)
+    assert (told.state, told.done, told.planned, told.failures) == ("judged", None, None, None)
+    assert told.finished_at.time() == time(0)
+    (message,) = mail.outbox
+    assert "Finch on" in message.body
+    said = client_of("researcher").get(f"{API}{finch.pk}/").json()["judging"]
+    assert said["standing"]["row"], said["standing"]
+    row = said["standing"]["row"]
+    assert row["win_rate"] == 1.0
+    assert (row["wins"], row["win_rate_low"], row["levels"]) == (None, None, {})
+    assert client_of("curator").get(f"{API}{finch.pk}/").json()["judging"]["standing"]["row"]["wins"] == 12
+
+
+def test_a_run_that_spans_midnight_is_being_judged_the_day_after(like, submit, opened, baseline, monkeypatch):
+    run = like(baseline("first"))
+    type(run).objects.filter(pk=run.pk).update(settings=run.settings | {"criteria": True}, criteria_fingerprint="x")
+    rules = queue.set_judging(by=None, benchmark=opened, like=Run.objects.get(pk=run.pk))
+    finch = submit("Finch")
+    queue.advance(rules.pk)
+    Run.objects.exclude(pk=run.pk).update(
+        state="paused", settings=run.settings | {"criteria": True}, criteria_fingerprint="x", state_reason="so"
+    )
+    assert at(finch, staff=False).state == "waiting"
+    tomorrow(monkeypatch)
+    assert (at(finch, staff=False).state, at(finch, staff=False).reason) == ("judging", "")
+    assert at(finch).reason == "paused: so"
+
+
+def test_no_figure_and_no_moment_of_a_judging_is_told_below_staff(like, submit, opened, baseline, client_of):
+    queue.set_judging(by=None, benchmark=opened, like=like(baseline("first")))
+    finch = submit("Finch")
+    serve()
+    said = client_of("researcher").get(f"{API}{finch.pk}/").json()["judging"]
+    assert said["finished_at"].endswith("T00:00:00Z")
+    assert not client_of("curator").get(f"{API}{finch.pk}/").json()["judging"]["finished_at"].endswith("T00:00:00Z")
+    QueuedSubmission.objects.update(state="stopped", reason="its prompts would hold 5,000 tokens")
+    assert at(finch).reason == "its prompts would hold 5,000 tokens"
+
+
+def test_reasons_of_before_lose_their_figures_and_nobody_is_told_twice(like, submit, opened, baseline):
+    queue.set_judging(by=None, benchmark=opened, like=like(baseline("first")))
+    dear, used = submit("Finch"), submit("Wren")
+    serve()
+    QueuedSubmission.objects.update(state="stopped", told=False)
+    QueuedSubmission.objects.filter(submission=dear).update(
+        reason="judging it would cost about $81.06, and a submission may cost $80.00"
+    )
+    QueuedSubmission.objects.filter(submission=used).update(
+        reason="a submission may cost $80.00, and that is used up. A curator can allow more"
+    )
+    migration("judging", "submissions_by_the_day").tell_without_figures(apps, None)
+    assert at(dear, staff=False).reason == queue.TOO_DEAR
+    assert at(used, staff=False).reason == queue.USED_UP
+    assert not QueuedSubmission.objects.filter(told=False).exists()
 
 
 def test_rules_are_set_by_page_and_command_and_refused_in_words(like, opened, baseline, client_of, manage):
@@ -249,7 +327,7 @@ def guided(opened):
 def a_day_later():
     yesterday = timezone.now() - timedelta(days=1)
     Run.objects.filter(state="finished").update(finished_at=yesterday)
-    QueuedSubmission.objects.filter(edition_due__isnull=False).update(edition_due=queue.day_of(timezone.now()))
+    QueuedSubmission.objects.filter(told=False, finished_at__isnull=False).update(finished_at=yesterday)
 
 
 def on_board(client, **more):

@@ -20,7 +20,7 @@ from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
-from tests.hidden import criteria
+from tests.hidden import change, criteria
 from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, quiz_scope, rotations
 from tests.markup import flat
 
@@ -334,7 +334,7 @@ def test_hidden_weights_make_editions_and_public_ones_stay_live(folder, manage, 
     (row,) = client_of("researcher").get(path).json()
     assert (row["n"], list(row["categories"])) == (12, ["1"])
     assert client_of("researcher").get("/leaderboards/parts/judges/?kind=components").status_code == 200
-    criteria("2", sample__key="c0").update(weight=9)
+    change(criteria("2", sample__key="c0"), weight=9)
     with pytest.raises(editions.Refused, match="Finch differs from edition 1 in 1 sample"):
         publish(benchmark=parts, kind="components", run=run)
     assert client_of("researcher").get(path).json() == [row]

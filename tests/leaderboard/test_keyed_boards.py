@@ -18,7 +18,7 @@ from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
-from tests.hidden import criteria
+from tests.hidden import change, criteria
 from tests.markup import flat
 
 __all__ = ["folder", "manage"]
@@ -330,7 +330,7 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
 
 def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_differ():
     benchmark = kinds.benchmark_of(samples=1)
-    criteria("mention").update(weight=None)  # beside 4 for length and 3.5 for genre
+    change(criteria("mention"), weight=None)  # beside 4 for length and 3.5 for genre
 
     def labelled(name, worth, points):
         person = User.objects.create_user(name, role="annotator")

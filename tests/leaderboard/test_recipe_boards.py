@@ -233,7 +233,6 @@ def test_yes_and_no_have_popes_five_numbers_by_subset(recipe):
 
 def test_down_a_tree_each_right_step_counts_and_a_synonym_is_right(recipe):
     benchmark = quiz(options="")
-    Criterion.unguarded.update(text="")
     for row in Criterion.unguarded.all():
         row.text = "animal/dog | animal/hound"
         row.save()

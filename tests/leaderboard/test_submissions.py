@@ -64,6 +64,7 @@ def test_a_researcher_submits_by_the_api_with_a_token_and_reads_the_scores(bench
     assert [(score["split"], score["part"]) for score in sent["scores"]] == [("dev", "whole"), ("test", "shown")]
     dev = sent["scores"][0]["numbers"]["vanilla"]
     assert (dev["value"], dev["n"], dev["method"]) == (0.75, 4, "wilson")
+    assert sent["scores"][1]["words"].startswith("No better than chance (25%). ")
     assert "The other half is kept back" in sent["scores"][1]["words"]
     assert client.get(f"{API}{sent['id']}/", **token).json() == sent
     assert client.get(f"{API}?state=scored", **token).json()["results"][0]["id"] == sent["id"]
@@ -175,7 +176,8 @@ def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, research
     assert "Only staff see it" in flat(curator.get(page))
     assert researcher.post(f"{page}release/").status_code == 403
     assert curator.post(f"{page}release/").status_code == 302
-    assert "It is released" in flat(researcher.get(page))
+    assert "100% of the kept half, whose score ranks, as it was at its release" in flat(researcher.get(page))
+    assert "It is released" in flat(curator.get(page))
     assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
 
 
@@ -201,22 +203,25 @@ def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow
     assert "dev0" not in researcher.get(f"/submissions/{pk}/answers.csv").content.decode(), "hidden since"
 
 
-def test_one_letter_for_all_tells_no_key_that_is_staffs_though_nothing_is_hidden(choices, allow, researcher, client_of):
-    """Four submissions, all A to all D, and the marks of each would be every key."""
-    benchmark = choices(val=12)
-    allow(benchmark)
+def test_one_letter_for_all_tells_nothing_of_keys_that_are_staffs(choices, allow, researcher, client_of):
+    """Four submissions, all A to all D, and the marks of each would be every key, its totals how many of each."""
+    benchmark = choices(val=120)
+    allow(benchmark, private_half=True)
+    said = []
     for label in LABELS:
-        sent = post(
-            researcher, benchmark, [{"sample": f"val{n}", "text": label} for n in range(12)], model=label
-        ).json()
-        assert sent["scores"][0]["numbers"]["vanilla"]["value"] == 0.25
-        assert "levels" not in sent["scores"][0]["numbers"], "six of each"
-        assert "marks would reveal them" in sent["scores"][0]["words"]
+        rows = [{"sample": f"val{n}", "text": label} for n in range(120)]
+        sent = post(researcher, benchmark, rows, model=label).json()
+        assert [score["part"] for score in sent["scores"]] == ["shown"]
+        said.append([(score["n"], score["numbers"], score["words"]) for score in sent["scores"]])
         page = flat(researcher.get(f"/submissions/{sent['id']}/"))
+        assert "No better than chance (25%)." in page
         assert "val0" not in page
-        assert '<b class="strong">25%</b>' in page
         lines = researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()
         assert lines == ["sample,split,variant,option,right"]
+    assert said == said[:1] * 4
+    ((_, found, _),) = said[0]
+    assert found == {"vanilla": None, "circular": None, "extraction": None, "best": None, "chance": 0.25}
+    assert "no better than chance (25%)" in flat(researcher.get("/submissions/"))
     # Marks of before the keys were guarded, and of keys that are staff's again, are not served either.
     response = Response.objects.filter(submission=sent["id"]).first()
     ResponseMark.objects.create(response=response, option="D", right=False)
@@ -224,29 +229,81 @@ def test_one_letter_for_all_tells_no_key_that_is_staffs_though_nothing_is_hidden
         assert len(client.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 1
 
 
-def test_open_samples_of_a_split_are_marked_and_their_totals_tell_nothing_of_the_others(choices, allow, researcher):
-    """The total without the marked ones would be about the few that are not."""
-    benchmark = choices(val=30)
-    allow(benchmark)
+def test_what_does_worse_than_the_best_reads_as_what_does_a_little_better(choices, allow, researcher, client_of):
+    """The same words and the same shape, on the page, in the list and by the API; staff see the numbers."""
+    benchmark = choices(val=120)
+    allow(benchmark, private_half=True)
+    first = post(researcher, benchmark, answers(benchmark, right=lambda n: n % 4, splits=["val"]), model="first").json()
+    (told,) = first["scores"]
+    best = told["numbers"]["vanilla"]["value"]
+    assert told["numbers"]["vanilla"] | {"value": 0, "n": 0} == {
+        **{"value": 0, "low": None, "high": None, "n": 0, "method": "ladder"}
+    }
+    assert told["words"].startswith(f"At least {100 * best:.0f}%. ")
+    rights = {"worse": lambda n: False, "alike": lambda n: n % 4, "a little better": lambda n: n % 4 or n < 8}
+    seen = []
+    for name, right in rights.items():
+        sent = post(researcher, benchmark, answers(benchmark, right=right, splits=["val"]), model=name).json()
+        page = flat(researcher.get(f"/submissions/{sent['id']}/"))
+        block = page[page.index('<section class="panel score">') : page.index("</section>")]
+        seen.append((sent["scores"], sent["state"], re.sub(r"\s+", " ", block)))
+        staff = client_of("curator").get(f"{API}{sent['id']}/").json()["scores"]
+        assert {score["part"]: bool(score["numbers"]["vanilla"]) for score in staff} == {"shown": True, "kept": True}
+        assert all("levels" in score["numbers"] for score in staff)
+    assert seen == seen[:1] * 3
+    assert seen[0][0][0]["numbers"]["best"] == best
+    assert seen[0][0][0]["words"].startswith(f"No better than your best ({100 * best:.0f}%). ")
+    listed = flat(researcher.get("/submissions/"))
+    assert listed.count(f"no better than your best ({100 * best:.0f}%)") == 3
+
+
+def test_how_many_samples_of_a_kind_there_are_is_not_told_where_keys_decide_it(choices, allow, researcher):
+    """Without options, a sample is one of yes and no by its key alone."""
+    benchmark = choices(yes_no=60, asked="val")
+    Sample.objects.create(benchmark=benchmark, key="poem", instruction="Write.", split="val", position=99)
+    allow(benchmark, private_half=True)
+    rows = [{"sample": f"y{n}", "text": "yes" if n % 2 else "no"} for n in range(60)]
+    sent = post(researcher, benchmark, [*rows, {"sample": "poem", "text": "Roses"}]).json()
+    (score,) = sent["scores"]
+    assert score["n"] is None
+    assert score["numbers"]["accuracy"]["value"]
+    assert {name for name, number in score["numbers"].items() if number} == {"accuracy", "best"}
+    assert sent["counts"]["unscored"] is None
+    page = flat(researcher.get(f"/submissions/{sent['id']}/"))
+    assert "Samples without a key that a rule can read" in re.sub(r"\s+", " ", page)
+
+
+def test_open_samples_of_a_split_are_told_whole_and_the_others_by_the_ladder(choices, allow, researcher):
+    """A total of both would let the open ones, whose marks are known, carry a score to the edge of being told."""
+    benchmark = choices(val=120)
+    allow(benchmark, private_half=True)
     criteria("answer", sample__key__in=[f"val{n}" for n in range(21)]).update(shown_to="public")
-    sent = post(researcher, benchmark, answers(benchmark, splits=["val"])).json()
-    assert sent["scores"][0]["numbers"] == {}
+    sent = post(researcher, benchmark, answers(benchmark, right=lambda n: n < 21, splits=["val"])).json()
+    by_part = {score["part"]: score for score in sent["scores"]}
+    assert by_part["whole"]["numbers"]["vanilla"]["value"] == 1.0
+    assert by_part["whole"]["n"] == 21
+    assert by_part["shown"]["numbers"]["vanilla"] is None
     assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 22
     criteria("answer", sample__key="val20").update(shown_to="staff")
     assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 21
-    again = post(researcher, benchmark, answers(benchmark, splits=["val"]), model="Wren").json()
-    assert again["scores"][0]["numbers"]["vanilla"]["value"] == 1.0, "ten keys are not open now"
 
 
-def test_staff_who_score_anew_are_told_that_a_score_stays(bench, researcher, client_of):
+def test_a_score_made_anew_with_other_keys_shows_to_staff_and_changes_nothing_that_was_told(
+    bench, researcher, client_of
+):
     pk = post(researcher, bench, answers(bench)).json()["id"]
     before = researcher.get(f"{API}{pk}/").json()["scores"]
-    for row in criteria("answer", sample__key="test0"):
-        row.text = "D"
+    for row in criteria("answer", sample__key__startswith="test"):
+        row.text = LABELS[(LABELS.index(row.text) + 1) % 4]
         row.save()
-    told = client_of("curator").post(f"/submissions/{pk}/rescore/", follow=True).context["messages"]
-    assert "But not test: a new score would tell about fewer than ten answer keys." in str(next(iter(told)))
+    curator = client_of("curator")
+    told = curator.post(f"/submissions/{pk}/rescore/", follow=True).context["messages"]
+    assert "What its sender was told stays told." in str(next(iter(told)))
     assert researcher.get(f"{API}{pk}/").json()["scores"] == before
+    by_part = {
+        score["part"]: score["numbers"]["vanilla"]["value"] for score in curator.get(f"{API}{pk}/").json()["scores"]
+    }
+    assert by_part == {"whole": 1.0, "shown": 0.0, "kept": 0.0}
 
 
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
@@ -271,11 +328,28 @@ def test_a_model_that_waits_for_its_release_is_below_staff_as_one_that_does_not_
     assert asked(role, "Finch")[0] == 200
 
 
-def test_scores_of_a_hidden_split_come_in_tenths_of_a_percent(bench, researcher):
-    sent = post(researcher, bench, answers(bench, right=lambda n: n % 3)).json()
-    exact = SubmissionScore.objects.get(submission=sent["id"], part="shown").numbers["vanilla"]["value"]
-    told = next(score for score in sent["scores"] if score["part"] == "shown")["numbers"]["vanilla"]["value"]
-    assert told == round(exact, 3)
+def test_a_released_figure_comes_in_whole_per_cents_with_an_interval_that_follows_from_it(
+    choices, allow, researcher, client_of
+):
+    benchmark = choices(val=120)
+    allow(benchmark, private_half=True)
+    sent = post(researcher, benchmark, answers(benchmark, right=lambda n: n % 3, splits=["val"])).json()
+    exact = SubmissionScore.objects.get(submission=sent["id"], part="kept").numbers["vanilla"]["value"]
+    client_of("curator").post(f"/submissions/{sent['id']}/release/")
+    scores = {score["part"]: score for score in researcher.get(f"{API}{sent['id']}/").json()["scores"]}
+    found = scores["kept"]["numbers"]["vanilla"]
+    assert found["value"] == round(exact, 2)
+    assert found["low"] < found["value"] < found["high"]
+    assert "levels" not in scores["kept"]["numbers"]
+    assert scores["shown"] == sent["scores"][0], "nothing more about the shown half"
+
+
+def test_curators_see_how_many_people_were_told_of_how_many_submissions(bench, researcher, client_of):
+    for name in ("Finch", "Wren"):
+        post(researcher, bench, answers(bench), model=name)
+    post(client_of("curator"), bench, answers(bench), model="Robin")
+    page = re.sub(r"\s+", " ", flat(client_of("curator").get("/submissions/rules/choices@1/")))
+    assert "2 people were told of 3 submissions so far" in page
 
 
 # ---- the pages ----
@@ -347,19 +421,6 @@ def test_curators_keep_the_rules_on_a_page(bench, client_of):
     assert curator.post(page, form | {"per_day": "0"}).status_code == 200
     assert curator.post(page, form | {"hidden_splits": ["nowhere"]}).status_code == 200
     assert actions.rules_of(bench).per_day is None
-
-
-def test_opening_without_a_hidden_split_warns_that_many_totals_tell_keys(bench, client_of):
-    curator = client_of("curator")
-    page = "/submissions/rules/choices@1/"
-    warning = "the totals of many submissions reveal keys too"
-    assert warning in flat(curator.get(page)), "beside the switch"
-    hidden = curator.post(page, {"open": "on", "hidden_splits": ["test"]}, follow=True)
-    assert [str(message) for message in hidden.context["messages"]] == ["The rules are changed."]
-    told = curator.post(page, {"open": "on"}, follow=True)
-    assert any(warning in str(message) for message in told.context["messages"])
-    closed = curator.post(page, {}, follow=True)
-    assert not any(warning in str(message) for message in closed.context["messages"])
 
 
 @pytest.mark.check("C12")

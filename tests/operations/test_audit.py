@@ -1,6 +1,7 @@
-"""The audit of packages: a known fault fails the check, an index that says nothing does not."""
+"""The audit of packages: a known fault fails it, and so does an index that says nothing, unless that is expected."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -16,17 +17,28 @@ UNKNOWN = {"name": "pillow", "skip_reason": "not found"}
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "words"),
+    ("answer", "status", "offline", "words"),
     [
-        ({"dependencies": [SOUND, FAULTY]}, 1, "aiohttp 1.0: PYSEC-1, mended in 1.1. Reads what it should not."),
-        ({"dependencies": [SOUND, UNKNOWN]}, 0, "1 packages audited: 0 known faults. Of 1 the index says nothing."),
-        (None, 0, "Not audited: no connection"),
+        ({"dependencies": [SOUND, FAULTY]}, 1, 1, "aiohttp 1.0: PYSEC-1, mended in 1.1. Reads what it should not."),
+        ({"dependencies": [SOUND, UNKNOWN]}, 0, 0, "1 packages audited: 0 known faults. Of 1 the index says nothing."),
+        ({"dependencies": [UNKNOWN, UNKNOWN]}, 2, 0, "NOT AUDITED: of 2 packages the index says nothing"),
+        ({"dependencies": []}, 2, 0, "NOT AUDITED"),
+        (None, 2, 0, "NOT AUDITED: no connection"),
     ],
 )
-def test_a_known_fault_fails_and_an_index_that_says_nothing_does_not(answer, status, words, tmp_path, capsys):
+def test_a_known_fault_fails_and_so_does_an_audit_of_nothing(answer, status, offline, words, tmp_path, capsys):
     program = tmp_path / "pip-audit"
     said = f"cat <<'END'\n{json.dumps(answer)}\nEND" if answer else "echo no connection >&2; exit 1"
     program.write_text(f"#!/bin/sh\n{said}\n", encoding="utf-8")
     program.chmod(0o755)
     assert audit.main(str(program)) == status
     assert words in capsys.readouterr().out
+    assert audit.main("--may-be-offline", str(program)) == offline
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("target", "flag"), [("check", True), ("audit", False)])
+def test_only_the_whole_check_lets_an_audit_of_nothing_pass(target, flag):
+    planned = subprocess.run(["make", "-n", "-o", ".venv/dev", target], capture_output=True, text=True, check=True)
+    (line,) = (line for line in planned.stdout.splitlines() if "tests.audit" in line)
+    assert ("--may-be-offline" in line) is flag

@@ -58,6 +58,29 @@ def test_an_installation_that_is_well_says_so_by_any_name_and_tells_no_version(c
 
 
 @pytest.mark.check("K6")
+@pytest.mark.parametrize(
+    ("asked", "hops", "told"),
+    [
+        ({}, 0, True),
+        ({"REMOTE_ADDR": "::1"}, 0, True),
+        ({"REMOTE_ADDR": "192.0.2.1"}, 0, False),
+        ({"HTTP_X_FORWARDED_FOR": "192.0.2.1"}, 0, False),  # by a proxy on this machine that the settings do not name
+        ({"HTTP_X_FORWARDED_FOR": "127.0.0.1"}, 0, False),
+        ({"HTTP_X_FORWARDED_FOR": "127.0.0.1, 192.0.2.1"}, 1, False),
+        ({"HTTP_X_FORWARDED_FOR": "127.0.0.1", "REMOTE_ADDR": "192.0.2.1"}, 1, False),
+        ({}, 1, True),
+    ],
+)
+def test_only_this_machine_is_told_what_is_wrong_and_everybody_that_something_is(client, asked, hops, told, settings):
+    settings.TRUSTED_PROXIES = hops
+    answer = client.get("/readyz", **asked)  # no worker is running
+    assert answer.status_code == 503
+    assert ("worker" in answer.content.decode()) is told
+    if not told:
+        assert answer.json() == {"status": "not ready"}
+
+
+@pytest.mark.check("K6")
 def test_a_database_that_cannot_be_written_is_not_ready(client, beating, caplog):
     with read_only():
         assert broken(client, "database") == "The database cannot be written: it is read-only."

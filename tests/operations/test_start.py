@@ -79,10 +79,11 @@ def test_a_data_folder_with_all_that_the_squashed_migrations_replace_is_taken_ov
     fresh, tmp_path
 ):
     with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
-    replaced = [pair for migration in MigrationLoader(None).disk_migrations.values() for pair in migration.replaces]
-    apps = {app for app, _ in replaced}
+    squashed = {pair: one.replaces for pair, one in MigrationLoader(None).disk_migrations.items() if one.replaces}
+    replaced = [pair for pairs in squashed.values() for pair in pairs]
     with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as stored, stored:
-        stored.executemany("DELETE FROM django_migrations WHERE app = ?", [(app,) for app in apps])
+        gone = [*squashed, *replaced]  # those that came after stay
+        stored.executemany("DELETE FROM django_migrations WHERE app = ? AND name = ?", gone)
         stored.executemany("INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, '2026-11-20')", replaced)
     fresh.manage("migrate", "-v0")
     fresh.manage("worker", "--until-idle")

@@ -19,6 +19,7 @@ from bank.intake import parquet
 
 MAX_LINE = 32 * 2**20
 MAX_FIRST = 2**20
+MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -186,9 +187,18 @@ def parse_json(text: str) -> Any:
 
 def json_lines(path: Path) -> Iterator[Row | Problem]:
     """One JSON object per line; blank lines are skipped."""
-    name = path.name
+    name, blank = path.name, 0
     for number, raw in raw_lines(path):
+        if not raw or raw.isspace():
+            blank += 1
+            if blank > MOST_BLANK:
+                raise _too_blank(name, number)
+            continue
         yield from json_line(name, number, raw)
+
+
+def _too_blank(name: str, line: int) -> BadFile:
+    return BadFile(Where(name, line), f"more than {MOST_BLANK:,} blank lines")
 
 
 def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
@@ -272,7 +282,7 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
             yield line
 
     reader = csv.reader(text(), delimiter=delimiter, strict=True)
-    start = 1
+    start, blank = 1, 0
     try:
         header = [name.strip().lower() for name in next(reader)]
         if len(set(header)) != len(header):
@@ -285,6 +295,9 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
                 return
             where = Where(path.name, start)
             if not cells:
+                blank += 1
+                if blank > MOST_BLANK:
+                    raise _too_blank(path.name, start)
                 continue
             if len(cells) != len(header):
                 yield Problem(where, "", f"has {len(cells)} cells, the header {len(header)}")
@@ -305,6 +318,15 @@ def parquet_rows(path: Path) -> Iterator[Row | Problem]:
                 yield Row(Where(path.name, record=index), {k: v for k, v in data.items() if v is not None})
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadFile(Where(path.name, record=index + 1), f"is not readable Parquet: {error}") from None
+
+
+def parquet_length(path: Path) -> int:
+    """How many rows a Parquet file says it holds, without reading any. Raises BadFile, NoPyarrow."""
+    pa, pq = parquet.load()
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
 
 
 def kind_of(path: Path) -> str:

@@ -7,6 +7,7 @@ number of the copy; the sample knows by how many places that copy rotates its op
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import ResponseRecord, SampleRecord
@@ -86,7 +87,7 @@ class Addresses:
         pending = {key: self.pending.turns[key] for key in keys if key in self.pending.turns}
         if self.benchmark is None or not keys:
             return pending
-        rows = (
+        rows: Any = (
             self.benchmark.samples.filter(key__in=keys, **self.only)
             .order_by()
             .values_list("key", "options", "metadata")

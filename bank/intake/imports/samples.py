@@ -119,7 +119,7 @@ class Samples:
             "quality_hints": _plain_hints(columns, criteria),
             "absent_images": [NONE] * count,
             "options": [EMPTY] * count,
-            "metadata": [EMPTY] * count,
+            "metadata": [""] * count,
         }
         return self._new(
             paths=columns["capability"],
@@ -322,7 +322,7 @@ def _values(record: SampleRecord, pictures: Pictures, hidden: list[importing.Cri
         record.split,
         record.source,
         record.group,
-        json.dumps(record.metadata),
+        Sample._meta.get_field("metadata").get_prep_value(record.metadata),
     )
 
 

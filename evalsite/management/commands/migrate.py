@@ -9,7 +9,7 @@ from django.db import connections
 
 from accounts.installation_key import check_keys
 from accounts.management.base import INSTALLATION
-from evalsite import health
+from evalsite import closed_by_update, health
 
 
 class Command(migrate.Command):
@@ -18,6 +18,10 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if health.older(connections[options["database"]]):
             raise CommandError(f"The database is not that of this version: {health.OLDER}.")
+        is_ahead = closed_by_update.is_ahead()
         super().handle(*args, **options)
+        if is_ahead and not closed_by_update.is_ahead():
+            for paragraph in closed_by_update.in_words():
+                self.stdout.write(f"\n{paragraph}")
         if health.migrations() == health.OK:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
