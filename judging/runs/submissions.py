@@ -244,10 +244,10 @@ def advance_open() -> None:
     for row in ended.select_related("run", "submission__by", "submission__benchmark").order_by("pk"):
         if is_told(row, today=today) and tell(row) and row.state == JUDGED:
             judged.setdefault(row.submission.benchmark_id, []).append(row)
-    for rows in judged.values():
+    for of_benchmark in judged.values():
         for path in WHEN_TOLD:
             try:
-                import_string(path)(rows)
+                import_string(path)(of_benchmark)
             except Exception:  # what follows is none of the queue
                 log.exception("What follows a submission's judging failed")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from leaderboard import votes
@@ -13,7 +14,6 @@ from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, sealed_samples, shows_edition
 from leaderboard.models import Edition
-from leaderboard.rows import Row
 from leaderboard.scope import NO_ELO, Scope
 from stats.disclosure import MIN_SAMPLES
 
@@ -97,7 +97,7 @@ def _is_of_many(row: object) -> bool:
     return n is None or n >= MIN_SAMPLES
 
 
-def _of_many(row: Row) -> Row:
+def _of_many(row: Any) -> Any:
     levels = getattr(row, "levels", {})
     told = {name: level for name, level in levels.items() if _is_of_many(level)}
     return replace(row, levels=told) if len(told) < len(levels) else row
