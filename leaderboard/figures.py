@@ -81,9 +81,18 @@ def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
     return span(low if low is None or shown is None else min(low, shown), high)
 
 
+def told(number: Number, write: Callable[[float | None], str]) -> str:
+    """The number; ``90.0 to 100.0`` where an edition gives an interval without a value."""
+    if number.value is None and number.low is not None:
+        return f"{write(number.low)} to {write(number.high)}"
+    return write(number.value)
+
+
 def interval(number: Number, write: Callable[[float | None], str]) -> str:
     """``95%: 0.917 to 0.962``, or why there is none."""
-    return number.reason if number.low is None else f"95%: {write(number.low)} to {write(number.high)}"
+    if number.low is None or number.value is None:
+        return number.reason
+    return f"95%: {write(number.low)} to {write(number.high)}"
 
 
 def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:

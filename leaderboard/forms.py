@@ -114,6 +114,12 @@ class JudgingForm(Styled):
         required=False, min_value=0, label="A day, US dollars", help_text="Empty: no limit. What is over waits."
     )
 
+    publishes = forms.BooleanField(
+        required=False,
+        label="Publish the next edition the day after one is judged",
+        help_text="Where the board has editions, and nothing speaks against it; if something does, you are told.",
+    )
+
     def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
         rules = queue.judging_of(benchmark)
         patterns = queue.patterns(benchmark)
@@ -122,7 +128,7 @@ class JudgingForm(Styled):
             alike = [run.pk for run in patterns if run.settings_hash == rules.like.settings_hash]
             chosen = rules.like_id if rules.like_id in {run.pk for run in patterns} else next(iter(alike), None)
             initial = {"like": chosen if rules.active else None, "per_submission": rules.per_submission}
-            initial["budget_per_day"] = rules.per_day
+            initial |= {"budget_per_day": rules.per_day, "publishes": rules.publishes}
         super().__init__(*args, initial=initial, **kwargs)
         runs = Run.objects.filter(pk__in=[run.pk for run in patterns]).select_related("judge")
         self.fields["like"].queryset = runs  # type: ignore[attr-defined]
@@ -139,6 +145,7 @@ class JudgingForm(Styled):
                 active=data["like"] is not None,
                 per_submission=data["per_submission"],
                 per_day=data["budget_per_day"],
+                publishes=data["publishes"],
             )
 
 

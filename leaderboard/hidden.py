@@ -2,7 +2,8 @@
 
 Only staff see them live: anybody who knows what models answered can read a key off two states of the board. Everybody
 else sees the newest edition that a curator published; ``boards.editions`` says how one is made and what it must not
-reveal.
+reveal. Pairs and scores are live for everybody, without verdicts that held keys, and without those that held closed
+text on answers from outside: these count in editions alone.
 """
 
 from typing import Any
@@ -19,8 +20,8 @@ from bank.models import Benchmark, Item, Sample
 from judging.models import Judgment, Run
 from leaderboard.cache import until_written
 from leaderboard.definitions import changed
-from leaderboard.models import Edition
-from leaderboard.scope import HUMANS, BadScope, Scope
+from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
+from leaderboard.scope import ELO, HUMANS, NO_ELO, BadScope, Scope
 from stats.disclosure import MIN_SAMPLES
 
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
@@ -28,7 +29,7 @@ AS_A_WHOLE = (
     "This board depends on hidden answers or weights. You see a published edition as a whole: without filters, "
     "and with the verdicts and definitions that the edition was made from."
 )
-STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the board of models."
+STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the boards."
 
 
 def closed_of(benchmark: Benchmark) -> int:
@@ -146,9 +147,11 @@ class Withheld(BadScope):
 
 
 def rests_on_hidden(scope: Scope) -> bool:
-    """Whether the numbers of this view depend on hidden keys or weights."""
+    """Whether the numbers of this view depend on hidden keys or weights, or on verdicts that no live view below staff
+    counts (``exposure.counted``).
+    """
     if not scope.kind.hidden:
-        return False
+        return scope.kind.name in CAN_REST_ON_HIDDEN and _has_uncounted(scope)
     if hidden_split(scope) is not None:
         return True
     splits = scope.benchmark.hidden_splits
@@ -158,6 +161,38 @@ def rests_on_hidden(scope: Scope) -> bool:
         kinds=scope.kind.hidden,
         hidden_splits=splits,
     )
+
+
+def _has_uncounted(scope: Scope) -> bool:
+    """Whether a verdict of the view's kind, by people or a judge, is in editions alone. Cached until a write."""
+    benchmark, closed = scope.benchmark, closed_of(scope.benchmark)
+    keys = closed & exposure.KEYED
+
+    def find() -> bool:
+        runs = benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols)
+        verdicts = Judgment.objects.filter(status=Judgment.Status.OK)
+        labels = scope.kind.labels().filter(excluded=False)
+        sources: list[tuple[QuerySet[Any], QuerySet[Any], str]] = [
+            (runs, verdicts, "run__in"),
+            (benchmark.campaigns.all(), labels, "campaign__in"),
+        ]
+        for given_by, given, column in sources:
+            if given.filter(**{column: given_by.filter(exposure.any_of(keys, "held"))}).exists():
+                return True
+            holding = list(given_by.filter(exposure.any_of(closed, "held")).order_by().values_list("pk", flat=True))
+            outside = Item.objects.filter(outside=True, sample__benchmark=benchmark)
+            if holding and given.filter(**{column: holding}, item__in=outside).exists():
+                return True
+        return False
+
+    return bool(closed) and until_written(("uncounted", benchmark.pk, scope.kind.name), find)
+
+
+def uncounted_items(benchmark: Benchmark, held: int) -> QuerySet[Item]:
+    """The items on which live views below staff count no verdict that held these inputs."""
+    items = Item.objects.filter(sample__benchmark=benchmark)
+    of_keys = Q(exposure.any_of(held & exposure.KEYED, "sample__closed"))
+    return items.filter(of_keys | Q(exposure.any_of(held, "sample__closed"), outside=True))
 
 
 def open_samples(scope: Scope) -> set[int]:
@@ -172,8 +207,22 @@ def samples_with_open_keys(benchmark: Benchmark) -> set[int]:
 
 
 def is_kept_back(scope: Scope) -> bool:
-    """Whether this viewer sees an edition instead of the live numbers."""
-    return not scope.staff and not scope.edition and rests_on_hidden(scope)
+    """Whether this viewer sees editions of all boards of this kind instead of live numbers."""
+    return not scope.staff and not scope.edition and bool(scope.kind.hidden) and rests_on_hidden(scope)
+
+
+def shows_edition(scope: Scope) -> bool:
+    """Whether this viewer sees an edition of the board of models in this view.
+
+    Of pairs and scores that is the view without filters and with the usual source, once there is an edition: other
+    views are live, without the verdicts that only editions count.
+    """
+    if is_kept_back(scope):
+        return True
+    usual = not (scope.narrowed or scope.run or scope.majority or changed(scope)) and scope.source == HUMANS
+    anchor = scope.benchmark.anchor.name if scope.benchmark.anchor else ""
+    usual = usual and scope.anchor == anchor and scope.elo in (ELO[0], NO_ELO)
+    return usual and not (scope.staff or scope.edition or scope.kind.hidden) and newest_edition(scope) is not None
 
 
 def refuse_live(scope: Scope) -> None:
@@ -194,13 +243,18 @@ def hidden_split(scope: Scope) -> str | None:
     return str(hidden[0])
 
 
-def newest_edition(scope: Scope) -> Edition | None:
-    """The newest edition of the board that the view is about."""
-    editions = Edition.objects.filter(benchmark=scope.benchmark, kind=scope.kind.name, split=hidden_split(scope) or "")
-    return editions.order_by("-number").first()
+def newest_edition(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
+    """The newest edition of the board that the view is about. Cached until a write."""
+    kind, split = scope.kind.name, hidden_split(scope) or ""
+
+    def find() -> Edition | None:
+        editions = Edition.objects.filter(benchmark=scope.benchmark, what=what, kind=kind, split=split)
+        return editions.defer("cells").order_by("-number").first()
+
+    return until_written(("edition", scope.benchmark.pk, what, kind, split), find)
 
 
-def edition_of(scope: Scope) -> Edition | None:
+def edition_of(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
     """What everybody sees of this view: its newest edition.
 
     Raises BadScope if the view asks for a part of it, or for other verdicts than the edition's.
@@ -209,7 +263,7 @@ def edition_of(scope: Scope) -> Edition | None:
     narrowed = scope.level or scope.question_type or scope.campaign or other_split
     if narrowed or scope.run or scope.source != HUMANS or changed(scope):
         raise Withheld(AS_A_WHOLE)
-    return newest_edition(scope)
+    return newest_edition(scope, what)
 
 
 def keys_are_open(samples: "QuerySet[Sample]") -> bool:

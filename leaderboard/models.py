@@ -16,17 +16,26 @@ if TYPE_CHECKING:
     from accounts.rules import Viewer
 
 
-# Kinds of verdicts whose numbers can rest on hidden criteria, see leaderboard.kinds.
-CAN_REST_ON_HIDDEN = ("components", "choice", "yes-no", "reference", "reasoning")
+# Kinds of verdicts whose numbers rest on hidden criteria, see leaderboard.kinds: below staff never live.
+FROM_HIDDEN = ("components", "choice", "yes-no", "reference", "reasoning")
+# The others have editions where verdicts that held closed text are about answers from outside, or held keys.
+CAN_REST_ON_HIDDEN = (*FROM_HIDDEN, "pair", "score")
 
 
 class Edition(models.Model):
     """A board that rests on hidden inputs, as it was published for everybody. It is never changed.
 
     ``board`` holds rows, notes and what stands beside them, as JSON in the order of the board. ``cells`` holds what
-    each number is made of, by sample, as keyed hashes: against these the next edition is checked.
+    each number is made of, by model (or judge), number and sample: a keyed hash, behind a colon another one of what was
+    read of the answer, where that is something else. Against these the next edition is checked. ``inputs`` are those of
+    ``bank.exposure`` that its numbers depend on, of kinds for which the verdicts decide that.
     """
 
+    class What(models.TextChoices):
+        MODELS = "models"
+        JUDGES = "judges"
+
+    what = models.CharField(max_length=6, choices=What.choices, default=What.MODELS, db_default=What.MODELS)
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="editions")
     kind = models.CharField(max_length=10)
     split = models.CharField(max_length=40, blank=True)  # a hidden one, else ""
@@ -34,12 +43,15 @@ class Edition(models.Model):
     run = models.ForeignKey("judging.Run", on_delete=models.PROTECT, null=True, related_name="+")  # that was read
     board = models.TextField()
     cells: Any = PackedJSONField()
+    inputs = models.PositiveIntegerField(default=0, db_default=0)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ["benchmark_id", "kind", "split", "number"]
-        constraints = [models.UniqueConstraint(fields=["benchmark", "kind", "split", "number"], name="edition_number")]
+        ordering = ["benchmark_id", "what", "kind", "split", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["benchmark", "what", "kind", "split", "number"], name="edition_number")
+        ]
 
     def __str__(self) -> str:
         return f"edition {self.number} of {self.kind} on {self.benchmark_id}"
@@ -50,7 +62,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         """Below staff none of a live board that rests on hidden inputs: as were made before there were editions."""
         if allowed(viewer, "read-hidden"):
             return self
-        can = Q(what="models") & Q(made_from__kind__in=CAN_REST_ON_HIDDEN)
+        can = Q(what="models") & Q(made_from__kind__in=FROM_HIDDEN)
         visible = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~visible)
 

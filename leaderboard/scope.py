@@ -31,7 +31,8 @@ class Scope:
     """One view of a benchmark. An empty field means the default, or no filter.
 
     ``staff``: the viewer may see what verdicts that quote criteria reveal about single samples. ``edition``: the
-    result will be published, see ``leaderboard.boards.editions``.
+    result will be published, see ``leaderboard.boards.editions``; then it leaves out the models ``without``, and shows
+    those in ``whole`` without levels.
     """
 
     benchmark: Benchmark
@@ -52,6 +53,8 @@ class Scope:
     split: str = ""
     staff: bool = False
     edition: bool = False
+    without: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
 
     @property
     def rule(self) -> str:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,8 +14,10 @@ from typing import Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.text import get_valid_filename
 
+from accounts import notices
 from accounts.csv import escape
 from accounts.models import User
 from accounts.rules import Viewer, allowed
@@ -23,13 +25,52 @@ from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
 from judging import protocols
+from judging.models import QueuedSubmission, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
 from leaderboard import boards
+from leaderboard.boards import editions
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
+from leaderboard.hidden import rests_on_hidden
 from leaderboard.scope import BadScope, Scope, scope_of
 
 SHAPES = ("jsonl", "csv", "tsv")
 DIGITS = 2  # of the one number that is told of verdicts that may follow hidden criteria
+
+
+# ---- the next edition ----
+
+
+def publish_next(rows: Sequence[QueuedSubmission]) -> None:
+    """Once submissions to a benchmark are judged: publish the next edition of their board, if a curator said so. What
+    speaks against it, and that a submission's model is left out, is told to that curator.
+    """
+    benchmark = rows[0].submission.benchmark
+    rules = judging_of(benchmark)
+    if rules is None or not rules.publishes:
+        return
+    kind = protocols.get(rules.like.protocol).verdict_kind
+    if not rests_on_hidden(scope_of(benchmark=benchmark, kind=kind)):
+        return
+    readable = editions.runs_to_read(scope_of(benchmark=benchmark, kind=kind))
+    run = next((run for run in [rules.like, *(row.run for row in rows)] if run in readable), None)
+    try:
+        made = editions.draft(benchmark=benchmark, kind=kind, run=run)
+        if made.unchanged:
+            return
+        editions.publish(benchmark=benchmark, kind=kind, run=run, by=rules.changed_by)
+    except editions.Refused as error:
+        _tell_curator(rows[0], rules, kind, f"The next edition of {benchmark.title} is not published. {error}")
+        return
+    for row in rows:
+        if reason := made.left_out.get(row.submission.name):
+            said = f"The new edition of {benchmark.title} leaves out {row.submission.name}: {reason}."
+            _tell_curator(row, rules, kind, said)
+
+
+def _tell_curator(row: QueuedSubmission, rules: SubmissionJudging, kind: str, text: str) -> None:
+    if rules.changed_by is not None:
+        page = reverse("leaderboard:edition-new", args=[str(row.submission.benchmark)])
+        notices.tell(rules.changed_by, key=f"edition-{row.submission_id}", text=text, link=f"{page}?kind={kind}")
 
 
 @contextmanager

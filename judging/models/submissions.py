@@ -6,12 +6,16 @@ from accounts.models import User
 from bank.models import Benchmark, Submission
 from judging.models.runs import Run
 
+WHEN_TOLD: list[str] = []  # what the apps above do once submissions are told: functions of their rows, as paths
+
 
 class SubmissionJudging(models.Model):
     """A benchmark's judge for submissions: the judge, protocol and settings of ``like``, so that they share its board.
 
     Budgets are in US dollars; None is no limit. Days end at midnight UTC. Where prompts hold criteria, a submission
     counts with the price of ordinary prompts (``judging.runs.submissions``), whatever its calls cost.
+    ``publishes``: the day after a submission was judged, the next edition of its board is published, if nothing speaks
+    against it.
     """
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="submission_judging")
@@ -19,6 +23,7 @@ class SubmissionJudging(models.Model):
     active = models.BooleanField(default=True)
     per_submission = models.FloatField(null=True, blank=True)
     per_day = models.FloatField(null=True, blank=True)
+    publishes = models.BooleanField(default=False, db_default=False)
     changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     changed_at = models.DateTimeField(auto_now=True)
 

@@ -7,6 +7,7 @@ queue is shown as it stood at midnight (UTC), and budgets count what prompts of 
 with two criteria of together 280 characters, ``judging.runs.estimates``).
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from accounts import notices
 from accounts.models import User
@@ -25,9 +27,11 @@ from bank.samples.items import make_items, plan_items
 from judging import protocols
 from judging.judgments.analyses import on_the_day
 from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, SubmissionJudging
+from judging.models.submissions import WHEN_TOLD
 from judging.runs import estimates
 from judging.runs.actions import cancel_run, check_budget, resume_run, start_run
 
+log = logging.getLogger(__name__)
 STORED = (Submission.State.CHECKED, Submission.State.SCORED)
 VERDICTS = ("pair", "score", "components", "reference")  # about answers alone, or about one and the anchor's
 WAITING, JUDGING, JUDGED, STOPPED = QueuedSubmission.State
@@ -72,8 +76,9 @@ def set_judging(
     active: bool = True,
     per_submission: float | None = None,
     per_day: float | None = None,
+    publishes: bool | None = None,
 ) -> SubmissionJudging:
-    """Have a benchmark's submissions judged like a run. Raises BadInput."""
+    """Have a benchmark's submissions judged like a run; ``publishes`` stays as it is if None. Raises BadInput."""
     alike = {(run.judge_id, run.protocol, run.settings_hash) for run in patterns(benchmark)}
     if (like.judge_id, like.protocol, like.settings_hash) not in alike or like.benchmark_id != benchmark.pk:
         raise BadInput(
@@ -86,6 +91,7 @@ def set_judging(
     for budget in (per_submission, per_day):
         check_budget(like.judge, budget)
     values = {"like": like, "active": active, "per_submission": per_submission, "per_day": per_day, "changed_by": by}
+    values |= {} if publishes is None else {"publishes": publishes}
     return SubmissionJudging.objects.update_or_create(benchmark=benchmark, defaults=values)[0]
 
 
@@ -234,9 +240,16 @@ def advance_open() -> None:
         advance(pk)
     today = day_of(timezone.now())
     ended = QueuedSubmission.objects.filter(told=False, state__in=[JUDGED, STOPPED], submission__state__in=STORED)
+    judged: dict[int, list[QueuedSubmission]] = {}
     for row in ended.select_related("run", "submission__by", "submission__benchmark").order_by("pk"):
-        if is_told(row, today=today):
-            tell(row)
+        if is_told(row, today=today) and tell(row) and row.state == JUDGED:
+            judged.setdefault(row.submission.benchmark_id, []).append(row)
+    for of_benchmark in judged.values():
+        for path in WHEN_TOLD:
+            try:
+                import_string(path)(of_benchmark)
+            except Exception:  # what follows is none of the queue
+                log.exception("What follows a submission's judging failed")
 
 
 @transaction.atomic
@@ -400,15 +413,16 @@ def judge_again(*, submission: Submission) -> None:
 
 
 @transaction.atomic
-def tell(row: QueuedSubmission) -> None:
-    """Tell whoever submitted, once."""
+def tell(row: QueuedSubmission) -> bool:
+    """Tell whoever submitted, once; whether this was the time."""
     if not QueuedSubmission.objects.filter(pk=row.pk, told=False).update(told=True):
-        return
+        return False
     submission = row.submission
     name = f"{submission.name} on {submission.benchmark.title}"
     text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {_told_reason(row)}."
     page = reverse("leaderboard:submission-detail", args=[submission.pk])
     notices.tell(submission.by, key=f"submission-{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}", text=text, link=page)
+    return True
 
 
 def day_of(now: datetime) -> date:

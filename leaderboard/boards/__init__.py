@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from leaderboard import votes
 from leaderboard.boards.agreement import AgreementBoard, agreements
-from leaderboard.boards.base import B, Board, ModelsBoard, cached, from_stored
+from leaderboard.boards.base import B, Board, ModelsBoard, cached, from_stored, whole_from_text
 from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, sealed_samples
-from leaderboard.rows import Row
+from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, sealed_samples, shows_edition
+from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, Scope
 from stats.disclosure import MIN_SAMPLES
 
@@ -22,13 +23,14 @@ PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say n
 
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
-    if not is_kept_back(scope):
+    if not shows_edition(scope):
         return _told(scope, _with_lengths(scope, scope.kind.models(scope)))
     edition = edition_of(scope)
     if edition is None:
         return ModelsBoard([], [NONE_YET])
     board = from_stored(scope.kind.board, edition.board)
-    return replace(board, edition=edition.number, computed_at=edition.published_at)
+    runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
+    return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
 
 
 def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
@@ -48,7 +50,7 @@ def rated_otherwise(scope: Scope, board: Board) -> PairsBoard | None:
 
     None of other kinds, and of so many votes that it is computed on request alone.
     """
-    if not isinstance(board, PairsBoard) or is_kept_back(scope) or votes.is_large(scope.benchmark):
+    if not isinstance(board, PairsBoard) or shows_edition(scope) or votes.is_large(scope.benchmark):
         return None
     control = LENGTH if scope.control == NO_CONTROL else NO_CONTROL
     other = cached(replace(scope, control=control, elo=NO_ELO), "models", models)
@@ -56,8 +58,16 @@ def rated_otherwise(scope: Scope, board: Board) -> PairsBoard | None:
 
 
 def judges(scope: Scope) -> JudgesBoard:
-    """Every judge compared with people, by verdicts of the view's kind."""
-    return JudgesBoard([], [STAFFS]) if is_kept_back(scope) else _told(scope, scope.kind.judges(scope))
+    """Every judge compared with people, by verdicts of the view's kind. Below staff, what depends on hidden inputs is
+    an edition.
+    """
+    if not is_kept_back(scope):
+        return _told(scope, scope.kind.judges(scope))
+    edition = edition_of(scope, Edition.What.JUDGES)
+    if edition is None:
+        return JudgesBoard([], [STAFFS])
+    board = whole_from_text(JudgesBoard, edition.board)
+    return replace(board, edition=edition.number, computed_at=edition.published_at)
 
 
 def agreement_of(scope: Scope) -> AgreementBoard:
@@ -87,10 +97,10 @@ def _is_of_many(row: object) -> bool:
     return n is None or n >= MIN_SAMPLES
 
 
-def _of_many(row: Row) -> Row:
+def _of_many(row: Any) -> Any:
     levels = getattr(row, "levels", {})
     told = {name: level for name, level in levels.items() if _is_of_many(level)}
-    return replace(row, levels=told) if len(told) < len(levels) else row  # type: ignore[type-var]  # rows are dataclasses
+    return replace(row, levels=told) if len(told) < len(levels) else row
 
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {

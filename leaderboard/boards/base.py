@@ -10,8 +10,9 @@ from pydantic import TypeAdapter
 
 from bank.models import Capability
 from leaderboard import cache, methods, votes
-from leaderboard.hidden import is_kept_back, newest_edition
-from leaderboard.rows import JSON, Row
+from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
+from leaderboard.models import Edition
+from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
 from stats.ranks import Place
 
@@ -133,6 +134,14 @@ def ranks(place: Place | None) -> dict[str, Any]:
     return {"rank": place.rank, "rank_low": place.rank_low, "rank_high": place.rank_high, "tier": place.tier}
 
 
+CODED = "given as an interval: a share would tell the answer of nearly every sample behind it"
+
+
+def as_interval(exact: Number, *, low: float, high: float) -> Number:
+    """The number without its value, which would settle what it is made of."""
+    return Number(low=low, high=high, n=exact.n, groups=exact.groups, reason=CODED)
+
+
 def by_rank(row: ModelRow) -> tuple[bool, int, str]:
     """Sort key: rows by rank, rows without one last."""
     return row.rank is None, row.rank or 0, row.model
@@ -175,9 +184,9 @@ def key_of(scope: Scope, name: str) -> str:
         "what": name,
         "methods": methods.VERSION,
     }
-    if is_kept_back(scope):  # the viewer sees an edition, whatever the live data are
-        edition = newest_edition(scope)
-        data: Any = edition and edition.pk
+    if is_kept_back(scope) or (name == "models" and shows_edition(scope)):
+        # The viewer sees editions, whatever the live data are.
+        data: Any = [edition and edition.pk for what in Edition.What for edition in [newest_edition(scope, what)]]
     else:
         data = votes.fingerprint(scope)
     return cache.key_of(fields, data)

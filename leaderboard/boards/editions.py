@@ -1,17 +1,22 @@
-"""Publishing boards that depend on hidden keys or weights, so that no two states of them reveal those of one sample.
+"""Publishing boards that depend on hidden inputs, so that no two states of them reveal those of one sample (ADR 26).
 
-A cell is one number of a model, over all samples or one level. For each sample it depends on the key, the weights and
-the reading of the answer. If two cells differ in that for a single sample, anybody who knows the answers can work out
-its key. So no combination of a model's cells, in this edition and all earlier ones, may be about fewer than MIN_SAMPLES
-samples (``stats.disclosure``). Corrections wait until that many have accumulated.
+A cell is one number of a model, over all samples or one level. For each sample it depends on something hidden (a key, a
+weight, a verdict) and on the reading of the answer. If two cells differ in that for a single sample, anybody who knows
+the answers can work out what is hidden there. So no combination of a model's cells, in this edition and all earlier
+ones of the benchmark, may be about fewer than MIN_SAMPLES samples (``stats.disclosure``); corrections wait until that
+many have accumulated. Two models whose answers differ in fewer are not published both. And a number that would settle
+what it is made of is given as an interval.
 """
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from operator import or_
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 from django.db import transaction
 from django.db.models import QuerySet
@@ -19,40 +24,179 @@ from django.db.models import QuerySet
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
+from annotations.models import Campaign
+from bank import exposure
 from bank.errors import BadInput
-from bank.models import Benchmark
+from bank.models import Benchmark, Capability, EvaluatedModel, Sample
+from bank.models.items import ItemResponse
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards import keyed, models, scores
-from leaderboard.boards.base import as_stored
-from leaderboard.hidden import hidden_split, open_samples, rests_on_hidden
-from leaderboard.kinds import Kind
+from leaderboard.boards import judge_board, keyed, models, pairs, scores
+from leaderboard.boards.base import CODED as CODED_WORDS
+from leaderboard.boards.base import ModelRow, ModelsBoard, as_interval, as_stored, by_rank, from_stored, whole_as_text
+from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
+from leaderboard.boards.pairs import PairRow
+from leaderboard.boards.scores import ScoreRow
+from leaderboard.definitions import WRONG
+from leaderboard.figures import listed, number_of
+from leaderboard.hidden import (
+    closed_of,
+    hidden_split,
+    open_samples,
+    rests_on_hidden,
+    uncounted_items,
+)
+from leaderboard.kinds import KINDS, Kind
+from leaderboard.metrics import READABLE
 from leaderboard.models import Edition, RecipeEdition
-from leaderboard.scope import BadScope, Scope, scope_of
-from stats.disclosure import MIN_SAMPLES, Cell, changed_samples, reveals_few
+from leaderboard.rows import UNKNOWN, Number
+from leaderboard.scope import PEOPLE, BadScope, Scope, scope_of
+from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
-WHOLE = ""  # the only number of a board by components
+WHOLE = ""  # the only number of a board by components, marks, pairs or scores
 TOLD = 5  # reasons listed at once
+KEYED = "keyed"  # stands for all boards of answers compared with keys: their facts are the same
+BEHIND = ":"  # before what was read of the answer, in a fact that holds more than that
+PEOPLES = "people"  # stands for people against people on a board of judges
+MODELS, JUDGES = Edition.What.MODELS, Edition.What.JUDGES
 
 
 class Refused(BadInput):
     """An edition that would reveal too much, or nothing new; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What an edition told: ``family`` and ``inputs`` say with what its numbers can be compared."""
+
+    name: str
+    family: str
+    inputs: int
+    cells: Cells
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """The next edition as it would be: what it tells, and what it leaves out and why. ``problem`` says why it must not
+    be published; ``changed`` by model how many samples differ from the last edition.
+    """
+
+    scope: Scope
+    what: str
+    number: int
+    board: ModelsBoard | JudgesBoard | None = None
+    cells: Cells = field(default_factory=dict)
+    text: str = ""
+    problem: str = ""
+    left_out: dict[str, str] = field(default_factory=dict)
+    without_levels: list[str] = field(default_factory=list)
+    changed: dict[str, int] = field(default_factory=dict)
+    last: Edition | None = None
+
+    @property
+    def unchanged(self) -> bool:
+        return self.last is not None and self.last.board == self.text
+
+    def in_words(self) -> list[tuple[str, str]]:
+        """What a curator should know before it is published: a term, and what is said of it."""
+        noun = "judge" if self.what == JUDGES else "model"
+        told = [number for numbers in self.cells.values() for number in numbers.values() if number]
+        rows = [("It tells", self._numbers(noun))]
+        if told:
+            least = min(len(cell) for cell in told)
+            rows.append(("Smallest group", f"{number_of(least, 'sample')} behind a number; {MIN_SAMPLES} are needed"))
+        if self.last is None:
+            rows.append(("Compared with the last", "this would be the first edition"))
+        elif self.board is not None:
+            rows.append((f"Compared with edition {self.last.number}", self._changes(noun)))
+        if names := self._coded():
+            rows.append(("As intervals", f"{listed(names)}: a share would tell nearly every sample behind it"))
+        if levels := self._levels():
+            rows.append(("Levels kept out", levels))
+        rows += [(f"Left out: {name}", reason) for name, reason in self.left_out.items()]
+        public = self.scope.benchmark.visibility == Benchmark.Visibility.PUBLIC
+        rows.append(("Who sees it", "everybody" if public else "staff, and everybody once the benchmark is published"))
+        rows.append(("Afterwards", "it cannot be taken back: it stays beside all other editions"))
+        return rows
+
+    def _numbers(self, noun: str) -> str:
+        if self.board is None or not self.board.rows:
+            return "nothing"
+        columns: dict[str, None] = {}
+        for row in self.board.rows:
+            columns |= dict.fromkeys(
+                column.name.replace("_", " ")
+                for column in fields(row)
+                if isinstance(value := getattr(row, column.name), Number) and value.ends != UNKNOWN.ends
+            )
+        return f"{listed(list(columns)) or 'no numbers'} of {number_of(len(self.cells), noun)}, rounded"
+
+    def _changes(self, noun: str) -> str:
+        new = [name for name in self.cells if name not in self.changed]
+        words = [f"{listed(new)} {'enters' if len(new) == 1 else 'enter'}"] if new else []
+        changed = [n for n in self.changed.values() if n]
+        if changed:
+            ends = f"{min(changed)} to {max(changed)}" if min(changed) < max(changed) else f"{max(changed)}"
+            words.append(f"{ends} samples changed in {number_of(len(changed), noun)}")
+        return "; ".join(words) or "no sample changed"
+
+    def _models(self) -> Sequence[ModelRow]:
+        return self.board.rows if isinstance(self.board, ModelsBoard) else ()
+
+    def _coded(self) -> list[str]:
+        names = []
+        for row in self._models():
+            columns = [column.name for column in fields(row) if _is_coded(getattr(row, column.name))]
+            levels = [
+                name
+                for name, level in row.levels.items()
+                if any(_is_coded(getattr(level, column.name)) for column in fields(level))
+            ]
+            if columns or levels:
+                names.append(f"{row.model} ({', '.join([*columns, *levels])})")
+        return names
+
+    def _levels(self) -> str:
+        if self.what == JUDGES:
+            return "all: an edition of judges has none"
+        if not self.scope.kind.hidden and self.cells and self.scope.benchmark.capabilities.exists():
+            return f"of {listed(list(self.cells))} all: they have hidden verdicts"
+        if not self.scope.kind.keyed or hidden_split(self.scope) is not None:
+            return ""
+        paths = set(self.scope.benchmark.capabilities.values_list("path", flat=True))
+        kept_out = {row.model: paths - set(row.levels) for row in self._models()}
+        words = [
+            f"{path} (of {number_of(n, 'model')})"
+            for path in sorted(paths)
+            if (n := sum(path in missing for missing in kept_out.values()))
+        ]
+        reason = f"they, or what is left beside them, would be about fewer than {MIN_SAMPLES} samples or settle them"
+        few = f"; of {listed(self.without_levels)} all, since another model differs in few samples there"
+        return f"{listed(words)}: {reason}{few if self.without_levels else ''}" if words else ""
+
+
+def _is_coded(value: object) -> bool:
+    return isinstance(value, Number) and value.value is None and value.low is not None
+
+
 def runs_to_read(scope: Scope) -> list[Run]:
-    """The finished runs that an edition may use, newest first."""
-    runs = votes.judged_runs(replace(scope, staff=False)).filter(state=Run.State.FINISHED)
+    """The finished runs that an edition may use, newest first: those that held hidden inputs from the day after."""
+    runs = votes.judged_runs(replace(scope, staff=False, edition=True)).filter(state=Run.State.FINISHED)
     return list(runs.order_by("-pk"))
 
 
 def usual_run(scope: Scope) -> Run | None:
     """The run of the last edition; for the first edition the newest finished run, if answers need reading."""
-    last = _earlier(scope).last()
+    last = _earlier(scope, MODELS).last()
     if last is not None:
         return last.run
-    people = not scope.kind.keyed and not scores.outcomes(replace(scope, edition=True))[0].empty
-    return None if people else next(iter(runs_to_read(scope)), None)
+    people = (
+        not scope.kind.keyed
+        and scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
+    )
+    runs = (run for run in runs_to_read(scope) if scope.kind.keyed or not run.judge.baseline)
+    return None if people else next(runs, None)
 
 
 def publish(
@@ -61,55 +205,614 @@ def publish(
     kind: str | Kind,
     split: str = "",
     run: Run | None = None,
+    judges: bool = False,
     by: User | None = None,
     command: str = "",
 ) -> Edition:
-    """Publish the board of models as it is now. ``run`` is the judge's run whose readings or points count; without one
-    no readings count, and people's points for components. Raises Refused.
+    """Publish the board of models, or of ``judges``, as it is now. ``run`` is the judge's run whose readings, points or
+    verdicts count (of pairs, scores and points with those of the same judge, protocol and settings); without one no
+    readings count, and people's verdicts. Raises Refused.
     """
+    with transaction.atomic():
+        Benchmark.objects.select_for_update().get(pk=benchmark.pk)
+        made = draft(benchmark=benchmark, kind=kind, split=split, run=run, judges=judges)
+        if made.problem:
+            raise Refused(made.problem)
+        edition = Edition.objects.create(
+            what=made.what,
+            benchmark=made.scope.benchmark,
+            kind=made.scope.kind.name,
+            split=hidden_split(made.scope) or "",
+            number=made.number,
+            run=run,
+            board=made.text,
+            cells=cast(Any, made.cells),
+            inputs=_inputs_of(made.scope),
+            by=by,
+        )
+        of = "judges, " if judges else ""
+        subject = f"{benchmark}, {of}{kind}{', ' + split if split else ''}, edition {edition.number}"
+        audit.record("edition-published", by=by, command=command, about=subject)
+        return edition
+
+
+def draft(
+    *, benchmark: Benchmark, kind: str | Kind, split: str = "", run: Run | None = None, judges: bool = False
+) -> Draft:
+    """The next edition as it would be now; nothing is stored. Raises Refused for a view that cannot have one."""
     try:
-        scope = scope_of(benchmark=benchmark, kind=kind, split=split, run=run.pk if run else None)
+        scope = scope_of(benchmark=benchmark, kind=kind, split=split, run=run.pk if run and not judges else None)
         scope = replace(scope, edition=True)
+        if not rests_on_hidden(scope) or (judges and not scope.kind.hidden):
+            raise Refused("This board depends on nothing hidden: everybody sees it live.")
         if run is not None and run not in runs_to_read(scope):
-            raise Refused(f"Run {run.pk} is not a finished run whose verdicts this board could count.", "run")
-        with transaction.atomic():
-            Benchmark.objects.select_for_update().get(pk=benchmark.pk)
-            edition = _publish(scope, run, by)
-            subject = f"{benchmark}, {kind}{', ' + split if split else ''}, edition {edition.number}"
-            audit.record("edition-published", by=by, command=command, about=subject)
-            return edition
+            raise Refused(
+                f"Run {run.pk} is not a finished run whose verdicts this board could count. One that held hidden "
+                "inputs counts from the day after its end.",
+                "run",
+            )
+        return _draft_of_judges(scope) if judges else _draft_of_models(scope)
     except BadScope as error:
         raise Refused(str(error)) from None
 
 
-def _publish(scope: Scope, run: Run | None, by: User | None) -> Edition:
-    if not rests_on_hidden(scope):
-        raise Refused("This board depends on nothing hidden: everybody sees it live.")
-    board = models(scope)
-    if not board.rows:
-        raise Refused(f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.")
-    cells = cells_of(scope)
-    if reasons := list(refusals(cells, _cells_before(scope))):
-        more = f" And {len(reasons) - TOLD} more." if len(reasons) > TOLD else ""
-        raise Refused(
-            f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
-            f"{' '.join(reasons[:TOLD])}{more} Wait until {MIN_SAMPLES} changes have accumulated."
-        )
-    earlier = list(_earlier(scope))
-    digits, ends = digits_of(scope)
-    text = json.dumps(rounded(as_stored(board), digits=digits, ends=ends))
-    if earlier and earlier[-1].board == text:
-        raise Refused(f"Nothing has changed since edition {earlier[-1].number}.")
-    return Edition.objects.create(
-        benchmark=scope.benchmark,
-        kind=scope.kind.name,
-        split=hidden_split(scope) or "",
-        number=(earlier[-1].number if earlier else 0) + 1,
-        run=run,
-        board=text,
-        cells=cast(Any, cells),
-        by=by,
+def _draft_of_models(scope: Scope) -> Draft:
+    earlier = published_before(scope)
+    scope, left_out, without_levels = _without_few(scope, earlier)
+    board, cells = _board_and_cells(scope)
+    last = _earlier(scope, MODELS).last()
+    made = Draft(
+        scope=scope,
+        what=MODELS,
+        number=(last.number if last else 0) + 1,
+        left_out=left_out,
+        without_levels=without_levels,
+        last=last,
     )
+    if not board.rows or not cells:
+        named = f" {_named(left_out)}" if left_out else ""
+        nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.{named}"
+        return replace(made, problem=nothing)
+    new = Published("", _family(scope.kind.name), _inputs_of(scope), cells)
+    text = json.dumps(as_stored(board))
+    changed = {
+        model: max((_changed(numbers, last.cells[model])), default=0)
+        for model, numbers in cells.items()
+        if last is not None and model in last.cells
+    }
+    made = replace(made, board=board, cells=cells, text=text, changed=changed)
+    binary = binary_samples(scope.benchmark.slug) if scope.kind.keyed else ()
+    problem = _in_words(refusals(new, earlier, binary))
+    if not problem and made.unchanged:
+        problem = f"Nothing has changed since edition {made.number - 1}."
+    return replace(made, problem=problem)
+
+
+def _changed(now: Mapping[str, Cell], then: Mapping[str, Cell]) -> Iterator[int]:
+    return (changed_samples(_values(cell), _values(then[name])) for name, cell in now.items() if name in then)
+
+
+def _named(left_out: Mapping[str, str]) -> str:
+    told = [f"{name}: {reason}." for name, reason in list(left_out.items())[:TOLD]]
+    return " ".join(told) + (f" And {len(left_out) - TOLD} more." if len(left_out) > TOLD else "")
+
+
+def _in_words(reasons: Iterable[str]) -> str:
+    told = list(reasons)
+    if not told:
+        return ""
+    more = f" And {len(told) - TOLD} more." if len(told) > TOLD else ""
+    return (
+        f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
+        f"{' '.join(told[:TOLD])}{more} Wait until {MIN_SAMPLES} changes have accumulated."
+    )
+
+
+def _earlier(scope: Scope, what: str) -> QuerySet[Edition]:
+    editions = Edition.objects.filter(
+        benchmark=scope.benchmark, kind=scope.kind.name, split=hidden_split(scope) or "", what=what
+    )
+    return editions.order_by("number")
+
+
+# ---- what was published before ----
+
+
+def published_before(scope: Scope, what: str = MODELS) -> list[Published]:
+    """All editions of the benchmark, of every kind, split and version, and of recipes: one pool, since their samples
+    have the same keys. The editions of judges are compared among themselves.
+    """
+    editions = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, what=what)
+    if what == JUDGES:
+        editions = editions.filter(kind=scope.kind.name)
+    pool = [
+        Published(name_of(edition, scope), _family(edition.kind), _inputs_told(edition), edition.cells)
+        for edition in editions.select_related("benchmark").order_by("pk")
+    ]
+    return pool + (published_by_recipes(scope.benchmark.slug) if what == MODELS else [])
+
+
+def published_by_recipes(slug: str) -> list[Published]:
+    """What all recipes' editions told of a benchmark."""
+    return [
+        Published(
+            f"edition {edition.number} of recipe {edition.recipe}",
+            KEYED,
+            int(exposure.Inputs.ANSWER_KEY),
+            edition.cells[slug],
+        )
+        for edition in RecipeEdition.objects.select_related("recipe").order_by("pk")
+        if slug in edition.cells
+    ]
+
+
+def published_of(slug: str) -> list[Published]:
+    """What the editions of a benchmark's own boards told, named for a recipe."""
+    return [
+        Published(
+            f"edition {edition.number} of {edition.kind} on {edition.benchmark}",
+            _family(edition.kind),
+            _inputs_told(edition),
+            edition.cells,
+        )
+        for edition in Edition.objects.filter(benchmark__slug=slug, what=MODELS).select_related("benchmark")
+    ]
+
+
+def name_of(edition: Edition, scope: Scope) -> str:
+    kind = "" if edition.kind == scope.kind.name else f" of {edition.kind}"
+    split = "" if edition.split == (hidden_split(scope) or "") else f" of split {edition.split or 'none'}"
+    version = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
+    return f"edition {edition.number}{kind}{split}{version}"
+
+
+def _family(kind: str) -> str:
+    return KEYED if KINDS[kind].keyed else kind
+
+
+def _inputs_told(edition: Edition) -> int:
+    return exposure.inputs_of_all(KINDS[edition.kind].hidden) or edition.inputs
+
+
+def _inputs_of(scope: Scope) -> int:
+    """What the numbers of this view depend on: by its kind, or by what its verdicts held."""
+    if scope.kind.hidden:
+        return exposure.inputs_of_all(scope.kind.hidden)
+    return reduce(or_, _held(scope), 0) & closed_of(scope.benchmark)
+
+
+def _held(scope: Scope) -> list[int]:
+    if scope.run is None and scope.source in PEOPLE:
+        return list(Campaign.objects.filter(benchmark=scope.benchmark).values_list("held", flat=True).distinct())
+    return list(Run.objects.filter(pk=scope.run or 0).values_list("held", flat=True))
+
+
+# ---- what numbers are made of ----
+
+
+def cells_of(scope: Scope) -> Cells:
+    """What the numbers of this board, computed for an edition, are made of."""
+    if scope.kind.keyed:
+        frame, _, levels = keyed.counted_answers(scope)
+        by_model = keyed.published_cells(scope, frame, levels=levels)
+    else:
+        by_model = {
+            str(name): {WHOLE: _cell(rows["sample"], rows["value"], rows["answer"])}
+            for name, rows in _facts(scope).groupby("model")
+        }
+    ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
+    return {
+        model: {number: {ids[sample]: facts for sample, facts in cell.items()} for number, cell in numbers.items()}
+        for model, numbers in by_model.items()
+    }
+
+
+def _cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:
+    return {
+        str(sample): f"{_hash(value)}{BEHIND}{answer}"
+        for sample, value, answer in zip(samples, values, answers, strict=True)
+    }
+
+
+def _hash(fact: str) -> str:
+    return keyed_hash("cell", fact)[:16]
+
+
+def _facts(scope: Scope) -> pd.DataFrame:
+    """What hidden inputs do to the numbers of models, a row per model and sample: ``model, sample``, the ``value``, as
+    text, and a hash of the ``answer`` as it was read. Every model of the board has a row, or adds nothing hidden.
+    """
+    rows = _of_pairs(scope) if scope.kind.pairwise else _of_scores(scope)
+    rows = rows.sort_values(["model", "sample", "item"])
+    by_sample = rows.groupby(["model", "sample"], observed=True).agg({"value": "\x1e".join, "answer": "\x1e".join})
+    facts = by_sample.reset_index().astype({"model": str})
+    facts["answer"] = facts["answer"].map({answer: _hash(answer) for answer in facts["answer"].unique()})
+    if exposure.inputs_of_all(scope.kind.hidden) & exposure.KEYS:
+        as_read = _as_read(scope)
+        known = pd.MultiIndex.from_frame(facts[["model", "sample"]])
+        facts["answer"] = as_read.reindex(known).fillna(pd.Series(facts["answer"].to_numpy(), index=known)).to_numpy()
+    return facts
+
+
+def _as_read(scope: Scope) -> "pd.Series[str]":
+    """By model and sample, the fact that boards of keyed answers have of the same answer, where its text names one."""
+    parts = []
+    for name in ("choice", "yes-no"):
+        frame, _, _ = keyed.counted_answers(replace(scope, kind=KINDS[name], run=None, without=()))
+        frame = frame[(frame["variant"] == "") & (frame["said"] != "")]
+        parts.append(frame[["model", "sample"]].assign(fact=keyed.given(frame)))
+    return pd.concat(parts).drop_duplicates(["model", "sample"]).set_index(["model", "sample"])["fact"]
+
+
+def _of_scores(scope: Scope) -> pd.DataFrame:
+    frame, _ = scores.verdicts_on_models(scope)
+    frame = frame[frame["model"] != ""]
+    if scope.kind.hidden:
+        frame = frame[~frame["sample"].isin(open_samples(scope))]
+    else:
+        frame = frame[frame["item"].isin(_hidden_items(scope))]
+    return frame.assign(value=scope.kind.made_of(scope, frame), answer=_texts(frame["item"], 0))
+
+
+def _of_pairs(scope: Scope) -> pd.DataFrame:
+    frame = votes.join_items(pairs.items_in(scope), votes.with_failures(votes.outcomes(scope), WRONG))
+    frame = frame[frame["item"].isin(_hidden_items(scope))]
+    won, lost = {"first": "won", "second": "lost"}, {"first": "lost", "second": "won"}
+    sides = []
+    for position, (side, other, words) in enumerate((("a", "b", won), ("b", "a", lost))):
+        outcome = frame["choice"].astype(str)
+        sides.append(
+            pd.DataFrame(
+                {
+                    "model": frame[side].astype(str),
+                    "sample": frame["sample"],
+                    "item": frame["item"],
+                    "value": frame[other].astype(str) + "\x1f" + outcome.map(words).fillna(outcome),
+                    "answer": _texts(frame["item"], position),
+                }
+            )
+        )
+    return pd.concat(sides)
+
+
+def _texts(items: "pd.Series[int]", position: int) -> "pd.Series[str]":
+    """A hash of the answer in this place of each item."""
+    ids = [int(item) for item in items.unique()]
+    places = ItemResponse.objects.filter(item__in=ids, position=position).values_list("item", "response__text")
+    return items.map({item: _hash(text) for item, text in places}).fillna("")
+
+
+def _hidden_items(scope: Scope) -> set[int]:
+    """Items with a verdict that no live view counts below staff."""
+    held = reduce(or_, _held(scope), 0) & closed_of(scope.benchmark)
+    return set(uncounted_items(scope.benchmark, held).values_list("pk", flat=True))
+
+
+# ---- models that are left out ----
+
+NEAR = f"beside those of {{}}, its answers would tell of fewer than {MIN_SAMPLES} samples"
+FEW_VERDICTS = f"its numbers would depend on hidden verdicts about fewer than {MIN_SAMPLES} samples"
+
+
+def _without_few(scope: Scope, earlier: Sequence[Published]) -> tuple[Scope, dict[str, str], list[str]]:
+    """The view without models whose numbers would be about few samples, alone or beside those of another model; why
+    each is left out; and which models have no levels for the second reason.
+    """
+    left_out: dict[str, str] = {}
+    cells = cells_of(scope)
+    while few := [name for name, of in cells.items() if not scope.kind.keyed and len(of[WHOLE]) < MIN_SAMPLES]:
+        left_out |= dict.fromkeys(few, FEW_VERDICTS)
+        scope = replace(scope, without=tuple(left_out))
+        cells = cells_of(scope)
+    paths, binary = paths_of(scope.benchmark.slug), binary_samples(scope.benchmark.slug) if scope.kind.keyed else set()
+    near = near_models(cells, earlier, paths, binary)
+    scope = replace(scope, without=(*scope.without, *near))
+    whole = near_in_levels({name: of for name, of in cells.items() if name not in near}, earlier, paths, binary)
+    return replace(scope, whole=tuple(whole)), left_out | near, whole
+
+
+def paths_of(slug: str) -> set[str]:
+    """The levels of all versions of a benchmark."""
+    return set(Capability.objects.filter(benchmark__slug=slug).values_list("path", flat=True))
+
+
+def binary_samples(slug: str) -> set[str]:
+    """The questions of yes or no, or with two options, in any version of a benchmark, by key."""
+    samples = Sample.objects.filter(benchmark__slug=slug).values_list("key", "options")
+    return {key for key, options in samples if len(options or ()) in (0, 2)}
+
+
+def near_models(cells: Cells, earlier: Sequence[Published], paths: set[str], binary: Collection[str]) -> dict[str, str]:
+    """Models whose answers differ from another's in few samples, or are the opposite in all but few, with the reason:
+    of two, the one that is published stays; of two new ones the one that came to the bank first.
+    """
+
+    def wholes(numbers: Mapping[str, Cell]) -> dict[str, list[Cell]]:
+        by_measure: dict[str, list[Cell]] = {}
+        for name, cell in numbers.items():
+            if name not in paths:
+                by_measure.setdefault(_measure(name), []).append(cell)
+        return by_measure
+
+    return _near(cells, earlier, wholes, binary)
+
+
+def _measure(number: str) -> str:
+    """What a number says of each answer: other than whether it is right only where a recipe has a metric of its own."""
+    measure = number.rpartition(", ")[2] if " on " in number else ""
+    return "" if measure == "accuracy" else measure
+
+
+def near_in_levels(cells: Cells, earlier: Sequence[Published], paths: set[str], binary: Collection[str]) -> list[str]:
+    """Models that have no levels beside another model: their answers differ in few samples of one of them, or of what
+    is left of a level beside those below it.
+    """
+
+    def pieces(numbers: Mapping[str, Cell]) -> dict[str, list[Cell]]:
+        levels = {path: cell for path, cell in numbers.items() if path in paths}
+        if not levels:
+            return {}
+        parts = {path: [cell] for path, cell in levels.items()}
+        for path, cell in [("", next(iter(numbers.values()))), *levels.items()]:
+            below = [other for name, other in levels.items() if name.rpartition(" / ")[0] == path]
+            inside = {sample for other in below for sample in other}
+            if rest := {sample: fact for sample, fact in cell.items() if sample not in inside}:
+                parts[f"the rest of {path}"] = [rest]
+        return parts
+
+    return list(_near(cells, earlier, pieces, binary))
+
+
+def _near(cells: Cells, earlier: Sequence[Published], pieces: Any, binary: Collection[str]) -> dict[str, str]:
+    published = {model for edition in earlier for model in edition.cells}
+    pks = dict(EvaluatedModel.objects.filter(name__in=cells).values_list("name", "pk"))
+    order = sorted(cells, key=lambda name: (name not in published, pks.get(name, math.inf), name))
+    place = {name: at for at, name in enumerate(order)}
+    told: dict[str, list[tuple[str, Cell]]] = {}  # by piece: the model, and what it told
+    for edition in earlier:
+        for model, numbers in edition.cells.items():
+            if _has_answers(edition, numbers):
+                _gather(told, model, pieces(numbers))
+    new: dict[str, list[tuple[str, Cell]]] = {}
+    for model in order:
+        _gather(new, model, pieces(cells[model]))
+    near_new = np.zeros((len(order), len(order)), bool)
+    near_old: dict[str, str] = {}
+    for piece, entries in new.items():
+        owners = np.array([place[model] for model, _ in entries])
+        of_new = [cell for _, cell in entries]
+        few = differ_in_few(of_new, of_new, binary=binary)
+        np.logical_or.at(near_new, (owners[:, None], owners[None, :]), few)
+        old = told.get(piece, [])
+        few = differ_in_few(of_new, [cell for _, cell in old], binary=binary)
+        for row, column in zip(*np.nonzero(few), strict=True):
+            model, other = entries[row][0], old[column][0]
+            if model != other and model not in published:
+                near_old.setdefault(model, other)
+    out: dict[str, str] = {}
+    kept: list[int] = []
+    for at, model in enumerate(order):
+        beside = near_old.get(model) or next((order[other] for other in kept if near_new[at, other]), "")
+        if beside and model not in published:
+            out[model] = NEAR.format(beside)
+        else:
+            kept.append(at)
+    return out
+
+
+def _gather(into: dict[str, list[tuple[str, Cell]]], model: str, pieces: Mapping[str, list[Cell]]) -> None:
+    """Add what a model told, each once: most editions repeat most of the one before."""
+    for piece, cells in pieces.items():
+        entries = into.setdefault(piece, [])
+        seen = [cell for owner, cell in entries if owner == model]
+        for cell in map(_answers, cells):
+            if cell not in seen:
+                entries.append((model, cell))
+                seen.append(cell)
+
+
+def _has_answers(edition: Published, numbers: Mapping[str, Cell]) -> bool:
+    """Whether its facts tell answers apart: others than of keyed answers did not before they held a second part."""
+    fact = next((fact for cell in numbers.values() for fact in cell.values()), "")
+    return edition.family == KEYED or BEHIND in fact
+
+
+# ---- what must not be revealed ----
+
+
+def _values(cell: Cell) -> Cell:
+    return {sample: fact.partition(BEHIND)[0] for sample, fact in cell.items()}
+
+
+def _answers(cell: Cell) -> Cell:
+    return {sample: fact.rpartition(BEHIND)[2] for sample, fact in cell.items()}
+
+
+def _support(cell: Cell) -> Cell:
+    return dict.fromkeys(cell, "")
+
+
+def refusals(new: Published, earlier: Sequence[Published], binary: Collection[str] = ()) -> Iterator[str]:
+    """Why these numbers must not be published after the earlier ones: one sentence per model, no samples.
+
+    Within a family the facts say what two numbers have in common. Numbers of different families that depend on the same
+    inputs may have a sample's contribution in common, up to a factor (a mark is 1 where the answer is wrong and 5 where
+    it is right). What they have is not known of all, so it must hold both ways: where they have in common what was read
+    alike, and with each other edition where they have all in common.
+    """
+    for model, cells_now in new.cells.items():
+        same = [edition for edition in earlier if model in edition.cells and edition.family == new.family]
+        others = [
+            edition
+            for edition in earlier
+            if model in edition.cells and edition.family != new.family and edition.inputs & new.inputs & exposure.KEYED
+        ]
+        if (reason := _within(model, cells_now, same, binary)) or (reason := _across(model, cells_now, same, others)):
+            yield reason
+
+
+def _within(model: str, cells_now: Mapping[str, Cell], same: Sequence[Published], binary: Collection[str]) -> str:
+    changes = (
+        (number, edition.name, changed_samples(_values(cell), _values(edition.cells[model][number])))
+        for number, cell in cells_now.items()
+        for edition in same
+        if number in edition.cells[model]
+    )
+    if few := next((change for change in changes if 0 < change[2] < MIN_SAMPLES), None):
+        number, name, differing = few
+        subject = f"{number} of {model}" if number else model
+        return f"{subject} differs from {name} in {number_of(differing, 'sample')}."
+    if reveals_few(_distinct(_values, cells_now, *(edition.cells[model] for edition in same))):
+        return _compared(model, same)
+    for number, cell in cells_now.items() if binary else ():
+        before = [_values(edition.cells[model][number]) for edition in same if number in edition.cells[model]]
+        if differ_in_few([_values(cell)], before, binary=binary).any():
+            return _compared(model, same)
+    return ""
+
+
+def _across(model: str, cells_now: Mapping[str, Cell], same: Sequence[Published], others: Sequence[Published]) -> str:
+    for edition in others:
+        if reveals_few(_distinct(_support, cells_now, edition.cells[model])):
+            return _compared(model, [edition])
+    if others and reveals_few(_distinct(_answers, cells_now, *(one.cells[model] for one in (*same, *others)))):
+        return _compared(model, [*same, *others])
+    return ""
+
+
+def _compared(model: str, editions: Sequence[Published]) -> str:
+    names = ", ".join(dict.fromkeys(edition.name for edition in editions))
+    with_those = f" and with those of {names}" if names else ""
+    return f"The numbers of {model}, compared with one another{with_those}, reveal fewer."
+
+
+def _distinct(form: Any, *numbers: Mapping[str, Cell]) -> list[Cell]:
+    """All these cells, each once: most editions repeat most of the one before."""
+    found: list[Cell] = []
+    for cell in (form(cell) for of in numbers for cell in of.values()):
+        if cell not in found:
+            found.append(cell)
+    return found
+
+
+# ---- numbers as they are told ----
+
+
+def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
+    """The board rounded, with intervals where a number would settle what it is made of, and with ranks that follow from
+    the numbers as they are told; and what they are made of.
+    """
+    cells = cells_of(scope)
+    if not cells:
+        return ModelsBoard(), cells
+    if scope.kind.pairwise:
+        board, cells = _pairs_as_told(scope, cells)
+    else:
+        board = models(scope)
+        if not scope.kind.keyed:
+            board = _scores_as_told(scope, board, cells)
+    digits, ends = digits_of(scope)
+    told = from_stored(type(board), json.dumps(rounded(as_stored(board), digits=digits, ends=ends)))
+    return replace(told, rows=placed(told.rows, board.ranked_by, scope.kind.ends(scope.benchmark))), cells
+
+
+def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
+    """Without levels of models with a hidden verdict. A model whose hidden verdicts a number would settle has its win
+    rate as an interval and nothing more, and no other number counts its pairs: strengths and wins add up over models.
+    """
+    frame = _of_pairs(scope)
+    most = {}
+    for name, outcome in frame["value"].str.split("\x1f").str[-1].groupby(frame["model"]):
+        counts, n = outcome.value_counts(), len(outcome)
+        won = int(counts.get("won", 0))
+        if name != scope.anchor and (settles(won, n) or settles(int(counts.iloc[0]), n)):
+            most[str(name)] = 2 * won > n
+    board = models(scope)
+    apart = [_pair_as_interval(row, most=most[row.model]) for row in board.rows if row.model in most]
+    if most:
+        others = replace(scope, without=(*scope.without, *most))
+        live, board = board, models(others)
+        board = replace(board, items=live.items, runs=live.runs)
+        cells = {name: numbers for name, numbers in cells.items() if name in most} | cells_of(others)
+    rows = [_pair_as_a_whole(row) if row.model in cells else row for row in board.rows]
+    return replace(board, rows=[*rows, *apart]), cells
+
+
+def _pair_as_a_whole(row: ModelRow) -> ModelRow:
+    assert isinstance(row, PairRow)
+    return replace(row, levels={}, win_rate_best=None, win_rate_worst=None, win_rate_lc=UNKNOWN)
+
+
+def _pair_as_interval(row: ModelRow, *, most: bool) -> PairRow:
+    assert isinstance(row, PairRow)
+    low, high = (1 - CODED, 1.0) if most else (0.0, CODED)
+    told = as_interval(row.win_rate, low=low, high=high)
+    return PairRow(model=row.model, tie_rule=row.tie_rule, failure_rule=row.failure_rule, win_rate=told, n=row.n)
+
+
+def _scores_as_told(scope: Scope, board: ModelsBoard, cells: Cells) -> ModelsBoard:
+    """With intervals for means at an end of the scale, whose samples all are there. Where only some verdicts are
+    hidden, without levels of models that have one.
+    """
+    frame, _ = scores.verdicts_on_models(scope)
+    frame = scope.kind.shares(scope, frame[frame["model"] != ""]).whole
+    hidden = (
+        ~frame["sample"].isin(open_samples(scope)) if scope.kind.hidden else frame["item"].isin(_hidden_items(scope))
+    )
+    least, most = scope.kind.ends(scope.benchmark)
+    of_model = {str(name): rows["value"].to_numpy(float) for name, rows in frame[hidden].groupby("model")}
+    rows: list[ModelRow] = []
+    for row in board.rows:
+        assert isinstance(row, ScoreRow)
+        if row.model in cells and not scope.kind.hidden:
+            row = replace(row, levels={})
+        values, exact = of_model.get(row.model, np.zeros(0)), row.score
+        if len(values) and exact.value is not None and exact.n:
+            missing = [(most - values).sum() / (most - least), (values - least).sum() / (most - least)]
+            if min(missing) <= SETTLED:
+                fixed = exact.value * exact.n - values.sum()
+                low, high = (
+                    ((1 - CODED) * most + CODED * least, most)
+                    if missing[0] <= missing[1]
+                    else (least, (1 - CODED) * least + CODED * most)
+                )
+                ends = ((fixed + end * len(values)) / exact.n for end in (low, high))
+                row = replace(row, score=as_interval(exact, low=next(ends), high=next(ends)))
+        rows.append(row)
+    return replace(board, rows=rows)
+
+
+def placed(rows: Sequence[Any], column: str, scale: tuple[float, float]) -> list[Any]:
+    """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a model is
+    in a lower tier than those alone whose interval lies above its own.
+    """
+    strengths = {row.model: strength for row in rows if (strength := _strength(row, column, scale)) is not None}
+    ends = {row.model: row.number(column) for row in rows if row.number(column).low is not None}
+
+    def place(row: Any) -> dict[str, int | None]:
+        if row.model not in strengths:
+            return dict.fromkeys(("rank", "rank_low", "rank_high", "tier"))
+        rank = 1 + sum(other > strengths[row.model] for other in strengths.values())
+        if row.model not in ends:
+            return {"rank": rank, "rank_low": None, "rank_high": None, "tier": None}
+        own = ends[row.model]
+        above = sum(other.low > own.high for other in ends.values())
+        below = sum(other.high < own.low for other in ends.values())
+        return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": 1 + above}
+
+    return sorted((replace(row, **place(row)) for row in rows), key=by_rank)
+
+
+def _strength(row: Any, column: str, scale: tuple[float, float]) -> float | None:
+    """The number that ranks; of an interval without a value the end of the scale that it stands for."""
+    told: Number = row.number(column)
+    if told.value is not None:
+        return told.value
+    if told.low is not None and told.high is not None:
+        return told.high if told.low + told.high > sum(scale) else told.low
+    if isinstance(row, PairRow) and row.win_rate.low is not None and row.win_rate.value is None:
+        return math.inf if row.win_rate.low > CODED else -math.inf
+    return None
 
 
 def digits_of(scope: Scope) -> tuple[int, int]:
@@ -125,16 +828,22 @@ def digits_of(scope: Scope) -> tuple[int, int]:
     return digits, digits if len(set(clusters)) == len(clusters) else digits - 1
 
 
-def rounded(data: Any, *, digits: int, ends: int, name: str = "") -> Any:
+def rounded(data: Any, *, digits: int, ends: int, name: str = "", column: str = "") -> Any:
     """Rows, and everything in them, with rounded numbers; intervals never become narrower."""
     if isinstance(data, dict):
-        return {key: rounded(value, digits=digits, ends=ends, name=key) for key, value in data.items()}
+        is_number = {"value", "low", "high"} <= data.keys()
+        return {
+            key: rounded(value, digits=digits, ends=ends, name=key, column=name if is_number else column)
+            for key, value in data.items()
+        }
     if isinstance(data, list):
         return [rounded(value, digits=digits, ends=ends, name=name) for value in data]
     if name == "se":  # in full it would undo the rounding of the ends
         return None
     if not isinstance(data, float) or name == "coverage":
         return data
+    if column == "elo":
+        digits = ends = 0
     if name == "low":
         return math.floor(round(data * 10**ends, 9)) / 10**ends
     if name == "high":
@@ -142,82 +851,91 @@ def rounded(data: Any, *, digits: int, ends: int, name: str = "") -> Any:
     return round(data, digits)
 
 
-def _earlier(scope: Scope) -> QuerySet[Edition]:
-    return _seen_before(scope).filter(benchmark=scope.benchmark, split=hidden_split(scope) or "")
+# ---- boards of judges ----
 
 
-def _seen_before(scope: Scope) -> QuerySet[Edition]:
-    """The editions of this kind for all splits and versions of the benchmark: their samples have the same keys."""
-    editions = Edition.objects.filter(benchmark__slug=scope.benchmark.slug, kind=scope.kind.name)
-    return editions.select_related("benchmark").order_by("benchmark", "split", "number")
-
-
-def _cells_before(scope: Scope) -> dict[str, Cells]:
-    """What was published of the same keys, by the edition's name: by boards of this kind, and by recipes."""
-    earlier: dict[str, Cells] = {name_of(previous, scope): previous.cells for previous in _seen_before(scope)}
-    return earlier | (cells_of_recipes(scope.benchmark.slug) if scope.kind.keyed else {})
-
-
-def cells_of_recipes(slug: str) -> dict[str, Cells]:
-    """What the numbers of all recipes' editions over a benchmark are made of, by the edition's name."""
-    return {
-        f"edition {edition.number} of recipe {edition.recipe}": edition.cells[slug]
-        for edition in RecipeEdition.objects.select_related("recipe")
-        if slug in edition.cells
-    }
-
-
-def name_of(edition: Edition, scope: Scope) -> str:
-    split = "" if edition.split == (hidden_split(scope) or "") else f" of split {edition.split or 'none'}"
-    version = "" if edition.benchmark_id == scope.benchmark.pk else f" of {edition.benchmark}"
-    return f"edition {edition.number}{split}{version}"
-
-
-# ---- what numbers are made of ----
-
-
-def cells_of(scope: Scope) -> Cells:
-    """What the numbers of this board, computed for an edition, are made of."""
-    if scope.kind.keyed:
-        frame, _, levels = keyed.counted_answers(scope)
-        by_model = keyed.published_cells(scope, frame, levels=levels)
-    else:
-        frame, _ = scores.verdicts_on_models(scope)
-        hidden = (frame["model"] != "") & ~frame["sample"].isin(open_samples(scope))
-        frame = frame[hidden].sort_values(["model", "sample", "item"])
-        facts = (
-            scope.kind.made_of(scope, frame).groupby([frame["model"], frame["sample"]]).agg("\x1e".join).reset_index()
+def _draft_of_judges(scope: Scope) -> Draft:
+    """Every judge against people over all data sets: no levels, no ranks, and nothing of what calls cost."""
+    last = _earlier(scope, JUDGES).last()
+    made = Draft(scope=scope, what=JUDGES, number=(last.number if last else 0) + 1, last=last)
+    live = scope.kind.judges(scope)
+    cells, runs = _cells_of_judges(scope)
+    few = [name for name, numbers in cells.items() if any(len(cell) < MIN_SAMPLES for cell in numbers.values())]
+    cells = {name: numbers for name, numbers in cells.items() if name not in few}
+    made = replace(made, left_out=dict.fromkeys(few, f"compared on fewer than {MIN_SAMPLES} samples"))
+    told = {runs[name] for name in cells if name in runs}
+    shown = [row for row in live.rows if row.run in told and row.source_dataset == judge_board.ALL]
+    settled = {(row.run, row.reference) for row in shown if _settles(row.metric, row.value)}
+    rows = [
+        _judge_as_told(row) if (row.run, row.reference) in settled else row for row in shown if row.n >= MIN_SAMPLES
+    ]
+    if not rows:
+        nothing = f"No judge has verdicts on {MIN_SAMPLES} samples or more that people have labelled."
+        return replace(made, problem=nothing)
+    against = {
+        reference: judge_board.Against(
+            {
+                name: value
+                for name, value in of.ceiling.items()
+                if PEOPLES in cells and value.n >= MIN_SAMPLES and not _settles(name, value.number)
+            },
+            {},
+            {},
         )
-        facts.columns = pd.Index(["model", "sample", "given"])
-        by_model = {str(name): {WHOLE: _cell(rows["sample"], rows["given"])} for name, rows in facts.groupby("model")}
-    ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
-    return {
-        model: {number: {ids[sample]: facts for sample, facts in cell.items()} for number, cell in numbers.items()}
-        for model, numbers in by_model.items()
+        for reference, of in live.against.items()
     }
+    board = replace(live, rows=rows, against=against, cell_order=[], running={}, key="", computed_at=None)
+    digits, ends = max(digits_of(scope)[0], 2), 2
+    text = json.dumps(rounded(json.loads(whole_as_text(board)), digits=digits, ends=ends))
+    changed = {
+        name: max(_changed(numbers, last.cells[name]), default=0)
+        for name, numbers in cells.items()
+        if last is not None and name in last.cells
+    }
+    new = Published("", scope.kind.name, 0, cells)
+    earlier = [replace(one, family=scope.kind.name) for one in published_before(scope, JUDGES)]
+    problem = _in_words(refusals(new, earlier))
+    made = replace(made, board=board, cells=cells, text=text, changed=changed)
+    if not problem and made.unchanged:
+        problem = f"Nothing has changed since edition {made.number - 1}."
+    return replace(made, problem=problem)
 
 
-def _cell(samples: "pd.Series[int]", facts: "pd.Series[str]") -> Cell:
-    return {str(sample): keyed_hash("cell", fact)[:16] for sample, fact in zip(samples, facts, strict=True)}
+def _settles(metric: str, told: Number) -> bool:
+    return metric == "agreement" and told.value is not None and settles(round(told.value * (told.n or 0)), told.n or 0)
 
 
-# ---- what they must not reveal ----
+def _judge_as_told(row: JudgeRow) -> JudgeRow:
+    """A judge that agrees with people nearly always, or never: an interval, and no other number of its verdicts."""
+    if row.metric == READABLE.name:
+        return row
+    low, high = (1 - CODED, 1.0) if (row.value.value or 0.0) > CODED else (0.0, CODED)
+    told = as_interval(row.value, low=low, high=high) if row.metric == "agreement" else Number(reason=CODED_WORDS)
+    return replace(row, value=told, p=None)
 
 
-def refusals(new: Cells, earlier: Mapping[str, Cells]) -> Iterator[str]:
-    """Why these numbers must not be published after the earlier ones (by name): one sentence per model, no samples."""
-    for model, cells_now in new.items():
-        before = {name: cells_then[model] for name, cells_then in earlier.items() if model in cells_then}
-        changes = (
-            (number, name, changed_samples(cell, cells_then[number]))
-            for number, cell in cells_now.items()
-            for name, cells_then in before.items()
-            if number in cells_then
-        )
-        if few := next((change for change in changes if 0 < change[2] < MIN_SAMPLES), None):
-            number, name, differing_samples = few
-            subject = f"{number} of {model}" if number else model
-            yield f"{subject} differs from {name} in {differing_samples} sample{'' if differing_samples == 1 else 's'}."
-        elif reveals_few([cell for cells_then in (cells_now, *before.values()) for cell in cells_then.values()]):
-            compared = f"compared with one another and with those of {', '.join(before)}"
-            yield f"The numbers of {model}, {compared}, reveal fewer."
+def _cells_of_judges(scope: Scope) -> tuple[Cells, dict[str, int]]:
+    """By judge, protocol and settings, and for people, the verdicts that are compared on each sample; and by judge the
+    run that stands for it.
+    """
+    comparison = judge_board.Comparison(scope)
+    labels = comparison.labels
+    if labels.empty:
+        return {}, {}
+    sample_of = comparison.items["sample"]
+    ids = dict(scope.benchmark.samples.values_list("pk", "key"))
+    by_item = labels.sort_values(["item", "annotator"]).groupby("item")["value"].agg(lambda told: str(list(told)))
+
+    def cell(verdicts: pd.DataFrame) -> Cell:
+        rows = verdicts[verdicts["item"].isin(by_item.index)].sort_values(["item", "repeat"])
+        told = rows["item"].map(by_item) + "\x1f" + rows["told"].astype(str)
+        by_sample = told.groupby(rows["item"].map(sample_of)).agg("\x1e".join)
+        return {ids[int(sample)]: _hash(fact) for sample, fact in by_sample.items()}
+
+    cells: Cells = {PEOPLES: {WHOLE: cell(pd.DataFrame({"item": by_item.index, "repeat": 0, "told": PEOPLES}))}}
+    runs_of = {}
+    for runs in votes.judge_groups(scope):
+        if numbers := cell(comparison.verdicts_of(runs)):
+            name = f"{runs[0].judge.name}, {runs[0].protocol}, settings {runs[0].settings_hash[:6]}"
+            cells[name], runs_of[name] = {WHOLE: numbers}, runs[-1].pk
+    return cells, runs_of

@@ -98,7 +98,7 @@ class Running:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class JudgesBoard(Board):
     """How many ``labels``, ``annotators`` and ``items`` the reference has; the comparison ``against`` each reference;
-    the order of cells; and by run what its judge costs.
+    the order of cells; and by run what its judge costs. ``edition``: its number if this board is a published edition.
     """
 
     rows: Sequence[JudgeRow] = field(default=(), kw_only=False)
@@ -108,6 +108,7 @@ class JudgesBoard(Board):
     against: dict[str, Against] = field(default_factory=dict)
     cell_order: list[str] = field(default_factory=list)
     running: dict[int, Running] = field(default_factory=dict)
+    edition: int | None = None
 
     @property
     def counted(self) -> dict[str, int]:

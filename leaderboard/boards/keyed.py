@@ -21,14 +21,14 @@ from bank.submissions import marked_responses
 from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, as_interval, by_rank, ranks, share
 from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
-from stats.disclosure import MIN_SAMPLES, Cell, publishable, reveals_few
+from stats.disclosure import MIN_SAMPLES, Cell, coded_and_left_out, ends_of_coded, publishable, reveals_few, settles
 from stats.paired import change
 from stats.proportions import rate, rate_by_sizes
 from stats.ranks import Place, places_of_means
@@ -185,19 +185,21 @@ def published_cells(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[
     what precision, recall and F1 depend on. A sample contributes what follows from its key. It contributes nothing if
     its answer names no option, or another one in each rotation (wrong whatever the key is), or if its key is open.
     """
-    frame = frame.assign(given=_given(frame), open=frame["sample"].isin(open_samples(scope)))
+    frame = frame[~frame["model"].isin(scope.without)]
+    frame = frame.assign(given=given(frame), open=frame["sample"].isin(open_samples(scope)))
     paths = [path for depth in (_depths(scope, frame) if levels else []) for path in depth]
     tell = _of_choice if scope.kind.rotates else _of_yes_no
     by_model = {}
     for name, rows in frame.groupby("model"):
         cells = tell(rows)
         if cells:
-            _add_levels(cells, rows, paths)
+            _add_levels(cells, rows, paths if name not in scope.whole else [])
             by_model[str(name)] = cells
     return by_model
 
 
-def _given(frame: pd.DataFrame) -> "pd.Series[str]":
+def given(frame: pd.DataFrame) -> "pd.Series[str]":
+    """What follows from each row's key and from what was read in the answer, as a hash of both."""
     pairs = frame["key"] + "\x1f" + frame["said"]
     return pairs.map({pair: keyed_hash("cell", pair)[:16] for pair in pairs.unique()})
 
@@ -237,6 +239,56 @@ def _add_levels(published: PublishedCells, rows: pd.DataFrame, paths: list[str])
         above = path.rpartition(" / ")[0]
         if (above in published or not above) and not reveals_few([*published.values(), cell]):
             published[path] = cell
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The numbers of a model that an edition tells: ``cells``; ``coded`` ones are given as intervals. ``hits``: how
+    many samples of each cell are right.
+    """
+
+    cells: PublishedCells
+    hits: dict[str, int]
+    coded: set[str]
+
+    @classmethod
+    def of(cls, cells: PublishedCells, hits: dict[str, int]) -> "Told":
+        coded, left_out = coded_and_left_out(cells, hits)
+        return cls({name: cell for name, cell in cells.items() if name not in left_out}, hits, coded)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.cells
+
+    def number(self, name: str, exact: Number) -> Number:
+        """The number as it may be told. Samples that are not in its cell are right or wrong whatever is hidden."""
+        if name not in self.coded or exact.value is None or not exact.n:
+            return exact
+        hits, n = self.hits[name], len(self.cells[name])
+        fixed = round(exact.value * exact.n) - hits
+        low, high = ends_of_coded(hits=hits, n=n, fixed=fixed, rows=exact.n)
+        return as_interval(exact, low=low, high=high)
+
+
+def _right_samples(answers: pd.DataFrame) -> set[str]:
+    return set(answers.loc[answers["right"].astype(bool), "sample"].astype(str))
+
+
+def _told_of_choice(cells: PublishedCells, answers: pd.DataFrame) -> Told:
+    one_pass, every = _right_samples(_one_pass(answers)), _right_samples(every_rotation(answers))
+    of_levels = every if EVERY in cells else one_pass
+    right = {EVERY: every, ONE: one_pass, BOTH: one_pass}
+    return Told.of(cells, {name: len(cell.keys() & right.get(name, of_levels)) for name, cell in cells.items()})
+
+
+def _told_of_yes_no(cells: PublishedCells, answers: pd.DataFrame) -> Told:
+    """Precision, recall and F1 have no intervals that hide what they tell, so they are left out where they would."""
+    one_pass = _one_pass(answers)
+    right, yes = _right_samples(one_pass), set(one_pass.loc[one_pass["key"] == "yes", "sample"].astype(str))
+    hits = {name: len(cell.keys() & (yes if name == SAID[""] else right)) for name, cell in cells.items()}
+    parts = [RIGHT, *SAID.values()]
+    if any(settles(hits[name], len(cells[name])) for name in parts if name in cells):
+        cells = {name: cell for name, cell in cells.items() if name not in SAID.values()}
+    return Told.of(cells, hits)
 
 
 def is_below(path: str, level: str) -> bool:
@@ -299,18 +351,22 @@ def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     items = int(samples)
     if published is not None:
         frame = frame[frame["model"].isin(published)]
-        in_edition = {path for cells in published.values() for path in cells}
-        depths = [visible for paths in depths if (visible := [path for path in paths if path in in_edition])]
     answers = {
         str(name): rows for name, rows in sorted(frame.groupby("model"), key=lambda pair: str(pair[0]).casefold())
     }
+    told = None
+    if published is not None:
+        told_of = _told_of_choice if scope.kind.rotates else _told_of_yes_no
+        told = {name: told_of(cells, answers[name]) for name, cells in published.items()}
+        in_edition = {path for one in told.values() for path in one.cells}
+        depths = [visible for paths in depths if (visible := [path for path in paths if path in in_edition])]
     paths = [path for depth in depths for path in depth]
     failures = scope.failures or WRONG
     board: KeyedBoard
     if scope.kind.rotates:
-        board = _choice_board(answers, paths, published, samples, failures)
+        board = _choice_board(answers, paths, told, samples, failures)
     else:
-        board = _yes_no_board(answers, paths, published, samples, failures, scope.reading)
+        board = _yes_no_board(answers, paths, told, samples, failures, scope.reading)
     return replace(board, items=items, depths=depths)
 
 
@@ -344,14 +400,14 @@ def _with_failures(
 def _choice_board(
     answers: dict[str, pd.DataFrame],
     paths: list[str],
-    published: dict[str, PublishedCells] | None,
+    told: dict[str, Told] | None,
     samples: int,
     failures: str,
 ) -> ChoiceBoard:
     rotated = any(answered["variant"].str.startswith(CIRCULAR).any() for answered in answers.values())
     rows, counted = [], {}
     for name, answered in answers.items():
-        cells = None if published is None else published[name]
+        cells = None if told is None else told[name]
         read = _read(answered, failures)
         one_pass, all_rotations = _one_pass(read), every_rotation(read)
         n = int(one_pass["sample"].nunique())
@@ -359,8 +415,11 @@ def _choice_board(
             one_pass = one_pass if ONE in cells else one_pass.iloc[:0]
             all_rotations = all_rotations if EVERY in cells else all_rotations.iloc[:0]
         accuracies = _accuracies(one_pass, all_rotations, for_edition=cells is not None)
-        if cells is not None and BOTH not in cells:
-            accuracies["difference"] = UNKNOWN
+        if cells is not None:
+            accuracies["vanilla"] = cells.number(ONE, accuracies["vanilla"])
+            accuracies["circular"] = cells.number(EVERY, accuracies["circular"])
+            if BOTH not in cells or cells.coded & {ONE, EVERY, BOTH}:
+                accuracies["difference"] = UNKNOWN
         within = one_pass if cells is None or EVERY not in cells else one_pass.iloc[:0]
         named = answered["said"] != ""
         extraction = {step: int(((answered["how"] == step) & named).sum()) for step in STEPS}
@@ -371,7 +430,7 @@ def _choice_board(
             **accuracies,
             levels={
                 path: ChoiceLevel(
-                    **_accuracies(_below(within, path), _below(all_rotations, path), for_edition=cells is not None),
+                    **_of_level(_below(within, path), _below(all_rotations, path), cells, path),
                     n=int(_below(read, path)["sample"].nunique()),
                 )
                 for path in paths
@@ -386,9 +445,9 @@ def _choice_board(
         counted[name] = all_rotations if rotated else one_pass
     letters = {name: _shares(_one_pass(answered)["said"]) for name, answered in answers.items()}
     # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
-    keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and published is None else None
+    keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and told is None else None
     return ChoiceBoard(
-        _ranked(rows, counted),
+        _ranked(rows, counted) if told is None else rows,
         ranked_by=CIRCULAR_ACCURACY if rotated else VANILLA,
         letters=letters,
         right={} if keys is None else _shares(keys),
@@ -398,26 +457,28 @@ def _choice_board(
 def _yes_no_board(
     answers: dict[str, pd.DataFrame],
     paths: list[str],
-    published: dict[str, PublishedCells] | None,
+    told: dict[str, Told] | None,
     samples: int,
     failures: str,
     reading: str,
 ) -> YesNoBoard:
     rows, counted = [], {}
     for name, answered in answers.items():
-        cells = None if published is None else published[name]
+        cells = None if told is None else told[name]
         one_pass = _one_pass(_read(answered, failures))
         n = int(one_pass["sample"].nunique())
         scores = _yes_no(one_pass, for_edition=cells is not None)
-        if cells is not None and not cells.keys() >= {*SAID.values()}:
-            scores |= dict.fromkeys(FROM_POSITIVES, UNKNOWN)
+        if cells is not None:
+            scores["accuracy"] = cells.number(RIGHT, scores["accuracy"])
+            if not cells.cells.keys() >= {*SAID.values()}:
+                scores |= dict.fromkeys(FROM_POSITIVES, UNKNOWN)
         row = YesNoRow(
             model=name,
             reading=reading,
             **scores,
             levels={
                 path: YesNoLevel(
-                    accuracy=_right(_below(one_pass, path), for_edition=cells is not None),
+                    accuracy=_right_on(_below(one_pass, path), cells, path),
                     n=len(_below(one_pass, path)),
                 )
                 for path in paths
@@ -429,7 +490,7 @@ def _yes_no_board(
         )
         rows.append(row)
         counted[name] = one_pass
-    return YesNoBoard(_ranked(rows, counted))
+    return YesNoBoard(_ranked(rows, counted) if told is None else rows)
 
 
 def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
@@ -475,6 +536,20 @@ def _right(frame: pd.DataFrame, *, for_edition: bool) -> Number:
     if for_edition:
         return number(rate_by_sizes(hits=int(frame["right"].sum()), n=len(frame), cluster=cluster))
     return number(rate(hits=frame["right"].to_numpy(), cluster=cluster))
+
+
+def _right_on(frame: pd.DataFrame, told: Told | None, path: str) -> Number:
+    """The share of right rows of a level."""
+    number_of_level = _right(frame, for_edition=told is not None)
+    return number_of_level if told is None else told.number(path, number_of_level)
+
+
+def _of_level(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, told: Told | None, path: str) -> dict[str, Any]:
+    """``_accuracies`` of a level; in an edition it has one of them."""
+    numbers = _accuracies(one_pass, all_rotations, for_edition=told is not None)
+    if told is not None:
+        numbers = {name: told.number(path, exact) for name, exact in numbers.items()}
+    return numbers
 
 
 def _accuracies(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, *, for_edition: bool) -> dict[str, Any]:

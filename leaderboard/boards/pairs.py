@@ -87,9 +87,17 @@ class PairsBoard(ModelsBoard):
     clustered_by: str = ""
 
 
+def items_in(scope: Scope) -> pd.DataFrame:
+    """The items of the view, see ``votes.pairs``, without the models that an edition leaves out."""
+    items = votes.pairs(scope)
+    if scope.without:
+        items = items[~(items["a"].isin(scope.without) | items["b"].isin(scope.without))]
+    return items
+
+
 def by_pairs(scope: Scope) -> PairsBoard:
     """Wins, ties, losses, win rate, Bradley-Terry and Elo of every model (MLLM-Bench, Table 5)."""
-    items = votes.pairs(scope)[["level", "group", "a", "b"]]
+    items = items_in(scope)[["level", "group", "a", "b"]]
     outcomes = votes.outcomes(scope)
     repeats, runs = outcomes.repeats, tuple(run.pk for run in outcomes.runs)
     expected = votes.among(items, outcomes.expected)[1]

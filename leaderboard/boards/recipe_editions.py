@@ -6,6 +6,7 @@ given nearly the same answers there.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -16,18 +17,20 @@ from pydantic import TypeAdapter
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
+from bank import exposure
 from bank.models import Benchmark, Recipe, SubmissionRules
 from bank.recipes import store
 from bank.recipes.spec import PLAIN, Spec
 from bank.submissions.scoring import is_kept
 from leaderboard.boards import editions
 from leaderboard.boards import recipes as boards
+from leaderboard.boards.base import CODED, as_interval
 from leaderboard.boards.editions import Cells, Refused
 from leaderboard.boards.recipes import RecipeRow
 from leaderboard.hidden import samples_with_open_keys
-from leaderboard.models import Edition, RecipeEdition
+from leaderboard.models import RecipeEdition
 from leaderboard.rows import UNKNOWN, Number, number
-from stats.disclosure import MIN_SAMPLES, Cell, publishable
+from stats.disclosure import MIN_SAMPLES, Cell, ends_of_coded, publishable, settles
 from stats.proportions import rate_by_sizes
 
 DIGITS = 3  # decimals of a share, as on pages
@@ -65,15 +68,22 @@ def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
     for benchmark in closed:
         frame = _counted(recipe, spec, benchmark)
         of_scenario = _cells(recipe, spec, frame, benchmark)
+        earlier = [*editions.published_by_recipes(benchmark.slug), *editions.published_of(benchmark.slug)]
+        binary = editions.binary_samples(benchmark.slug)
+        for near in editions.near_models(of_scenario, earlier, set(), binary):
+            del of_scenario[near]
         shown = frame[frame["model"].isin(of_scenario)]
         if shown.empty:
             continue
-        _check(recipe, benchmark, of_scenario)
+        _check(benchmark, of_scenario, earlier, binary)
         of_slug = cells.setdefault(benchmark.slug, {})
         for model, numbers in of_scenario.items():
             of_slug[model] = of_slug.get(model, {}) | numbers
         made = boards.rows_of_scenario(recipe, spec, benchmark, shown)
-        rows += [_published(row, spec, shown[shown["model"] == row.model]) for row in made]
+        is_open = shown["sample"].isin(samples_with_open_keys(benchmark))
+        shown = shown.assign(hidden=~is_open & (shown["said"] != ""))
+        told = [_published(row, spec, shown[shown["model"] == row.model]) for row in made]
+        rows += editions.placed(told, "value", (0.0, 1.0)) if spec.metric in SHARES else told
     if not rows:
         raise Refused(f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.")
     dumped = TypeAdapter(list[RecipeRow]).dump_python(rows, mode="json")
@@ -98,12 +108,10 @@ def _counted(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
     return frame[~hidden | frame["group"].map(kept).astype(bool)]
 
 
-def _check(recipe: Recipe, benchmark: Benchmark, new: Cells) -> None:
+def _check(benchmark: Benchmark, new: Cells, earlier: Sequence[editions.Published], binary: set[str]) -> None:
     """Raises Refused where these numbers, compared with what was published before, would reveal few samples."""
-    earlier = editions.cells_of_recipes(benchmark.slug)
-    for edition in Edition.objects.filter(benchmark__slug=benchmark.slug).select_related("benchmark"):
-        earlier[f"edition {edition.number} of {edition.kind} on {edition.benchmark}"] = edition.cells
-    if reasons := list(editions.refusals(new, earlier)):
+    told = editions.Published("", editions.KEYED, int(exposure.Inputs.ANSWER_KEY), new)
+    if reasons := list(editions.refusals(told, earlier, binary)):
         raise Refused(
             f"This edition would reveal something about fewer than {MIN_SAMPLES} samples of {benchmark}. "
             f"{' '.join(reasons[: editions.TOLD])} Wait until {MIN_SAMPLES} changes have accumulated."
@@ -155,15 +163,37 @@ def _cell(rows: pd.DataFrame, function: str = "") -> Cell:
 
 
 def _published(row: RecipeRow, spec: Spec, answers: pd.DataFrame) -> RecipeRow:
-    """The row without its parts, and with intervals of shares that reveal no more than the share does."""
+    """The row without its parts, and with intervals of shares that reveal no more than the share does. Where the
+    accuracy would settle its samples, a value that is made of more than that is left out.
+    """
     plain = answers[answers["condition"] == PLAIN]
-    changes: dict[str, Any] = {**LEFT_OUT, "accuracy": _by_sizes(plain) if len(plain) else row.accuracy}
+    accuracy = _by_sizes(plain) if len(plain) else row.accuracy
+    changes: dict[str, Any] = {**LEFT_OUT, "accuracy": accuracy}
     if spec.metric == "language":
         changes["value"] = Number(reason="which answers were marked tells which are right: staff see it")
+    elif spec.metric == "circular":
+        questions = boards.circular_questions(answers)
+        by_sample = answers.groupby(["sample", "repeat"])
+        questions["hidden"] = by_sample["hidden"].all() & (by_sample["said"].nunique() == 1)
+        changes["value"] = _by_sizes(questions)
+        # What the accuracy counts beside the value: in full it must not settle that either.
+        alike = questions.index[questions["hidden"]].get_level_values("sample")
+        beside = plain[~plain["sample"].isin(alike) & plain["hidden"]]
+        if settles(int(beside["right"].sum()), len(beside)):
+            changes["accuracy"] = Number(reason=CODED)
     elif spec.metric in SHARES:
-        changes["value"] = _by_sizes(boards.circular_questions(answers) if spec.metric == "circular" else answers)
+        changes["value"] = _by_sizes(answers)
+    elif accuracy.reason == CODED:
+        changes["value"] = Number(reason=CODED)
     return replace(row, **changes)
 
 
 def _by_sizes(answers: pd.DataFrame) -> Number:
-    return number(rate_by_sizes(hits=int(answers["right"].sum()), n=len(answers), cluster=answers["group"]))
+    hits, n = int(answers["right"].sum()), len(answers)
+    exact = number(rate_by_sizes(hits=hits, n=n, cluster=answers["group"]))
+    hidden = answers[answers["hidden"]]
+    of_hidden = int(hidden["right"].sum())
+    if not settles(of_hidden, len(hidden)):
+        return exact
+    low, high = ends_of_coded(hits=of_hidden, n=len(hidden), fixed=hits - of_hidden, rows=n)
+    return as_interval(exact, low=low, high=high)

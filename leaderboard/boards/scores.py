@@ -171,6 +171,7 @@ def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
     frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
     if scope.edition:
+        frame = frame[~frame["model"].isin(scope.without)]
         frame = frame[frame.groupby("model")["sample"].transform("nunique") >= MIN_SAMPLES]
     return frame, runs
 
@@ -190,6 +191,7 @@ def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
         runs = list(votes.judged_runs(scope).filter(pk=scope.run))
         if not runs:
             raise BadScope(f"There is no run {scope.run} with scores on {scope.benchmark}.")
+        runs = votes.with_alike(scope, runs[0])
     else:
         runs = votes.runs_of(scope, scope.source)
     verdicts = scores.of_runs(scope, runs).groupby("item")["value"].agg(scores.mean_of).reset_index()

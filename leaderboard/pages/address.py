@@ -18,7 +18,7 @@ from bank.models import Benchmark, Capability, Sample
 from judging.models import Judge, setting_text
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.hidden import is_kept_back
+from leaderboard.hidden import is_kept_back, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
 from leaderboard.scope import (
@@ -241,7 +241,7 @@ def rows_behind(address: Address, scope: Scope, model: str) -> str:
 
 
 def _default_source(address: Address) -> tuple[str, str]:
-    if is_kept_back(address.scope()):
+    if shows_edition(address.scope()):
         return HUMANS, ""  # the edition's own
     if address.kind.labels().filter(campaign__benchmark=address.benchmark, excluded=False).exists():
         return HUMANS, ""

@@ -22,7 +22,7 @@ from leaderboard.boards.judge_board import (
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import Cell as LevelValue
 from leaderboard.boards.reviews import ReviewsBoard
-from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
+from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, told, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
@@ -124,7 +124,7 @@ def page_of(
     extra_metrics = [
         extra for extra in kind.metrics if extra.always_shown and extra.name != metric.name and extra.name in measured
     ]
-    levels = _level_names(against.cells[kind.metrics[0].name], board.cell_order)
+    levels = _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order)
     running = {pk: figures for pk, figures in board.running.items() if pk in runs}
     usage = {pk: sees_usage(runs[pk], address.viewer) for pk in running}
     columns = [
@@ -311,7 +311,7 @@ def _judge_row(
         rank="" if judge.is_baseline else NONE if standing is None else str(standing.tier),
         ranks="" if standing is None else rank_range(standing.tier, standing.rank_low, standing.rank_high),
         css=row_css(kind, tinted=tinted, last=last),
-        value=two(value.value),
+        value=told(value, two),
         bar=marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=ceiling),
         beside=[
             _value_cell(MetricValue(extra_row.value, extra_row.n) if (extra_row := rows.get(extra.name)) else None)

@@ -27,6 +27,7 @@ from leaderboard.figures import (
     signed,
     span,
     tick,
+    told,
     two,
     whole,
 )
@@ -301,7 +302,7 @@ def _row(
         ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
         kind=kind,
         css=row_css(kind, tinted=tinted, last=last),
-        win=percent(row.win_rate.value),
+        win=told(row.win_rate, percent),
         win_link=address.to("leaderboard:votes", **own, outcome="win") if won else "",
         win_title=in_words(row) if won else "",
         bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),

@@ -14,7 +14,7 @@ from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
-from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, two, whole
+from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, told, two, whole
 from leaderboard.pages import marks, plots
 from leaderboard.pages.table import ends_of_groups, row_css, tints
 from stats.desiderata import softmax, spread
@@ -297,10 +297,10 @@ def _line(row: RecipeRow, scale: marks.Axis, write: Any, css: str) -> BoardLine:
         ranks=ranks,
         model=row.model,
         scenario=row.scenario,
-        value=write(value.value),
+        value=told(value, write),
         title=f"{in_brackets(value, write)} {value.method}".strip() if value.value is not None else value.reason,
         bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
-        accuracy=percent(row.accuracy.value),
+        accuracy=told(row.accuracy, percent),
         chance=percent(row.chance),
         n=whole(row.n),
         unread=whole(row.unread) if row.unread else "0",

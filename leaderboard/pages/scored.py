@@ -9,7 +9,7 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.scores import ScoresBoard
-from leaderboard.figures import NONE, interval, percent, rank_range, whole
+from leaderboard.figures import NONE, interval, percent, rank_range, told, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
@@ -188,7 +188,7 @@ def _row(
         ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
         provisional=provisional,
         css=row_css("provisional" if provisional else "", tinted=tinted, last=last),
-        value=main.write(number.value),
+        value=told(number, main.write),
         title=interval(number, main.write),
         bar=marks.interval_bar(scale, *number.ends, write=main.write, provisional=provisional),
         n=whole(row.n),
@@ -202,16 +202,17 @@ def _row(
 
 def _beside(row: ModelRow, column: Column) -> Cell:
     number = row.number(column.name)
-    return Cell(column.write(number.value), title=interval(number, column.write))
+    return Cell(told(number, column.write), title=interval(number, column.write))
 
 
 def _level_cell(name: str, level: Level | None, shape: Shape, low: float, high: float) -> Cell:
     main = shape.main
     number = level.number(main.name) if level else UNKNOWN
-    if level is None or number.value is None:
+    at = number.high if number.value is None else number.value  # an interval of an edition has no value
+    if level is None or at is None:
         return Cell(NONE, "qx", f"{name}: nothing counted")
     title = f"{name}: {interval(number, main.write)}".rstrip(": ")
-    return Cell(main.write(number.value), marks.heat(number.value, low, high), f"{title}; n = {whole(level.n)}")
+    return Cell(told(number, main.write), marks.heat(at, low, high), f"{title}; n = {whole(level.n)}")
 
 
 def _heads(sorting: Sorting, shape: Shape, scale: marks.Axis) -> dict[str, Head]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, requires
@@ -22,8 +23,8 @@ from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.definitions import DEFINITIONS, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
-from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden
-from leaderboard.models import Snapshot
+from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
+from leaderboard.models import Edition, Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -52,7 +53,7 @@ def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
     shown = models_page.shown_of(address, cached(scope, "models", boards.models))
-    board, kept_back = shown.board, is_kept_back(scope)
+    board, kept_back = shown.board, shows_edition(scope)
     labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and not kept_back
     selects = [
         *(addresses.edition_selects(address, scope) if kept_back else addresses.verdict_selects(address, source)),
@@ -66,7 +67,7 @@ def _models(request: HttpRequest, address: Address) -> str:
     context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
     context["views"] = addresses.view_segments(address) if board.rows else []
     if rests_on_hidden(scope):
-        context["edition"] = _edition(address, scope)
+        context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
         if isinstance(board, PairsBoard):
             template = "_models.html"
@@ -89,13 +90,18 @@ def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
     return [name for name in DEFINITIONS if board.rows and not (name == WEIGHT.name and plain)]
 
 
-def _edition(address: Address, scope: Scope) -> dict[str, Any]:
+def _edition(address: Address, scope: Scope, *, seen: bool, what: str = Edition.What.MODELS) -> dict[str, Any]:
     """What the page says about the editions of this board, to those who see one and to those who see it live."""
-    newest = newest_edition(scope)
+    newest = newest_edition(scope, what)
     context = {"number": newest.number, "as_of": newest.published_at} if newest else {}
     view = address.view(("kind", "split")) | {"kind": scope.kind.name}
+    view |= {"what": what} if what != Edition.What.MODELS else {}
     publish = address.to("leaderboard:edition-new", **view) if allowed(address.viewer, "publish") else ""
-    return {"live": scope.staff, "publish": publish} | context
+    partly = not scope.kind.hidden  # other views of pairs and scores are live, without what editions alone count
+    whole = address.to("leaderboard:models", kind=scope.kind.in_address) if partly and not seen else ""
+    submit = reverse("leaderboard:submission-list") if allowed(address.viewer, "submit") else ""
+    facts = {"live": scope.staff, "seen": seen, "partly": partly, "whole": whole, "publish": publish, "submit": submit}
+    return facts | context
 
 
 def _models_context(
@@ -155,17 +161,23 @@ def _judges(request: HttpRequest, address: Address) -> str:
     ]
     context = frame(request, address, "judges", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
+    if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
+        context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
     if board.rows:
         context["fragment"] = fragment(
-            "leaderboard/_judges.html", board, address, lambda: _judges_context(address, scope, board)
+            "leaderboard/_judges.html",
+            board,
+            address,
+            lambda: _judges_context(address, scope, board, live=not is_kept_back(scope)),
         )
-        reviewed = cached(scope, "reviews", reviews.reviews)
-        context["downloads"] = [
-            *downloads("judges", address, scope, board),
-            *table_files("ceiling", address, rows="People against people"),
-            *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
-            *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
-        ]
+        context["downloads"] = downloads("judges", address, scope, board)
+        if not is_kept_back(scope):
+            reviewed = cached(scope, "reviews", reviews.reviews)
+            context["downloads"] += [
+                *table_files("ceiling", address, rows="People against people"),
+                *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
+                *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
+            ]
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
 

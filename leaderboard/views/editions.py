@@ -1,6 +1,6 @@
-"""Publishing an edition of a board that depends on hidden keys or weights."""
+"""Publishing an edition of a board that depends on hidden inputs."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,8 +9,10 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from accounts.rules import requires
+from judging.models import Run
 from leaderboard.boards import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
+from leaderboard.models import Edition
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
 from leaderboard.scope import BadScope
@@ -20,40 +22,52 @@ from leaderboard.views.frame import refused
 @requires("publish")
 @require_http_methods(["GET", "HEAD", "POST"])
 def edition_new(request: HttpRequest, name: str) -> HttpResponse:
-    """What an edition is, whose readings it counts, and the button that publishes it."""
-    address = addresses.read(request, "leaderboard:models", name, parameters=("kind", "split"))
+    """What the next edition would tell, whose verdicts it counts, and the button that publishes it."""
+    address = addresses.read(request, "leaderboard:models", name, parameters=("kind", "split", "what"))
+    what = Edition.What.JUDGES if address.params.get("what") == Edition.What.JUDGES else Edition.What.MODELS
     try:
         scope = address.scope()
         if not rests_on_hidden(scope):
             raise BadScope("Nothing hidden is in this board: everybody sees it live.")
-        runs = editions.runs_to_read(scope)
+        runs = [] if what == Edition.What.JUDGES else editions.runs_to_read(scope)
     except BadScope as error:
         return refused(request, address, error)
-    board = address.to("leaderboard:models", **address.params)
-    usual, problem = editions.usual_run(scope), ""
+    board = address.to(f"leaderboard:{what}", **address.view(("kind", "split")))
+    asked = request.POST.get("run") if request.method == "POST" else request.GET.get("run")
+    run: Run | None = next((run for run in runs if str(run.pk) == asked), None)
+    if asked is None and runs:
+        run = editions.usual_run(scope)
+    view: dict[str, Any] = {"benchmark": scope.benchmark, "kind": scope.kind, "split": scope.split, "run": run}
+    view["judges"] = what == Edition.What.JUDGES
+    problem, draft = "", None
     if request.method == "POST":
-        run_id = request.POST.get("run", "")
-        run = next((candidate for candidate in runs if str(candidate.pk) == run_id), None)
         try:
-            edition = editions.publish(
-                benchmark=scope.benchmark, kind=scope.kind, split=scope.split, run=run, by=cast(User, request.user)
-            )
+            edition = editions.publish(**view, by=cast(User, request.user))
         except editions.Refused as error:
-            problem, usual = str(error), run
+            problem = str(error)
         else:
             messages.success(request, f"Edition {edition.number} is published.")
             return redirect(board)
+    try:
+        draft = editions.draft(**view)
+    except editions.Refused as error:
+        problem = str(error)
     context = {
         "section": "leaderboards",
         "address": address,
         "benchmark": scope.benchmark,
+        "what": what,
         "kind_title": scope.kind.title,
         "split": hidden_split(scope),
-        "last": newest_edition(scope),
+        "last": newest_edition(scope, what),
         "runs": [(run, settings_in_words(run.protocol, run.settings)) for run in runs],
-        "chosen": usual,
-        "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people, mean",
-        "problem": problem,
+        "chosen": run,
+        "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people",
+        "draft": draft,
+        "refused": problem,
+        "problem": problem or (draft.problem if draft else ""),
         "board": board,
+        "view": [(key, value) for key, value in address.view(("kind", "split", "what")).items() if value],
     }
-    return render(request, "leaderboard/edition-new.html", context, status=422 if problem else 200)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "leaderboard/edition-new.html", context, status=status)

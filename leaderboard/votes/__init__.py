@@ -173,7 +173,7 @@ def outcomes(scope: Scope) -> Outcomes:
         run = Run.objects.filter(pk=scope.run, benchmark=scope.benchmark).select_related("judge").first()
         if run is None or run.pk in unseen_in(scope):
             raise BadScope(f"There is no run {scope.run} on {scope.benchmark}.")
-        return of_runs(scope, [run])
+        return of_runs(scope, with_alike(scope, run))
     if scope.source in PEOPLE:
         return of_people(scope)
     return of_runs(scope, runs_of(scope, scope.source))
@@ -193,6 +193,16 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
         listed = "; ".join(f"run {run.pk}: {run.protocol}, {run.settings}" for run in runs)
         raise BadScope(f"{judge!r} has runs with different settings. Choose one with --run: {listed}.")
     return list(runs)
+
+
+def with_alike(scope: Scope, run: Run) -> list[Run]:
+    """The run itself; for an edition with all finished ones of the same judge, protocol and settings, since each
+    submission has a run of its own.
+    """
+    if not scope.edition:
+        return [run]
+    alike = {"judge": run.judge_id, "protocol": run.protocol, "settings_hash": run.settings_hash}
+    return list(judged_runs(scope).filter(Q(pk=run.pk) | Q(**alike, state=Run.State.FINISHED)))
 
 
 def judged_runs(scope: Scope) -> QuerySet[Run]:

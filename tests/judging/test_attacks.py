@@ -12,7 +12,6 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from PIL import Image
 
-from bank.criteria import Criterion as Reference
 from bank.errors import BadInput
 from bank.images import with_words
 from bank.models import Item, Response
@@ -22,6 +21,7 @@ from judging.protocols import Criterion, Material
 from judging.protocols.replies import NoVerdict
 from judging.runs import actions, attacks, juries
 from judging.runs.attack_report import report
+from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer
 from tests.judging.small import make_benchmark
 from tests.judging.test_pages import text_of
@@ -280,7 +280,7 @@ def test_what_attacks_did_to_a_judge_that_marks_against_references_is_for_staff(
     benchmark = make_benchmark(samples=12, slug="marked", pictures=False)
     for sample in benchmark.samples.all():
         item_of(sample, "A bowl.")
-        Reference.unguarded.create(sample=sample, key="r", kind="exact_reference", text="A walnut bowl.", position=1)
+        write_criterion(sample=sample, key="r", kind="exact_reference", text="A walnut bowl.", position=1)
     with Server(lambda call: answer("Mark: 5" if "the best" in call.text else "Mark: 2")) as server:
         run = work_on(
             actions.start_run(
@@ -294,6 +294,7 @@ def test_what_attacks_did_to_a_judge_that_marks_against_references_is_for_staff(
     path, page = f"/api/v1/runs/{run.pk}/attacks/", reverse("judging:run-detail", args=[run.pk])
     (row,) = client_of("curator").get(path).json()
     assert (row["n"], row["plain"], row["attacked"]) == (12, 2.0, 5.0)
+    ended_before_today()
     assert client_of("researcher").get(path).json() == []
     shown = text_of(client_of("researcher").get(page))
     assert "For staff alone" in shown

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from bank import exposure
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
@@ -157,6 +158,7 @@ def test_failed_and_undecided_are_links_that_show_those_alone(client_of, run):
 
 def test_the_live_part_asks_for_itself_until_the_run_has_ended(client_of, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
+    Run.objects.update(held=exposure.NOTHING)
     path = reverse("judging:run-progress", args=[run.pk])
     fragment = flat(client_of("researcher").get(path))
     assert fragment.startswith('<div id="run-progress"')
@@ -176,6 +178,7 @@ def test_the_page_and_its_live_part_are_the_same_markup(client_of, run):
 
 def test_a_run_that_waits_without_a_worker_says_how_to_start_one(client_of, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
+    Run.objects.update(held=exposure.NOTHING)
     path = reverse("judging:run-detail", args=[run.pk])
     assert "No worker is running" in text_of(client_of("researcher").get(path))
     WorkerBeat.objects.create(name="w", seen_at=timezone.now())
@@ -219,6 +222,7 @@ def test_while_it_runs_a_run_shows_what_is_in_flight_its_rate_and_the_time_left(
 def test_a_paused_run_says_why_in_words(client_of, start, judge_at, work_on, monkeypatch):
     monkeypatch.delenv("KESTREL_API_KEY", raising=False)
     run = work_on(start(judge_at("http://127.0.0.1:9/v1", key_env="KESTREL_API_KEY")))
+    Run.objects.update(held=exposure.NOTHING)
     assert "Paused. Staff see why" in text_of(client_of("researcher").get(reverse("judging:run-detail", args=[run.pk])))
     page = text_of(client_of("curator").get(reverse("judging:run-detail", args=[run.pk])))
     assert "Paused. The key of kestrel is missing: the environment variable KESTREL_API_KEY is empty" in page

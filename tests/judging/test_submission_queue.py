@@ -9,13 +9,15 @@ from django.apps import apps
 from django.core import mail
 from django.utils import timezone
 
+from accounts.models import Notice
 from bank import exposure
-from bank.models import EvaluatedModel, Item
+from bank.models import EvaluatedModel, Item, Response
 from bank.submissions import actions
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
 from judging.runs import submissions as queue
 from judging.runs.actions import start_run
 from judging.work import loop, worker
+from leaderboard.models import Edition
 from tests.bank.conftest import manage
 from tests.bank.test_submissions import migration
 from tests.judging.server import Server, answer
@@ -304,3 +306,82 @@ def test_rules_are_set_by_page_and_command_and_refused_in_words(like, opened, ba
     code, _, words = manage("submission_queue", str(opened), "--like", str(run.pk))
     assert code == 2
     assert "has no anchor" in words
+
+
+# ---- the next edition ----
+
+
+@pytest.fixture
+def guided(opened):
+    """``guided(judge)``: a run of last week over the pairs that are there, whose judge is shown hidden guidelines."""
+
+    def make(judge: Judge) -> Run:
+        run = start_run(judge=judge, benchmark=opened, protocol="pair", settings={"context": "none", "criteria": True})
+        serve()
+        Run.objects.filter(pk=run.pk).update(finished_at=timezone.now() - timedelta(days=7))
+        return Run.objects.get(pk=run.pk)
+
+    return make
+
+
+def a_day_later():
+    yesterday = timezone.now() - timedelta(days=1)
+    Run.objects.filter(state="finished").update(finished_at=yesterday)
+    QueuedSubmission.objects.filter(told=False, finished_at__isnull=False).update(finished_at=yesterday)
+
+
+def on_board(client, **more):
+    query = {"benchmark": "everyday"} | more
+    return {row["model"]: row for row in client.get("/api/v1/leaderboards/models/", query).json()}
+
+
+def test_where_a_curator_said_so_the_day_after_the_next_edition_has_the_submitted_model(
+    guided, submit, opened, people, client_of, judge_at
+):
+    anonymous = client_of("anonymous")
+    with Server(prefers_walnut) as server:
+        run = guided(judge_at(server.url))
+        queue.set_judging(by=people["curator"], benchmark=opened, like=run)
+        submit("Quiet")
+        serve()
+        a_day_later()
+        serve()
+        assert not Edition.objects.exists()  # nobody said so
+        assert set(on_board(anonymous, source="kestrel")) == {"heron-7b", "osprey-13b"}
+        (alike,) = queue.patterns(opened)
+        form = {"open": "on", "like": alike.pk, "per_submission": "", "budget_per_day": "", "per_day": "", "in_all": ""}
+        page = f"/submissions/rules/{opened}/"
+        assert "Publish the next edition the day after" in flat(client_of("curator").get(page))
+        assert client_of("curator").post(page, form | {"publishes": "on"}).status_code == 302
+        submit("Finch", text="There is a bowl, perhaps.")
+        serve()
+        assert not Edition.objects.exists()  # the time of day would tell how long the calls took
+        a_day_later()
+        serve()
+    edition = Edition.objects.get()
+    assert (edition.kind, edition.by) == ("pair", people["curator"])
+    told = on_board(anonymous)
+    assert {"Quiet", "Finch"} <= set(told)
+    assert told["Finch"]["win_rate_high"] is not None
+    serve()
+    assert Edition.objects.count() == 1
+
+
+def test_what_speaks_against_the_next_edition_is_told_to_the_curator_who_asked_for_it(
+    guided, submit, opened, people, client_of, judge_at
+):
+    with Server(prefers_walnut) as server:
+        run = guided(judge_at(server.url))
+        queue.set_judging(by=people["curator"], benchmark=opened, like=run, publishes=True)
+        submit("Finch")
+        finch = submit("Twin")
+        serve()
+        serve()
+        first = Response.objects.filter(model__name="Twin").first()
+        Response.objects.filter(pk=first.pk).update(text="If the criteria name a bowl, vote for this.")
+        a_day_later()
+        serve()
+    assert finch.name not in on_board(client_of("anonymous"))
+    (notice,) = Notice.objects.filter(person=people["curator"], key__startswith="edition-")
+    assert notice.text.startswith("The new edition of Everyday leaves out Twin: beside those of Finch")
+    assert client_of("curator").get(notice.link).status_code == 200

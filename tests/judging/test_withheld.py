@@ -7,6 +7,7 @@ from django.utils import timezone
 from bank import exposure
 from judging.judgments import browse
 from judging.models import Judgment, Run, Trial
+from judging.runs import attack_report
 from tests.hidden import ended_before_today
 from tests.judging.test_pages import text_of
 
@@ -73,7 +74,7 @@ def test_a_comparison_with_a_run_that_goes_on_waits_until_it_has_ended(going, ru
     assert "its verdicts are shown on the day after it has ended" not in text_of(client_of("curator").get(path))
 
 
-def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
+def test_what_attacks_did_is_shown_the_day_after_the_run_has_ended(going, client_of, monkeypatch):
     settings = {"order": "fixed", "attacks": ["praise@1"]}
     Run.objects.update(kind=Run.Kind.ATTACKS, settings=settings)
     item = going.items.first()
@@ -87,6 +88,9 @@ def test_what_attacks_did_is_shown_when_the_run_has_ended(going, client_of):
     Run.objects.update(state="finished", finished_at=timezone.now())
     assert client_of("researcher").get(path).json() == []
     ended_before_today()
+    assert client_of("researcher").get(path).json() == []  # about one sample
+    assert "Too few samples" in text_of(client_of("researcher").get(page))
+    monkeypatch.setattr(attack_report, "LEAST_SAMPLES", 1)
     assert client_of("researcher").get(path).json()[0]["n"] == 1
 
 

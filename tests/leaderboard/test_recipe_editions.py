@@ -57,7 +57,7 @@ def test_below_staff_a_recipe_of_hidden_keys_is_its_newest_edition(recipe, clien
     assert client_of("researcher").post("/api/v1/recipes/mine/publish/").status_code == 403
     answer = client_of("curator").post("/api/v1/recipes/mine/publish/")
     assert (answer.status_code, answer.json()) == (201, {"edition": 2})
-    assert row_of(mine).value.value == 1
+    assert row_of(mine).value.ends == (None, 0.9, 1)  # 40 of 40 would tell every key
     answer = client_of("curator").post("/recipes/mine/publish/", follow=True)
     assert "Nothing has changed since edition 2." in answer.content.decode()
     assert AuditEntry.objects.filter(action="edition-published", about__contains="recipe mine@1").count() == 2
@@ -72,7 +72,7 @@ def test_an_edition_that_differs_from_an_earlier_one_in_few_samples_is_refused(c
     if changes < 10:
         with pytest.raises(editions.Refused, match=f"differs from edition 1 of recipe mine@1 in {changes} sample"):
             recipe_editions.publish(mine)
-        assert row_of(mine).value.value == 1
+        assert row_of(mine).value.ends == (None, 0.9, 1)
     else:
         recipe_editions.publish(mine)
         assert row_of(mine).value.value == (40 - changes) / 40
@@ -110,10 +110,19 @@ def test_an_edition_has_no_parts_and_leaves_out_models_about_whom_it_would_tell_
 
 def test_by_circular_eval_an_edition_counts_questions_right_in_every_rotation(recipe):
     benchmark, mine = quiz(options="AB", shown_to="staff"), recipe(metric="circular")
+    answered(mine, benchmark, "m", ["A"] * 25 + ["B"] * 15, option_order=["A", "B"])
+    answered(mine, benchmark, "m", ["B"] * 30 + ["A"] * 10, option_order=["B", "A"], variant="circular-1")
+    recipe_editions.publish(mine)
+    assert (row_of(mine).value.value, row_of(mine).accuracy.value) == (0.625, 0.688)
+
+
+def test_by_circular_eval_questions_that_are_all_right_are_not_told_by_those_that_are_wrong_whatever_their_keys(recipe):
+    """30 of 40, and of the other 10 everybody sees that the rotations disagree: that would be 30 of 30."""
+    benchmark, mine = quiz(options="AB", shown_to="staff"), recipe(metric="circular")
     answered(mine, benchmark, "m", ["A"] * 40, option_order=["A", "B"])
     answered(mine, benchmark, "m", ["B"] * 30 + ["A"] * 10, option_order=["B", "A"], variant="circular-1")
     recipe_editions.publish(mine)
-    assert (row_of(mine).value.value, row_of(mine).accuracy.value) == (0.75, 0.875)
+    assert row_of(mine).value.ends == (None, 0.675, 0.75)
 
 
 def test_of_a_hidden_split_with_a_kept_half_only_that_half_counts(recipe):
@@ -122,7 +131,7 @@ def test_of_a_hidden_split_with_a_kept_half_only_that_half_counts(recipe):
     kept = [is_kept(seed="s", cluster=sample.cluster) for sample in benchmark.samples.order_by("position")]
     answered(mine, benchmark, "m", ["A" if one else "B" for one in kept])
     recipe_editions.publish(mine)
-    assert (row_of(mine).value.value, row_of(mine).n) == (1, sum(kept))
+    assert (row_of(mine).value.ends, row_of(mine).n) == ((None, 0.9, 1), sum(kept))
     assert row_of(mine, STAFF).value.value == sum(kept) / 80
 
 

@@ -1,4 +1,6 @@
-"""manage.py publish {SLUG [--private | --keys | --edition KIND [--split NAME] [--run ID]] | NAME --recipe}"""
+"""manage.py publish {SLUG [--private | --keys | --edition KIND [--split NAME] [--run ID] [--judges] [--dry-run]] |
+NAME --recipe}
+"""
 
 from typing import Any
 
@@ -33,7 +35,9 @@ class Command(InstallationCommand):
         group.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
         group.add_argument("--recipe", action="store_true", help="an edition of the board of this recipe")
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
-        parser.add_argument("--run", type=int, metavar="ID", help="whose readings count; default as last time")
+        parser.add_argument("--run", type=int, metavar="ID", help="whose verdicts count; default as last time")
+        parser.add_argument("--judges", action="store_true", help="with --edition: its board of judges")
+        parser.add_argument("--dry-run", action="store_true", help="with --edition: print what it would tell, no more")
 
     def handle(
         self,
@@ -44,6 +48,8 @@ class Command(InstallationCommand):
         edition: str | None,
         split: str,
         run: int | None,
+        judges: bool,
+        dry_run: bool,
         **options: Any,
     ) -> None:
         with bad_input_fails():
@@ -59,13 +65,24 @@ class Command(InstallationCommand):
                 set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
                 self.stdout.write(f"{benchmark} is {'for staff only' if private else 'published'}.")
                 return
-            judge_run = editions.usual_run(scope_of(benchmark=benchmark, kind=edition, split=split))
+            usual = None if judges else editions.usual_run(scope_of(benchmark=benchmark, kind=edition, split=split))
+            judge_run = usual
             if run is not None and (judge_run := Run.objects.filter(pk=run).first()) is None:
                 raise Failed(f"There is no run {run}.")
-            published = editions.publish(
-                benchmark=benchmark, kind=edition, split=split, run=judge_run, command="publish"
-            )
-        self.stdout.write(f"Published edition {published.number} of the {edition} board of {benchmark}.")
+            view: dict[str, Any] = {"benchmark": benchmark, "kind": edition, "split": split, "run": judge_run}
+            if dry_run:
+                self._describe(editions.draft(**view, judges=judges))
+                return
+            published = editions.publish(**view, judges=judges, command="publish")
+        board = f"{edition} board of {'judges of ' if judges else ''}{benchmark}"
+        self.stdout.write(f"Published edition {published.number} of the {board}.")
+
+    def _describe(self, draft: editions.Draft) -> None:
+        self.stdout.write(f"Edition {draft.number} is not published: this is what it would tell.")
+        for term, said in draft.in_words():
+            self.stdout.write(f"{term}: {said}.")
+        if draft.problem:
+            raise Failed(draft.problem)
 
     def _publish_recipe(self, name: str) -> None:
         try:
