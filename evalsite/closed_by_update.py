@@ -1,10 +1,11 @@
 """What an update closed that everybody could see before, in words: told once, by ``manage.py migrate`` (ADR 31)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
-from django.db.models import Q
+from django.db.models import Manager, QuerySet
 
 from annotations.models import Label
 from bank import exposure
@@ -12,6 +13,10 @@ from bank.models import Benchmark, Item, Response
 from bank.models.catalogue import in_hidden_splits
 from judging.models import Judgment, Run
 
+VERDICTS: tuple[tuple[Manager[Any], str, str], ...] = (
+    (Judgment.objects, "run__held", "judges"),
+    (Label.objects, "campaign__held", "people"),
+)
 UPDATE = ("bank", "0006_sealing")
 
 
@@ -24,29 +29,38 @@ def is_ahead() -> bool:
 def in_words() -> Iterator[str]:
     """A paragraph for each public benchmark of which something was closed."""
     for benchmark in Benchmark.objects.filter(visibility=Benchmark.Visibility.PUBLIC).order_by("slug", "pk"):
-        closed = list(_closed(benchmark))
-        if closed:
-            keys = exposure.closed_in(benchmark.samples.all()) & exposure.KEYED
-            opens = f" `manage.py publish {benchmark} --keys` opens its keys to everybody, for good." if keys else ""
-            yield f"{benchmark}: for staff alone from now on are {'; '.join(closed)}.{opens}"
+        by_keys, otherwise = list(_closed_by_keys(benchmark)), list(_closed_otherwise(benchmark))
+        if by_keys or otherwise:
+            opens = f" `manage.py publish {benchmark} --keys` opens its keys to everybody, for good." if by_keys else ""
+            yield f"{benchmark}: for staff alone from now on are {'; '.join(by_keys + otherwise)}.{opens}"
 
 
-def _closed(benchmark: Benchmark) -> Iterator[str]:
-    of_item, of_sample = Q(item__sample__benchmark=benchmark), Q(sample__benchmark=benchmark)
-    hidden = in_hidden_splits("item__sample__")
-    answers = Response.objects.filter(of_sample, submission=None).exclude(in_hidden_splits("sample__"))
-    answers = answers.filter(exposure.any_of(exposure.Inputs.ANSWER_KEY, "sample__closed"))
-    for rows, held, of in ((Judgment.objects, "run__held", "judges"), (Label.objects, "campaign__held", "people")):
-        seen = rows.filter(of_item).exclude(hidden)
-        keyed = seen.filter(exposure.any_of(exposure.KEYED, held, "item__sample__closed"))
-        outside = seen.filter(exposure.any_of(exposure.UNKNOWN, held, "item__sample__closed"), item__outside=True)
+def _closed_by_keys(benchmark: Benchmark) -> Iterator[str]:
+    for rows, held, of in VERDICTS:
+        keyed = _seen(rows, benchmark).filter(exposure.any_of(exposure.KEYED, held, "item__sample__closed"))
         yield from _counted(keyed.count(), f"single verdicts of {of} who were, or may have been, shown keys or weights")
-        yield from _counted((outside.difference(keyed)).count(), f"single verdicts of {of} on submitted answers")
+    answers = Response.objects.filter(sample__benchmark=benchmark, submission=None)
+    answers = answers.exclude(in_hidden_splits("sample__"))
+    answers = answers.filter(exposure.any_of(exposure.Inputs.ANSWER_KEY, "sample__closed"))
     yield from _counted(answers.count(), "answers of models to questions whose key is not public")
-    blind = Item.objects.filter(of_sample, blind=True)
-    yield from _counted(blind.count(), "items, until they have the labels that a blind campaign asks for")
+
+
+def _closed_otherwise(benchmark: Benchmark) -> Iterator[str]:
+    for rows, held, of in VERDICTS:
+        outside = _seen(rows, benchmark).filter(exposure.any_of(exposure.UNKNOWN, held, "item__sample__closed"))
+        outside = outside.filter(item__outside=True)
+        keyed = outside.filter(exposure.any_of(exposure.KEYED, held, "item__sample__closed"))
+        yield from _counted(outside.difference(keyed).count(), f"single verdicts of {of} on submitted answers")
+    blind = Item.objects.filter(sample__benchmark=benchmark, blind=True)
+    words = "items, votes on them and who wrote their answers, until they have the labels of a blind campaign"
+    yield from _counted(blind.count(), words)
     ended = Run.objects.filter(benchmark=benchmark, state=Run.State.CANCELLED, held__gt=0, state_reason__gt="")
     yield from _counted(ended.count(), "runs that were not finished, whose judge was shown keys: start them anew")
+
+
+def _seen(rows: Manager[Any], benchmark: Benchmark) -> QuerySet[Any]:
+    """Those that everybody saw before."""
+    return rows.filter(item__sample__benchmark=benchmark).exclude(in_hidden_splits("item__sample__"))
 
 
 def _counted(count: int, what: str) -> Iterator[str]:
