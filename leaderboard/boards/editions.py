@@ -272,6 +272,8 @@ def _draft_of_models(scope: Scope) -> Draft:
     if not board.rows or not cells:
         named = f" {_named(left_out)}" if left_out else ""
         nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.{named}"
+        if not _inputs_of(scope):
+            nothing = "These verdicts rest on nothing hidden: everybody sees this board live. Count those of a run."
         return replace(made, problem=nothing)
     new = Published("", _family(scope.kind.name), _inputs_of(scope), cells)
     text = json.dumps(as_stored(board))

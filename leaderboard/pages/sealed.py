@@ -46,7 +46,7 @@ def _parts(benchmark: Benchmark) -> Iterator[Sealed]:
     if closed:
         yield Sealed("Criteria", f"hidden: {_words(closed)}", False, "they are what answers are judged by")
     if keyed:
-        edition = Edition.objects.filter(benchmark=benchmark).order_by("-pk").first()
+        edition = Edition.objects.filter(benchmark=benchmark, what=Edition.What.MODELS).order_by("-pk").first()
         published = f"as of edition {edition.number}, {edition.published_at:%-d %b %Y}" if edition else "no edition yet"
         yield Sealed(
             f"Scores that rest on {_words(keyed)}",
