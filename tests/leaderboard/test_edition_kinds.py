@@ -191,7 +191,7 @@ def test_where_only_verdicts_of_another_source_are_kept_from_live_boards_the_pag
     for chosen in ("", run.pk):
         page = client_of("curator").get(f"{PAGE}editions/new/?kind=pair&run={chosen}")
         assert page.status_code == 200
-        assert "No model has answers to 10 samples or more that could be counted." in flat(page)
+        assert "These verdicts rest on nothing hidden: everybody sees this board live." in flat(page)
 
 
 # ---- judges ----
