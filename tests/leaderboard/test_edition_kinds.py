@@ -188,10 +188,12 @@ def test_where_only_verdicts_of_another_source_are_kept_from_live_boards_the_pag
     run = judged(table, "Inside", mixed)
     bring(table, "Brief", origin="submission", samples=9)
     judged(table, "Brief", mixed)
-    for chosen in ("", run.pk):
+    of_people = "These verdicts rest on nothing hidden: everybody sees this board live."
+    of_the_run = "No model has answers to 10 samples or more that could be counted."
+    for chosen, says in (("", of_people), (run.pk, of_the_run)):
         page = client_of("curator").get(f"{PAGE}editions/new/?kind=pair&run={chosen}")
         assert page.status_code == 200
-        assert "These verdicts rest on nothing hidden: everybody sees this board live." in flat(page)
+        assert says in flat(page)
 
 
 # ---- judges ----
