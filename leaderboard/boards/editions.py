@@ -430,7 +430,7 @@ def _facts(scope: Scope) -> pd.DataFrame:
     facts = by_sample.reset_index().astype({"model": str})
     facts["answer"] = facts["answer"].map({answer: _hash(answer) for answer in facts["answer"].unique()})
     if exposure.inputs_of_all(scope.kind.hidden) & exposure.KEYS:
-        as_read = _as_read(scope)
+        as_read = _as_read(scope).astype(object)  # where it is empty, too
         known = pd.MultiIndex.from_frame(facts[["model", "sample"]])
         facts["answer"] = as_read.reindex(known).fillna(pd.Series(facts["answer"].to_numpy(), index=known)).to_numpy()
     return facts
