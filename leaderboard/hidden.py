@@ -159,7 +159,6 @@ def rests_on_hidden(scope: Scope) -> bool:
     return not answer_keys.are_open(
         samples=samples.exclude(split__in=splits) if scope.kind.keyed else samples,
         kinds=scope.kind.hidden,
-        hidden_splits=splits,
     )
 
 
@@ -197,13 +196,12 @@ def uncounted_items(benchmark: Benchmark, held: int) -> QuerySet[Item]:
 
 def open_samples(scope: Scope) -> set[int]:
     """The samples whose keys or weights are open to everybody, so that they add nothing hidden to a number."""
-    splits = scope.benchmark.hidden_splits
-    return answer_keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden, hidden_splits=splits)
+    return answer_keys.open_samples(benchmark=scope.benchmark, kinds=scope.kind.hidden)
 
 
 def samples_with_open_keys(benchmark: Benchmark) -> set[int]:
     """The samples whose answer keys are open to everybody."""
-    return answer_keys.open_samples(benchmark=benchmark, kinds=("answer_key",), hidden_splits=benchmark.hidden_splits)
+    return answer_keys.open_samples(benchmark=benchmark, kinds=("answer_key",))
 
 
 def is_kept_back(scope: Scope) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db import models
 
+from bank import exposure
 from bank.criteria import Criterion, record
 from bank.criteria.tables import opened
-from bank.models.catalogue import Sample, in_hidden_splits
+from bank.models.catalogue import Benchmark, Sample, in_hidden_splits
 
 KEY, COMPONENT = str(Criterion.Kind.ANSWER_KEY), str(Criterion.Kind.COMPONENT)
 
@@ -78,42 +79,32 @@ def parts_for_boards(
     return dict(parts)
 
 
-@opened()
-def are_open(*, samples: models.QuerySet[Any], kinds: Sequence[str], hidden_splits: Sequence[str]) -> bool:
-    """Whether these samples have criteria of these kinds and all of them are visible to everybody.
-
-    Reveals no text, so it is not logged.
-    """
-    rows = Criterion.objects.filter(sample__in=samples.order_by(), kind__in=kinds)
-    hidden = rows.exclude(shown_to=Criterion.ShownTo.PUBLIC) | rows.filter(sample__split__in=hidden_splits)
-    return rows.exists() and not hidden.exists()
+def _open(kinds: Sequence[str]) -> models.Q:
+    """Samples of which no criterion of these kinds is closed, or was until ``open_keys`` opened it."""
+    return models.Q(exposure.none_of(exposure.inputs_of_all(kinds), "closed")) & ~in_hidden_splits()
 
 
 @opened()
-def open_samples(*, benchmark: Any, kinds: Sequence[str], hidden_splits: Sequence[str]) -> set[int]:
-    """The benchmark's samples whose criteria of these kinds are all public, as in ``are_open``. Not logged."""
-    rows = Criterion.objects.filter(sample__benchmark=benchmark, kind__in=kinds)
-    rows = rows.exclude(sample__split__in=hidden_splits)
-    hidden = set(rows.exclude(shown_to=Criterion.ShownTo.PUBLIC).values_list("sample", flat=True))
-    return set(rows.values_list("sample", flat=True)) - hidden
+def with_some(samples: models.QuerySet[Sample], kinds: Sequence[str]) -> models.QuerySet[Sample]:
+    """The samples among these that have criteria of these kinds. Reveals no text, so it is not logged."""
+    rows = Criterion.objects.filter(sample=models.OuterRef("pk"), kind__in=kinds).order_by()
+    return samples.filter(models.Exists(rows))
 
 
-@opened()
+def are_open(*, samples: models.QuerySet[Sample], kinds: Sequence[str]) -> bool:
+    """Whether these samples have criteria of these kinds and all of them are visible to everybody."""
+    found = with_some(samples.order_by(), kinds)
+    return found.exists() and not found.exclude(_open(kinds)).exists()
+
+
+def open_samples(*, benchmark: Benchmark, kinds: Sequence[str]) -> set[int]:
+    """The benchmark's samples whose criteria of these kinds are all visible to everybody."""
+    return set(with_some(benchmark.samples.order_by(), kinds).filter(_open(kinds)).values_list("pk", flat=True))
+
+
 def with_open_keys(samples: models.QuerySet[Sample]) -> models.QuerySet[Sample]:
-    """The samples among these whose answer key is public.
-
-    Reveals no text, so it is not logged.
-    """
-    keys = Criterion.objects.filter(sample=models.OuterRef("pk"), kind=KEY).order_by()
-    closed = keys.exclude(shown_to=Criterion.ShownTo.PUBLIC)
-    return samples.filter(models.Exists(keys), ~models.Exists(closed)).exclude(in_hidden_splits())
-
-
-@opened()
-def has_closed_key(sample: str) -> models.Exists:
-    """For filters: whether the sample in this field has an answer key that is not public."""
-    keys = Criterion.objects.filter(sample=models.OuterRef(sample), kind=KEY).order_by()
-    return models.Exists(keys.exclude(shown_to=Criterion.ShownTo.PUBLIC))
+    """The samples among these whose answer key is visible to everybody."""
+    return with_some(samples, [KEY]).filter(_open([KEY]))
 
 
 @opened()

@@ -21,7 +21,7 @@ from bank.samples.items import make_items, plan_items
 from judging.models import Judgment
 from judging.protocols import Option
 from tests.annotations.kinds import ANALYSIS, SECRET, WEIGHTS, benchmark_of, campaign_of, judged
-from tests.hidden import change, criteria
+from tests.hidden import change, criteria, show
 from tests.markup import flat
 
 pytestmark = pytest.mark.one_database
@@ -206,7 +206,7 @@ class TestCampaigns:
 
     def test_one_hidden_component_keeps_the_whole_sample_back(self):
         benchmark = benchmark_of()
-        criteria("mention", sample__key="s1").update(shown_to="staff")
+        show("staff", criteria("mention", sample__key="s1"))
         campaign, _ = campaign_of("components", benchmark=benchmark)
         assert [place.item.sample.key for place in campaign.campaign_items.all()] == ["s0"]
 

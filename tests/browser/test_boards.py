@@ -6,10 +6,10 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from bank.criteria import Criterion
 from bank.models import EvaluatedModel, Item
 from judging.models import Run
 from tests.browser.conftest import looked_at
+from tests.hidden import show
 from tests.leaderboard.conftest import brought, folder, grove, judgments, manage, voted
 from tests.leaderboard.test_languages import ASKED, asked
 
@@ -81,7 +81,7 @@ def test_a_plot_leaves_as_png_at_twice_its_size(voted, live_server, page, faults
 
 def test_two_languages_beside_each_other_are_whole_and_clean(asked, live_server, page, faults):
     asked("atlas", {"en": (ASKED, "map-en-{}".format), "zh": (ASKED, "map-zh-{}".format)})
-    Criterion.unguarded.update(shown_to="public")  # else this is staff's
+    show("public")  # else this is staff's
     assert looked_at(page, f"{live_server.url}/leaderboards/atlas/correlation/", faults(page)) == []
     assert page.get_by_role("heading", name="English and Chinese").is_visible()
 

@@ -15,7 +15,7 @@ from judging.runs import actions
 from judging.runs.actions import start_collecting
 from leaderboard.boards import models
 from leaderboard.scope import scope_of
-from tests.hidden import write_criterion
+from tests.hidden import show, write_criterion
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark
 from tests.markup import flat
@@ -334,12 +334,12 @@ def test_a_rotation_that_was_not_asked_counts_only_while_one_that_was_is_wrong(j
 def test_what_would_tell_a_hidden_key_is_refused(judge_at, people, client_of):
     benchmark = keyed()
     judge = judge_at("http://127.0.0.1:9/v1")
-    Criterion.unguarded.filter(sample__key="q3").update(shown_to="staff")
+    show("staff", Criterion.unguarded.filter(sample__key="q3"))
     with pytest.raises(BadInput, match="would tell the answer keys"):
         begin(judge, benchmark, settings=STOP)
     body = {"kind": "responses", "judge": judge.name, "benchmark": "mm", "settings": STOP}
     assert client_of("curator").post("/api/v1/runs/", body, content_type="application/json").status_code == 400
-    Criterion.unguarded.update(shown_to="public")
+    show("public")
     with pytest.raises(BadInput, match="batch asks all rotations"):
         begin(judge, benchmark, settings=STOP, batched=True)
     with pytest.raises(BadInput, match="without circular"):

@@ -14,7 +14,7 @@ from judging.models import Attempt, Collected, Evaluation, Judge, Run, RunTask
 from judging.protocols.prompts.stored import add_template
 from judging.recipes import evaluations
 from judging.runs.actions import retry_failed, start_collecting
-from tests.hidden import write_criterion
+from tests.hidden import show, write_criterion
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import picture
 from tests.judging.talker import Talker
@@ -495,7 +495,7 @@ def test_examples_never_come_from_a_hidden_split_or_with_a_key_that_is_not_open(
     with pytest.raises(BadInput, match="no questions with a key that everybody may see"):
         evaluations.start_evaluation(recipe=mine, judge=judge)
     Benchmark.objects.update(hidden_splits=[])
-    Criterion.unguarded.update(shown_to="staff")
+    show("staff")
     with pytest.raises(BadInput, match="no questions with a key that everybody may see"):
         evaluations.start_evaluation(recipe=mine, judge=judge)
 

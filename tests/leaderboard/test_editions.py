@@ -20,7 +20,7 @@ from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope, scope_of
 from tests.bank.conftest import folder, manage
-from tests.hidden import change, criteria
+from tests.hidden import change, criteria, show
 from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, quiz_scope, rotations
 from tests.markup import flat
 
@@ -274,10 +274,10 @@ def test_the_difference_of_passes_is_not_told_where_few_lack_a_rotation(quiz, pu
 def test_what_is_open_does_not_hide_the_few_that_are_not(quiz, publish):
     """Whoever knows the open keys subtracts them."""
     keys = Criterion.unguarded.filter(kind="answer_key")
-    keys.exclude(sample__key__in=["q0", "q1"]).update(shown_to="public")
+    show("public", keys.exclude(sample__key__in=["q0", "q1"]))
     with pytest.raises(editions.Refused, match="No model has answers"):
         publish()
-    keys.filter(sample__key__in=[f"q{n}" for n in range(12)]).update(shown_to="staff")
+    show("staff", keys.filter(sample__key__in=[f"q{n}" for n in range(12)]))
     row = told_of("Shaky", publish())  # Sure's answers to the 12 differ from its in fewer than 10
     assert (row["vanilla"], row["n"]) == (0.5, SAMPLES)
 
@@ -301,7 +301,7 @@ def test_an_edition_that_says_nothing_new_or_of_what_is_open_is_refused(quiz, pu
     publish()
     with pytest.raises(editions.Refused, match="Nothing has changed since edition 1"):
         publish()
-    Criterion.unguarded.update(shown_to="public")
+    show("public")
     with pytest.raises(editions.Refused, match="everybody sees it live"):
         publish()
     assert [row["model"] for row in models(scope_of(benchmark="quiz", kind="choice")).as_json()] == ["Sure", "Shaky"]

@@ -11,14 +11,13 @@ from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
-from bank.criteria import Criterion
 from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
 from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage
-from tests.hidden import change, criteria
+from tests.hidden import change, criteria, show
 from tests.markup import flat
 
 __all__ = ["folder", "manage"]
@@ -281,7 +280,7 @@ def test_answers_can_be_read_as_popes_own_script_reads_them(folder, manage, clie
     rows = [{"sample": f"y{n}", "model": "Finch", "text": text} for n, text in enumerate(said)]
     assert manage("import_benchmark", "generic", folder("samples", asked), "--benchmark", "there", "--public")[0] == 0
     assert manage("import_responses", "generic", folder("responses", rows), "--benchmark", "there")[0] == 0
-    Criterion.unguarded.update(shown_to="public")
+    show("public")
     client = client_of("researcher")
     address = "/api/v1/leaderboards/models/?benchmark=there&kind=yes-no"
     (ours,) = client.get(address).json()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.models.items import content_hash
 from judging import protocols
@@ -15,7 +14,7 @@ from leaderboard import kinds
 from leaderboard.boards import judges, models
 from leaderboard.models import CAN_REST_ON_HIDDEN, FROM_HIDDEN
 from leaderboard.scope import scope_of
-from tests.hidden import write_criterion
+from tests.hidden import show, write_criterion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -98,7 +97,7 @@ def test_the_board_of_marks_is_found_from_the_page_and_is_an_edition_below_staff
     assert all(f"kind={one}".encode() in page.content for one in ("reference", "reasoning"))
     assert b"heron" not in visitor.get(f"/leaderboards/open/models/?kind={kind}").content
     assert visitor.get(f"/api/v1/leaderboards/models/?benchmark=open&kind={kind}").json() == []
-    Criterion.unguarded.update(shown_to="public")
+    show("public")
     rows = visitor.get(f"/api/v1/leaderboards/models/?benchmark=open&kind={kind}&source=marker").json()
     assert [row["model"] for row in rows] == ["heron", "egret"]
 

@@ -7,12 +7,12 @@ from html import unescape
 
 import pytest
 
-from bank.criteria import Criterion
 from bank.models import Benchmark
 from leaderboard.boards.languages import languages
 from leaderboard.rows import plain
 from leaderboard.scope import scope_of
 from tests.bank.conftest import folder, manage
+from tests.hidden import show
 
 __all__ = ["folder", "manage"]
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -82,5 +82,5 @@ def test_a_version_in_another_language_is_compared_and_with_hidden_keys_by_staff
     path = "/leaderboards/atlas/correlation/?kind=choice"
     assert "+50.0" in client_of("curator").get(path).content.decode()
     assert "+50.0" not in client_of("researcher").get(path).content.decode()
-    Criterion.unguarded.update(shown_to="public")
+    show("public")
     assert "+50.0" in client_of("anonymous").get(path).content.decode()

@@ -13,6 +13,7 @@ from leaderboard.boards import editions, recipe_editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import desiderata
 from leaderboard.models import RecipeEdition
+from tests.hidden import show
 from tests.leaderboard.test_recipe_boards import STAFF, answered, quiz, recipe
 
 __all__ = ["recipe"]
@@ -140,7 +141,7 @@ def test_what_is_open_or_too_little_is_not_published(recipe):
     answered(mine, quiz(), "m", ["A"] * 40)
     with pytest.raises(CommandError, match="everybody sees it live"):
         call_command("publish", "mine", "--recipe")
-    Criterion.unguarded.update(shown_to="staff")
+    show("staff")
     Response.all_objects.filter(sample__key__gte="q009").delete()
     with pytest.raises(CommandError, match="answers to 10 samples or more"):
         call_command("publish", "mine", "--recipe")

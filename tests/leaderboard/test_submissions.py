@@ -16,7 +16,7 @@ from bank.submissions.scoring import is_kept
 from judging.models import Run
 from tests.access.crawl import TOKEN
 from tests.bank.test_submissions import LABELS, allow, answers, choices, send
-from tests.hidden import criteria
+from tests.hidden import criteria, show
 from tests.markup import flat
 
 __all__ = ["allow", "choices", "send"]
@@ -277,14 +277,14 @@ def test_open_samples_of_a_split_are_told_whole_and_the_others_by_the_ladder(cho
     """A total of both would let the open ones, whose marks are known, carry a score to the edge of being told."""
     benchmark = choices(val=120)
     allow(benchmark, private_half=True)
-    criteria("answer", sample__key__in=[f"val{n}" for n in range(21)]).update(shown_to="public")
+    show("public", criteria("answer", sample__key__in=[f"val{n}" for n in range(21)]))
     sent = post(researcher, benchmark, answers(benchmark, right=lambda n: n < 21, splits=["val"])).json()
     by_part = {score["part"]: score for score in sent["scores"]}
     assert by_part["whole"]["numbers"]["vanilla"]["value"] == 1.0
     assert by_part["whole"]["n"] == 21
     assert by_part["shown"]["numbers"]["vanilla"] is None
     assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 22
-    criteria("answer", sample__key="val20").update(shown_to="staff")
+    show("staff", criteria("answer", sample__key="val20"))
     assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 21
 
 
