@@ -46,6 +46,11 @@ def untold_runs(*, staff: bool) -> list[int]:
     return until_written(("untold runs", timezone.now().date()), lambda: Run.objects.unseen_by(AnonymousUser()))
 
 
+def uncounted_runs(*, staff: bool) -> list[int]:
+    """Runs whose failures nobody below staff may count, see ``RunQuerySet.uncounted_by``. Cached until a write."""
+    return [] if staff else until_written(("uncounted runs",), lambda: Run.objects.uncounted_by(AnonymousUser()))
+
+
 def unseen_runs(benchmark: Benchmark, *, staff: bool, edition: bool = False) -> list[int]:
     """Runs that no number counts below staff: those nobody is told of, and outside editions those that held a closed
     key or weight.
@@ -88,6 +93,17 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     if scope.staff or scope.edition or not closed_of(scope.benchmark):
         return labels
     return labels.filter(exposure.counted(held="campaign__held"))
+
+
+def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> QuerySet[Label]:
+    """Those of these labels, which review judges' verdicts, that the view counts: a review says what the verdict says.
+    ``held`` is the path to what the reviewed judge held.
+    """
+    if scope.staff or scope.edition:
+        return reviews
+    return counted_labels(scope, reviews.filter(exposure.counted(held=held))).exclude(
+        item__sample__in=sealed_samples(scope.benchmark)
+    )
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:

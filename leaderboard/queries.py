@@ -19,7 +19,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.boards.languages import languages
-from leaderboard.hidden import untold_runs
+from leaderboard.hidden import uncounted_runs, untold_runs
 from leaderboard.rows import JSON
 from leaderboard.scope import PEOPLE, Scope, answers_shown
 from leaderboard.votes import verdict_cache
@@ -109,7 +109,8 @@ def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Be
     runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=untold)
     # Failed ones are few, and at both ends of an index.
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
-    failed = [_by(rows.exclude(run__in=untold), "run__benchmark", Count("pk")) for rows in ends]
+    as_calls = [*untold, *uncounted_runs(staff=staff)]  # of these every call counts, whether it gave a verdict or not
+    failed = [_by(rows.exclude(run__in=as_calls), "run__benchmark", Count("pk")) for rows in ends]
     judgments = {
         pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids
     }

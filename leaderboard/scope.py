@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotations.models import Label
+from bank import exposure
 from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
@@ -81,8 +82,9 @@ def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
     of_model = {"model__name": model, "sample__benchmark": benchmark}
     if answers_shown(staff=staff).filter(**of_model).exists():
         return True
-    judged = Exists(Judgment.objects.filter(item=OuterRef("pk"), status=Judgment.Status.OK))
-    labelled = Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False))
+    by_judges, by_people = exposure.counted(held="run__held"), exposure.counted(held="campaign__held")
+    judged = Exists(Judgment.objects.filter(by_judges, item=OuterRef("pk"), status=Judgment.Status.OK))
+    labelled = Exists(Label.objects.filter(by_people, item=OuterRef("pk"), excluded=False))
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, places__response__in=Response.objects.filter(**of_model))
     return pairs.filter(judged | labelled).exists()
 

@@ -189,7 +189,7 @@ def campaign(scope: Scope, asked: Asked) -> Rows:
             raise BadScope(f"{scope.benchmark} has no campaign {scope.campaign!r}.")
     rows: list[CampaignRow] = []
     for labelled in campaigns.order_by("pk"):
-        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled)), asked.viewer)
+        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled, asked.viewer)), asked.viewer)
     return Rows(plain(rows))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from accounts.rules import Viewer
 from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word, verdict_key, verdict_number
 from annotations.models import Campaign, Label
 from bank.models.verdict import Choice, turned
@@ -45,9 +46,12 @@ class LabelRow:
     at: datetime
 
 
-def label_rows(campaign: Campaign) -> list[LabelRow]:
-    """The labels of a campaign that count, oldest first. Leaves out practice and excluded labels."""
-    labels = Label.objects.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
+def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRow]:
+    """The labels of a campaign that count, oldest first: those that this viewer may see one by one, or all. Leaves out
+    practice and excluded labels.
+    """
+    labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
+    labels = labels.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
     columns = (
         *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),
         *("item__sample__group", "item__sample__key", "item__sample__capability__path"),

@@ -171,7 +171,7 @@ class Monitor:
 
 
 def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
-    rows = label_rows(campaign)
+    rows = label_rows(campaign, viewer)
     by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)

@@ -41,7 +41,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """How far the annotators agree, with intervals."""
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    agreement = agreement_of(campaign, label_rows(campaign))
+    agreement = agreement_of(campaign, label_rows(campaign, viewer))
     named = allowed(viewer, "read-names")
     names = {
         annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)

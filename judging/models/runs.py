@@ -4,11 +4,12 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from accounts.models import User
 from accounts.rules import allowed
+from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Recipe, Sample
 from bank.text.names import NameField
@@ -51,6 +52,17 @@ class RunQuerySet(models.QuerySet["Run"]):
             return []
         juries = self.filter(settings__has_key=JURY).values_list("pk", f"settings__{JURY}")
         return sorted(unseen | {pk for pk, members in juries if unseen & set(members)})
+
+    def uncounted_by(self, viewer: "Viewer") -> list[int]:
+        """Runs of which this viewer may not know how many calls gave a verdict: some are about closed keys, or about
+        submitted answers, so that no number below staff counts them (``exposure.counted``). What an answer asks the
+        judge to do where hidden text has a word would be told by the number of calls that failed.
+        """
+        if allowed(viewer, "read-hidden"):
+            return []
+        counted = exposure.counted(held="run__held")
+        uncounted = RunItem.objects.filter(run=OuterRef("pk")).exclude(counted).order_by()
+        return list(self.filter(Exists(uncounted), held__gt=0).order_by().values_list("pk", flat=True))
 
 
 def not_yet_told() -> Q:

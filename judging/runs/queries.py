@@ -295,6 +295,7 @@ class Listed:
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     """Runs as this viewer may see them, with their counts, in a few queries for all."""
     unseen = set(Run.objects.unseen_by(viewer))
+    withheld = unseen | set(Run.objects.filter(pk__in=[run.pk for run in runs]).uncounted_by(viewer))
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
     rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
     judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
@@ -311,7 +312,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
         else:
             total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
         seen = analyses.run_as_seen(run, viewer, unseen=unseen)
-        hidden = run.pk in unseen
+        hidden = run.pk in withheld
         result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
     return result
 

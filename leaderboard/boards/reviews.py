@@ -12,7 +12,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import ALL, GRADES
-from leaderboard.hidden import refuse_live
+from leaderboard.hidden import counted_reviews, refuse_live
 from leaderboard.rows import UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
 from stats.arrays import dense_codes
@@ -110,7 +110,8 @@ def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     labels = labels.exclude(assignment__campaign_item__practice=True)
     if scope.campaign:
         labels = labels.filter(campaign__name=scope.campaign)
-    frame = pd.DataFrame(labels.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
+    counted = counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")
+    frame = pd.DataFrame(counted.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
     frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
     return frame.assign(dataset=votes.dataset_of(scope, frame["dataset"]))
 

@@ -150,6 +150,8 @@ DECIDED_IN = {
     "annotations/campaigns/candidates.py": "what reviewers are shown",
     "annotations/labels/exports.py": "answers in preference pairs",
     "leaderboard/hidden.py": "boards",
+    "leaderboard/scope.py": "which models boards name",
+    "judging/models/runs.py": "runs whose failures are not counted",
     "leaderboard/boards/editions.py": "which figures of two editions settle one key",
     "leaderboard/boards/recipe_editions.py": "which figures of two editions settle one key",
     "leaderboard/pages/sealed.py": "says it in words",
