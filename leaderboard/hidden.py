@@ -17,7 +17,7 @@ from annotations.models import Label
 from bank import exposure
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
-from judging.models import Judgment, Run
+from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_written
 from leaderboard.definitions import changed
 from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
@@ -81,18 +81,51 @@ def sealing(benchmark: Benchmark) -> list[Any]:
     return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_samples(benchmark))]
 
 
-def left_out(scope: Scope, held: int) -> list[int]:
-    """Items on which this view leaves out verdicts that held these inputs: an answer in them comes from outside."""
-    if scope.staff or scope.edition or not held & closed_of(scope.benchmark):
+def left_out(scope: Scope, run: Run) -> list[int]:
+    """Items on which this view leaves out the verdicts of a run: those with an answer from outside, where it held what
+    is closed, and sealed ones of which it covers few samples.
+    """
+    if scope.staff or scope.edition:
         return []
-    return outside_items(scope.benchmark)
+    outside = outside_items(scope.benchmark) if run.held & closed_of(scope.benchmark) else []
+    return [*outside, *_sealed_of_few(scope.benchmark, run)]
+
+
+def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
+    """The run's items of sealed samples, if it covers fewer than MIN_SAMPLES of these, or all but fewer: a number of
+    the run is then about few samples, or about few beside that of another run. Cached until a write.
+    """
+    sealed = sealed_samples(benchmark)
+
+    def read() -> list[int]:
+        rows = RunItem.objects.filter(run=run, item__sample__benchmark=benchmark).order_by()
+        covered = [row for row in rows.values_list("item", "item__sample", "item__kind") if row[1] in sealed]
+        of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in={kind for *_, kind in covered})
+        could_be = sealed & set(of_kind.order_by().values_list("sample", flat=True))
+        samples = len({sample for _, sample, _ in covered})
+        few = samples < MIN_SAMPLES or 0 < len(could_be) - samples < MIN_SAMPLES
+        return sorted(item for item, *_ in covered) if few else []
+
+    return until_written(("sealed of few", run.pk), read) if sealed else []
 
 
 def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
-    """Those of these labels that the view counts, see ``exposure.counted``."""
-    if scope.staff or scope.edition or not closed_of(scope.benchmark):
+    """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
+    few of these, or leave few to other campaigns.
+    """
+    if scope.staff or scope.edition:
         return labels
-    return labels.filter(exposure.counted(held="campaign__held"))
+    if closed_of(scope.benchmark):
+        labels = labels.filter(exposure.counted(held="campaign__held"))
+    sealed = sealed_samples(scope.benchmark)
+    if not sealed:
+        return labels
+    of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
+    given = of_benchmark.order_by().values_list("item__sample", "campaign__name").distinct()
+    pairs = [(sample, campaign) for sample, campaign in given if sample in sealed]
+    asked = {sample for sample, campaign in pairs if scope.campaign in ("", campaign)}
+    few = len(asked) < MIN_SAMPLES or 0 < len({sample for sample, _ in pairs} - asked) < MIN_SAMPLES
+    return labels.exclude(item__sample__in=asked) if few else labels
 
 
 def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> QuerySet[Label]:
@@ -107,10 +140,15 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Those of these judgments that the view counts, see ``exposure.counted``."""
-    if scope.staff or scope.edition or not closed_of(scope.benchmark):
+    """Those of these judgments that the view counts, see ``exposure.counted`` and ``left_out``."""
+    if scope.staff or scope.edition:
         return judgments
-    return judgments.filter(exposure.counted(held="run__held"))
+    if closed_of(scope.benchmark):
+        judgments = judgments.filter(exposure.counted(held="run__held"))
+    if sealed_samples(scope.benchmark):
+        for run in Run.objects.filter(pk__in=judgments.order_by().values("run")):
+            judgments = judgments.exclude(run=run, item__in=_sealed_of_few(scope.benchmark, run))
+    return judgments
 
 
 # ---- few samples ----

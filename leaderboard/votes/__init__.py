@@ -249,7 +249,7 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
     for run in runs:
         part, failed = _combined(scope, run)
         items = verdict_cache.run_items(run)
-        without = left_out(scope, run.held)
+        without = left_out(scope, run)
         expected.append(items[~np.isin(items, without)] if without else items)
         if len(seen):
             part = tuple(column[~np.isin(part[0], seen)] for column in part)
@@ -298,7 +298,7 @@ def _as_points(frame: pd.DataFrame, given: "pd.Series[float]") -> pd.DataFrame:
 def verdicts(scope: Scope, run: Run) -> tuple[Any, ...]:
     """The columns of ``verdict_cache.verdicts``, as far as the view may count them."""
     columns = verdict_cache.verdicts(run)
-    without = left_out(scope, run.held)
+    without = left_out(scope, run)
     return tuple(column[~np.isin(columns[0], without)] for column in columns) if without else columns
 
 

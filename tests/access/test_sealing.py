@@ -109,7 +109,7 @@ def knows_the_key(call):
 def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", **columns):
     """A run from a file, of which nobody knows what its judge was shown: ``verdict(item, responses)`` gives columns."""
     oracle, _ = Judge.objects.get_or_create(name=judge)
-    kind = "pair" if protocol == "pairwise-criteria" else "score"
+    kind = "pair" if protocol.startswith("pair") else "score"
     items = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by("pk")
     run = Run.objects.create(
         judge=oracle,
@@ -380,6 +380,34 @@ def test_how_far_annotators_agree_is_not_told_item_by_item_while_they_label_blin
     campaign.save()
     note_blind_in(campaign)
     assert len(label_rows(campaign, people["researcher"])) == 1  # the item has its label
+
+
+@pytest.mark.parametrize("covered", [1, 9, 11])
+def test_a_run_over_a_few_samples_of_a_hidden_split_counts_on_none_of_them(covered, client_of):
+    """Found by hand: places and comparisons of a run over one hidden sample, or over all but one, told its verdict."""
+    benchmark = questions("partly", ["It counts."] * 20, kind="guideline", models=("lark", "wren"))
+    benchmark.samples.filter(position__gte=8).update(split="test")
+    benchmark.hidden_splits = ["test"]
+    benchmark.save()
+    pairs_with(benchmark, "lark")
+    run = judged(benchmark, lambda item, responses: {"choice": "first"}, held=exposure.NOTHING, protocol="pair")
+    beyond = Item.objects.filter(sample__position__gte=8 + covered)
+    run.judgments.filter(item__in=beyond).delete()
+    run.run_items.filter(item__in=beyond).delete()
+    cache.clear()
+    view = "benchmark=partly&kind=pair&source=oracle"
+
+    def numbers(role):
+        client, found = client_of(role), {}
+        for table, more in (("models", ""), ("places", ""), ("compare", "&a=partly-lark&b=partly-wren")):
+            answer = client.get(f"{API}/leaderboards/{table}/?{view}{more}")
+            assert answer.status_code == 200
+            found[table] = max((row["n"] for row in answer.json() if row["n"] is not None), default=0)
+        return found
+
+    assert numbers("curator")["models"] == 8 + covered
+    for role in ("anonymous", "researcher"):
+        assert max(numbers(role).values()) <= 8
 
 
 def test_points_of_hidden_components_do_not_follow_from_sums(client_of):
