@@ -103,8 +103,7 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
         of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in={kind for *_, kind in covered})
         could_be = sealed & set(of_kind.order_by().values_list("sample", flat=True))
         samples = len({sample for _, sample, _ in covered})
-        few = samples < MIN_SAMPLES or 0 < len(could_be) - samples < MIN_SAMPLES
-        return sorted(item for item, *_ in covered) if few else []
+        return sorted(item for item, *_ in covered) if _is_few(samples, of=len(could_be)) else []
 
     return until_written(("sealed of few", run.pk), read) if sealed else []
 
@@ -124,7 +123,7 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     given = of_benchmark.order_by().values_list("item__sample", "campaign__name").distinct()
     pairs = [(sample, campaign) for sample, campaign in given if sample in sealed]
     asked = {sample for sample, campaign in pairs if scope.campaign in ("", campaign)}
-    few = len(asked) < MIN_SAMPLES or 0 < len({sample for sample, _ in pairs} - asked) < MIN_SAMPLES
+    few = _is_few(len(asked), of=len({sample for sample, _ in pairs}))
     return labels.exclude(item__sample__in=asked) if few else labels
 
 
@@ -160,6 +159,11 @@ FEW = (
 )
 
 
+def _is_few(samples: int, *, of: int) -> bool:
+    """Whether a number about so many sealed samples is about too few, or leaves too few beside it."""
+    return samples < MIN_SAMPLES or 0 < of - samples < MIN_SAMPLES
+
+
 def sealed_samples(benchmark: Benchmark) -> set[int]:
     """The samples in use whose single verdicts are for staff whatever was held: those of hidden splits, and those with
     an item that people still label blind. Cached until a write.
@@ -186,7 +190,7 @@ def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     counts = frame[is_sealed].groupby("level")["sample"].nunique()
     total = int(frame["sample"][is_sealed].nunique())
     filters = sum(map(bool, [scope.level, scope.question_type, scope.split]))
-    if filters and total and (filters > 1 or total < MIN_SAMPLES or 0 < len(sealed) - total < MIN_SAMPLES):
+    if filters and total and (filters > 1 or _is_few(total, of=len(sealed))):
         raise BadScope(FEW)
     if total < MIN_SAMPLES:
         return frame[~is_sealed]
