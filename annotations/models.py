@@ -13,6 +13,7 @@ from accounts.models import User
 from accounts.rules import Viewer
 from bank import exposure
 from bank.database.unfinished import FinishedManager
+from bank.guard import Guarded
 from bank.models import Benchmark, Item, Sample, Verdict
 from bank.text.names import NameField
 from judging.models import Judgment
@@ -269,8 +270,11 @@ class Assignment(models.Model):
 
 class LabelQuerySet(models.QuerySet["Label"]):
     def seen_by(self, viewer: Viewer) -> "LabelQuerySet":
-        """Labels that this viewer may see one by one, besides their own."""
-        return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
+        """Labels that this viewer may see one by one, among them their own."""
+        seen = exposure.seen_singly(viewer, held="campaign__held")
+        if seen and viewer.is_authenticated:
+            seen |= Q(annotator__person=viewer.pk)
+        return self.filter(seen)
 
 
 class Label(Verdict):
@@ -290,7 +294,7 @@ class Label(Verdict):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
-    objects = FinishedManager.from_queryset(LabelQuerySet)()
+    objects = Guarded.from_queryset(LabelQuerySet)()
 
     class Meta(Verdict.Meta):
         constraints = [

@@ -6,17 +6,25 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from secrets import token_hex
 from typing import cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    StreamingHttpResponse,
+)
 from django.middleware.gzip import GZipMiddleware
 from django.utils.crypto import salted_hmac
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from accounts.http import client_address, network_of
+from bank import guard
 from evalsite import health, views
 
 PLACES = 2**16  # slots; two addresses of one minute rarely share one
@@ -212,3 +220,20 @@ def _known(request: HttpRequest) -> bool:
     """Signed in, or with a token: API classes check it before anything else, and refuse a wrong one."""
     by_token = request.path.startswith("/api/v1/") and request.headers.get("Authorization", "").startswith("Token ")
     return by_token or request.user.is_authenticated
+
+
+def guarded(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Callable[[HttpRequest], HttpResponseBase]:
+    """While the request is answered, and its answer is sent, single verdicts and answers are guarded for its user."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        with guard.serving(lambda: request.user):
+            response = get_response(request)
+        if isinstance(response, StreamingHttpResponse) and not isinstance(response, FileResponse):
+            response.streaming_content = sent(request, cast(Iterator[bytes], response.streaming_content))
+        return response
+
+    def sent(request: HttpRequest, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        with guard.serving(lambda: request.user):
+            yield from pieces
+
+    return middleware

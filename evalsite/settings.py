@@ -72,6 +72,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "accounts.middleware.speak",
     "accounts.middleware.AccessMiddleware",
+    "evalsite.middleware.guarded",
 ]
 
 CSRF_FAILURE_VIEW = "evalsite.views.form_out_of_date"

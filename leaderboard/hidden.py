@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotations.models import Label
-from bank import exposure
+from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
 from judging.models import Judgment, Run, RunItem
@@ -220,6 +220,7 @@ def rests_on_hidden(scope: Scope) -> bool:
     )
 
 
+@guard.working()
 def _has_uncounted(scope: Scope) -> bool:
     """Whether a verdict of the view's kind, by people or a judge, is in editions alone. Cached until a write."""
     benchmark, closed = scope.benchmark, closed_of(scope.benchmark)

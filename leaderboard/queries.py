@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
+from bank import guard
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from judging.models import Judgment, Run
@@ -90,6 +91,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
     ]
 
 
+@guard.working()
 def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[BenchmarkCounts]:
     """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
     staff = allowed(viewer, "read-hidden")

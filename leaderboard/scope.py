@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotations.models import Label
-from bank import exposure
+from bank import exposure, guard
 from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
@@ -71,12 +71,14 @@ class Scope:
         return replace(self, source=judge)
 
 
+@guard.working()
 def answers_shown(*, staff: bool) -> QuerySet[Response]:
     """The answers whose models are named: below staff, none of submissions that wait for their release."""
     responses = Response.objects.all()
     return responses if staff else responses.filter(Q(submission=None) | Q(submission__released_at__isnull=False))
 
 
+@guard.working()
 def _is_known(model: str, benchmark: Benchmark, *, staff: bool) -> bool:
     """Whether this viewer may know that the model has answers here. Boards of pairs name the models in verdicts."""
     of_model = {"model__name": model, "sample__benchmark": benchmark}

@@ -176,7 +176,6 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     access_rule = "read-labels"
     access_rules = {"create": "label"}
     serializer_class = LabelSerializer
-    queryset = Label.objects.select_related("campaign__benchmark", "item__sample", "annotator")
     filters = {
         "benchmark": "campaign__benchmark__slug",
         "version": "campaign__benchmark__version",
@@ -186,7 +185,8 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.seen_by(self.request.user)
+        labels = Label.objects.seen_by(self.request.user)
+        return labels.select_related("campaign__benchmark", "item__sample", "annotator")
 
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def create(self, request: Request) -> Response:
@@ -212,13 +212,15 @@ class OneLabel(views.APIView):
     @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def put(self, request: Request, pk: int) -> Response:
         """Replace it. Sending the same verdict confirms a returned label."""
-        label = get_object_or_404(Label, pk=pk, assignment__state=Assignment.State.SUBMITTED)
+        label = get_object_or_404(
+            Label.objects.seen_by(request.user), pk=pk, assignment__state=Assignment.State.SUBMITTED
+        )
         assignment = _assignment(request, label.assignment_id)
         payload = VerdictIn(data=request.data)
         payload.is_valid(raise_exception=True)
         with _refusals_as_responses():
             change_label(assignment=assignment, now=database.now(), **_verdict(payload.validated_data))
-        return Response(_own(Label.objects.get(pk=pk), assignment))
+        return Response(_own(Label.objects.seen_by(request.user).get(pk=pk), assignment))
 
 
 def _assignment(request: Request, pk: int) -> Assignment:

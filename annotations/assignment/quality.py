@@ -9,6 +9,7 @@ from accounts.installation_key import keyed
 from annotations.assignment.errors import Refused
 from annotations.labels.verdicts import disagreement, is_right, verdict_key
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
+from bank import guard
 
 
 def has_practice(campaign: Campaign) -> bool:
@@ -105,6 +106,7 @@ def finished_practice(campaign: Campaign, annotator: Annotator) -> bool:
     return not practice.exclude(pk__in=submitted.values("campaign_item")).exists()
 
 
+@guard.working()
 def practice_labels(campaign: Campaign, annotator: Annotator) -> "QuerySet[Label]":
     return Label.objects.filter(campaign=campaign, annotator=annotator, assignment__campaign_item__practice=True)
 

@@ -22,7 +22,7 @@ from annotations.assignment import material, notices, quality
 from annotations.ballots.answers import ChoiceExtraction
 from annotations.ballots.pairs import Pair
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import database
+from bank import database, guard
 from bank.models import Item, ItemResponse, Response, Sample, SampleImage
 
 PACE_LABELS = 20  # labels
@@ -233,6 +233,7 @@ def annotator_of(user: User) -> Annotator | None:
     return Annotator.objects.filter(person=user).first()
 
 
+@guard.working()
 def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False) -> Progress:
     """``whole``: with a practice round before them, of the campaign after it, and not of the practice round."""
     labels = Label.objects.filter(campaign=campaign, annotator=annotator)
@@ -281,6 +282,7 @@ def in_practice(campaign: Campaign, annotator: Annotator) -> bool:
     return not Membership.objects.filter(campaign=campaign, annotator=annotator, qualified=True).exists()
 
 
+@guard.working()
 def load_work(assignment: Assignment, *, ahead: bool = False, typed: dict[str, Any] | None = None) -> Work:
     """Everything the page of this assignment shows. Logs the criteria that are read for it.
 

@@ -34,6 +34,7 @@ from annotations.models import (
     LabelRevision,
     Membership,
 )
+from bank import guard
 from bank.errors import BadInput
 from bank.models import Item
 
@@ -70,6 +71,7 @@ def save_draft(*, assignment: Assignment, draft: Mapping[str, Any], now: datetim
 
 
 @transaction.atomic
+@guard.working()
 def submit_label(
     *,
     assignment: Assignment,
@@ -124,6 +126,7 @@ def submit_label(
 
 
 @transaction.atomic
+@guard.working()
 def change_label(
     *,
     assignment: Assignment,

@@ -13,6 +13,7 @@ import pandas as pd
 from accounts.rules import Viewer
 from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word, verdict_key, verdict_number
 from annotations.models import Campaign, Label
+from bank import guard
 from bank.models.verdict import Choice, turned
 from stats.agreement import cohen_kappa, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion, rate
@@ -50,7 +51,8 @@ def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRo
     """The labels of a campaign that count, oldest first: those that this viewer may see one by one, or all. Leaves out
     practice and excluded labels.
     """
-    labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
+    with guard.working():
+        labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
     labels = labels.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
     columns = (
         *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),

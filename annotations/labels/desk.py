@@ -21,6 +21,7 @@ from annotations.campaigns.guidelines import reading_minutes
 from annotations.labels import own
 from annotations.labels.agreement import LabelRow
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, LabelReturn, Membership
+from bank import guard
 from bank.models import Benchmark, SampleImage
 
 OPEN, PAUSED, CLOSED = Campaign.State.OPEN, Campaign.State.PAUSED, Campaign.State.CLOSED
@@ -365,6 +366,7 @@ def _picture(assignment: Assignment | None) -> str:
     return "" if position is None else reverse("annotations:assignment-image", args=[assignment.pk, position])
 
 
+@guard.working()
 def _together(campaign: Campaign) -> Together:
     total = CampaignItem.objects.filter(campaign=campaign, practice=False).count() * campaign.overlap
     labels = Label.objects.filter(campaign=campaign, assignment__campaign_item__practice=False, excluded=False)
@@ -392,6 +394,7 @@ def board_of(benchmark: Benchmark, viewer: Viewer) -> str:
         return ""
 
 
+@guard.working()
 def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:
     counted = Label.objects.filter(annotator=annotator, excluded=False, assignment__campaign_item__practice=False)
     of_benchmark = dict(counted.order_by().values_list("campaign__benchmark").annotate(n=Count("pk")))

@@ -18,6 +18,7 @@ from annotations import ballots
 from annotations.labels.agreement import LabelRow, Matches, agreement_with_others, by_item, label_rows
 from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
+from bank import guard
 from bank.models import Benchmark
 from bank.models.verdict import Choice
 from stats.paired import mcnemar
@@ -49,6 +50,7 @@ def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
     )
 
 
+@guard.working()
 def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     """Each campaign with item_count, label_count, week_count (of the last seven days), member_count and slot_count
     (the number of labels wanted).
@@ -203,7 +205,9 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     counts = Counter(taken.values())
     counts[0] = items - len(taken)
     depth = max([campaign.overlap, *counts])
-    extra = Label.objects.filter(campaign=campaign).aggregate(
+    with guard.working():
+        labels = Label.objects.filter(campaign=campaign)
+    extra = labels.aggregate(
         flagged=Count("pk", filter=~Q(flags=[])),
         commented=Count("pk", filter=~Q(comment="")),
         excluded=Count("pk", filter=Q(excluded=True)),

@@ -20,7 +20,10 @@ from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED
 from annotations.labels.agreement import LabelRow, alpha, by_item, label_rows
 from annotations.labels.verdicts import majority_word
 from annotations.models import Annotator, Campaign, Label, LabelReturn, LabelRevision
+from bank import guard
+from bank.models.catalogue import in_hidden_splits
 from bank.models.verdict import Choice
+from stats.disclosure import MIN_SAMPLES
 from stats.proportions import rate
 from stats.results import Estimate
 
@@ -46,6 +49,7 @@ def each(seconds: float) -> str:
     return _("{minutes} min").format(minutes=f"{seconds / 60:.1f}")
 
 
+@guard.working()
 def usual_seconds(protocol: str) -> tuple[float, int]:
     """How long a label of this protocol usually takes here, and of how many; without enough labels a guess, of 0."""
     campaigns = Campaign.objects.filter(protocol=protocol).order_by("-pk").values_list("pk", flat=True)[:CAMPAIGNS]
@@ -195,6 +199,7 @@ class Statistics:
         return ", ".join(f"{day.name} {day.labels}" for day in self.days)
 
 
+@guard.working()
 def statistics_of(annotator: Annotator, closed: Mapping[int, Sequence[LabelRow]]) -> Statistics:
     """``closed``: the labels of the closed rounds they took part in, by campaign."""
     labels = Label.objects.filter(annotator=annotator)
@@ -246,14 +251,29 @@ def _days(per_day: Mapping[date, int]) -> list[Day]:
     ]
 
 
+@guard.working()
+def told_rows(campaign: Campaign) -> list[LabelRow]:
+    """The labels that annotators' numbers about a closed round are made of: none on items that people label blind in
+    another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
+    """
+    labels = Label.objects.filter(campaign=campaign)
+    left_out = set(labels.filter(item__blind=True).values_list("item", flat=True))
+    hidden = dict(labels.filter(in_hidden_splits("item__sample__")).values_list("item", "item__sample"))
+    if len(set(hidden.values())) < MIN_SAMPLES:
+        left_out |= hidden.keys()
+    return [row for row in label_rows(campaign) if row.item not in left_out]
+
+
+@guard.working()
 def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, list[LabelRow]]:
-    """The labels that count of the newest closed campaigns in which somebody has labelled."""
+    """The labels that count of the newest closed campaigns in which somebody has labelled, see ``told_rows``."""
     own = Label.objects.filter(annotator=annotator, campaign=OuterRef("pk"))
     closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
     newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
-    return {campaign.pk: label_rows(campaign) for campaign in newest.select_related("benchmark")}
+    return {campaign.pk: told_rows(campaign) for campaign in newest.select_related("benchmark")}
 
 
+@guard.working()
 def time_of(campaign: Campaign, annotator: Annotator) -> float:
     """Seconds of work on a campaign."""
     labels = Label.objects.filter(campaign=campaign, annotator=annotator)

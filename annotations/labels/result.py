@@ -17,6 +17,7 @@ from annotations.labels.agreement import UNDECIDED, LabelRow, Matches, by_item, 
 from annotations.labels.desk import Row, board_of, next_campaign
 from annotations.labels.verdicts import describe, majority_word, verdict_key
 from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
+from stats.disclosure import MIN_SAMPLES
 from stats.paired import mcnemar
 from stats.results import Estimate
 
@@ -102,12 +103,14 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     rows = label_rows(campaign)
     mine = [row for row in rows if row.annotator == annotator.pk]
     closed = campaign.state == Campaign.State.CLOSED
+    told = own.told_rows(campaign) if closed else []
+    fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
     others = [row.seconds for row in rows if row.seconds and row.annotator != annotator.pk]
     seconds = [row.seconds for row in mine if row.seconds]
     known = [row.right for row in mine if row.right is not None]
-    shares, ticks = _shares(rows, annotator.pk) if closed else ([], [])
-    labels = Label.objects.filter(campaign=campaign, annotator=annotator)
+    shares, ticks = _shares(told, annotator.pk, fewest=fewest)
+    labels = Label.objects.seen_by(viewer).filter(campaign=campaign, annotator=annotator)
     sides = own.sides_of(labels.filter(assignment__campaign_item__practice=False))
     member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
     board = board_of(campaign.benchmark, viewer)
@@ -119,15 +122,15 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         days=len({row.at.date() for row in mine}),
         pace=own.each(median(seconds)) if seconds else "–",
         everybody=own.each(median(others)) if others else "",
-        agreed=own.own_alpha(rows, annotator.pk) if closed else None,
+        agreed=own.own_alpha(told, annotator.pk) if closed else None,
         gold=Matches(sum(known), len(known)) if closed and known else None,
         shares=shares,
         ticks=ticks,
         sides=sides,
         bar=_bar(sides),
         chance=_chance(sides),
-        looks=_looks(campaign, annotator, rows, viewer) if closed else [],
-        settled=_settled(rows, annotator.pk) if closed else 0,
+        looks=_looks(campaign, annotator, told, viewer),
+        settled=_settled(told, annotator.pk),
         board=board,
         pseudonym=annotator.pseudonym,
         public=bool(board) and campaign.benchmark.visibility == "public",
@@ -136,14 +139,17 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     )
 
 
-def _shares(rows: Sequence[LabelRow], annotator: int) -> tuple[list[Share], list[tuple[float, str]]]:
-    """With each other person, whom the page calls A, B and so on, and with their majority."""
-    people = own.own_shares(rows, annotator)[: len(NAMES)]
+def _shares(rows: Sequence[LabelRow], annotator: int, *, fewest: int) -> tuple[list[Share], list[tuple[float, str]]]:
+    """With each other person, whom the page calls A, B and so on, and with their majority; each about at least
+    ``fewest`` items.
+    """
+    shares = own.own_shares(rows, annotator)
+    people = [(who, share) for who, share in shares if share.n >= fewest][: len(NAMES)]
     named: list[tuple[str, Estimate]] = [
         (_("You and person {letter}").format(letter=NAMES[place]), share) for place, (_who, share) in enumerate(people)
     ]
     compared = own.with_majority(rows, annotator)
-    if compared:
+    if len(compared) >= fewest:
         named.append((_("You and the majority of the others"), own.share_of(compared)))
     ends = [end for _who, share in named for end in _ends(share)]
     if not ends:
@@ -225,7 +231,7 @@ def _looks(campaign: Campaign, annotator: Annotator, rows: Sequence[LabelRow], v
         stored = Label.objects.seen_by(viewer).filter(assignment__campaign_item=campaign_item, excluded=False)
         stored = stored.exclude(item__in=open_items)
         given = {label.annotator_id: label for label in stored.select_related("assignment", "item__sample")}
-        if annotator.pk in given:
+        if annotator.pk in given and len(given) > 1:
             looks.append(_look(campaign, given, annotator.pk, majority, (same, total)))
     return looks
 

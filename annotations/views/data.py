@@ -19,6 +19,7 @@ from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset
 from annotations.labels import exports
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
+from bank import guard
 from bank.database import chunks
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -37,7 +38,8 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     viewer = cast(User, request.user)
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     may_write = allowed(viewer, "write-campaigns") and not campaign.imported
-    labels = Label.objects.filter(campaign=campaign)
+    with guard.working():
+        labels = Label.objects.filter(campaign=campaign)
     context: dict[str, Any] = {
         "section": "campaigns",
         "campaign": campaign,

@@ -256,7 +256,6 @@ class Responses(ReadOnly):
 
     access_rule = "read-labels"
     serializer_class = ResponseSerializer
-    queryset = ModelResponse.objects.select_related("sample__benchmark", "model")
     filters = {
         "benchmark": "sample__benchmark__slug",
         "version": "sample__benchmark__version",
@@ -266,7 +265,7 @@ class Responses(ReadOnly):
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.seen_by(self.request.user)
+        return ModelResponse.objects.seen_by(self.request.user).select_related("sample__benchmark", "model")
 
 
 class RecipeResponseSerializer(ResponseSerializer):
@@ -286,11 +285,12 @@ class RecipeResponses(Responses):
     """Models' answers by recipes, each turn and repeat, with the log-likelihoods of a pool where these were read."""
 
     serializer_class = RecipeResponseSerializer
-    queryset = ModelResponse.all_objects.exclude(recipe=None).select_related("sample__benchmark", "model", "recipe")
     filters = {**Responses.filters, "recipe": "recipe__name", "variant": "variant"}
 
     def get_queryset(self) -> Any:
-        return super().get_queryset().filter(recipe__in=store.visible_to(self.request.user))
+        rows = ModelResponse.all_objects.seen_by(self.request.user).exclude(recipe=None)
+        rows = rows.filter(recipe__in=store.visible_to(self.request.user))
+        return rows.select_related("sample__benchmark", "model", "recipe")
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):

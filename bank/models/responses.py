@@ -8,6 +8,7 @@ from django.db.models import Q
 from accounts.rules import allowed
 from bank import exposure
 from bank.database.unfinished import FinishedManager
+from bank.guard import Guarded, working
 from bank.models.catalogue import Sample
 from bank.models.recipes import Recipe
 from bank.text.names import NameField
@@ -67,6 +68,17 @@ class OrdinaryManager(FinishedManager[Any]):
         return super().get_queryset().filter(recipe=None)
 
 
+class GuardedResponses(Guarded):
+    def visible_to(self, viewer: "Viewer") -> Any:
+        with working():
+            rows = self.get_queryset()
+        return rows.visible_to(viewer)
+
+
+class OrdinaryResponses(OrdinaryManager, GuardedResponses):
+    """Answers of no recipe, guarded."""
+
+
 class Response(models.Model):
     """One model's answer to one sample. It is never changed: a different answer is a different variant.
 
@@ -108,8 +120,8 @@ class Response(models.Model):
     turn = models.PositiveSmallIntegerField(default=0, db_default=0)
     likelihoods = models.JSONField(null=True, blank=True)
 
-    objects = OrdinaryManager.from_queryset(ResponseQuerySet)()
-    all_objects = FinishedManager.from_queryset(ResponseQuerySet)()
+    objects = OrdinaryResponses.from_queryset(ResponseQuerySet)()
+    all_objects = GuardedResponses.from_queryset(ResponseQuerySet)()
 
     class Meta:
         constraints = [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Recipe, Response, Sample
@@ -26,6 +27,7 @@ COLUMNS = [
 ]
 
 
+@guard.working()
 def as_frame(recipe: Recipe, spec: Spec, benchmark: Benchmark, *, samples: Any = None, model: str = "") -> pd.DataFrame:
     """One row for each answer to a question with a key; ``model`` limits it to one, ``samples`` (a QuerySet) to some.
 
@@ -140,6 +142,7 @@ def _steps(path: str) -> list[str]:
     return [plain(step) for step in path.split("/") if step.strip()]
 
 
+@guard.working()
 def exact_matches(*, benchmark: Benchmark, responses: Iterable[int]) -> dict[int, bool]:
     """By response, whether its whole text is a right one: the key, a synonym, the text of the option that is the key,
     or an exact reference.

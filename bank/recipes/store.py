@@ -7,6 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from accounts.models import User
 from accounts.rules import Viewer, allowed
+from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
 from bank.recipes import spec as specs
@@ -66,6 +67,7 @@ def benchmark_of(scenario: Scenario) -> Benchmark | None:
         return None
 
 
+@guard.working()
 def is_used(recipe: Recipe) -> bool:
     """Whether answers were collected with it, or are being collected."""
     return Response.all_objects.filter(recipe=recipe).exists() or recipe.runs.exists()

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 import bank.criteria
 from accounts import audit
 from accounts.models import User
+from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.database.unfinished import ImportInProgress
@@ -187,6 +188,7 @@ def refuse_taken(*, name: str, person: User, benchmark: Benchmark) -> None:
         raise NameTaken(name, proposal, why)
 
 
+@guard.working()
 def _taken(name: str, person: User, benchmark: Benchmark) -> str:
     model = EvaluatedModel.objects.filter(name=name).first()
     if model is None:
@@ -198,6 +200,7 @@ def _taken(name: str, person: User, benchmark: Benchmark) -> str:
     return "belongs to another model" if others or not own_submissions.exists() else ""
 
 
+@guard.working()
 def _claim(*, name: str, person: User, benchmark: Benchmark, organisation: str, is_open: bool | None) -> EvaluatedModel:
     """The submission's model, created now or the person's own. Of two at once, the second waits and then finds it
     taken.
@@ -231,6 +234,7 @@ def _failed(submission: Submission, checked: Checked, *, rules: SubmissionRules,
     return submission
 
 
+@guard.working()
 def _store(submission: Submission, path: Path) -> None:
     """Write the responses of a checked file."""
     samples = dict(submission.benchmark.samples.filter(status="approved").values_list("key", "pk"))

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from django.db.models import Q, QuerySet
 
+from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
@@ -76,7 +77,8 @@ def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:
 
 def _responses(ids: list[int]) -> Iterator[Any]:
     names = ("pk", "sample_id", "model_id", "variant", "text", "status", "option_order")
-    responses = Response.objects.filter(counted(), sample_id__in=ids).order_by("sample", "model", "variant")
+    with guard.working():
+        responses = Response.objects.filter(counted(), sample_id__in=ids).order_by("sample", "model", "variant")
     yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 

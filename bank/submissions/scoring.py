@@ -14,6 +14,7 @@ import numpy as np
 from django.db.models import QuerySet
 
 import bank.criteria
+from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Response, ResponseMark, Sample, Submission, SubmissionRules, SubmissionScore
@@ -228,12 +229,14 @@ def marks(submission: Submission) -> QuerySet[ResponseMark]:
 
 def _pages(submission: Submission) -> Iterator[list[KeyedSample]]:
     """The answered samples, page by page."""
-    answered = Response.objects.filter(submission=submission).order_by("sample").values_list("sample", flat=True)
+    with guard.working():
+        answered = Response.objects.filter(submission=submission).order_by("sample").values_list("sample", flat=True)
     for ids in batched(list(answered.distinct()), PAGE):
         samples = submission.benchmark.samples.filter(pk__in=ids).select_related("capability").order_by("pk")
         yield [KeyedSample.of(sample) for sample in samples]
 
 
+@guard.working()
 def _answers(submission: Submission, ids: Sequence[int]) -> dict[int, list[Response]]:
     answers: dict[int, list[Response]] = defaultdict(list)
     names = ("pk", "sample_id", "variant", "text", "status", "option_order")

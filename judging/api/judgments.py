@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from accounts.rules import allowed
+from bank import guard
 from bank.models.verdict import COLUMNS
 from judging.judgments import analyses
 from judging.models import Judgment, Run
@@ -81,6 +82,7 @@ def _of_judge(judgments: QuerySet[Judgment], name: str) -> QuerySet[Judgment]:
     return _of_runs(judgments, Run.objects.filter(judge__name=name))
 
 
+@guard.working()
 def _of_runs(judgments: QuerySet[Judgment], runs: QuerySet[Run]) -> QuerySet[Judgment]:
     """The judgments of these runs, so that a page of a million is read in the order of the list.
 
@@ -99,9 +101,6 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
 
     access_rule = "read-judging"
     serializer_class = JudgmentSerializer
-    queryset = Judgment.objects.select_related("run__judge", "item__sample__benchmark").prefetch_related(
-        "item__places__response__model"
-    )
     lookup_value_regex = "[0-9]+"
     filters = {
         "run": "run",
@@ -114,7 +113,9 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.seen_by(self.request.user).defer("analysis", "raw")
+        judgments = Judgment.objects.seen_by(self.request.user).defer("analysis", "raw")
+        judgments = judgments.select_related("run__judge", "item__sample__benchmark")
+        return judgments.prefetch_related("item__places__response__model")
 
     @extend_schema(responses=AnalysisSerializer)
     @action(detail=True)

@@ -13,6 +13,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from accounts.rules import Viewer, allowed
+from bank import guard
 from bank.database import keyset
 from bank.database.keyset import Place
 from bank.forms.fields import whole_number
@@ -65,7 +66,8 @@ def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Lis
 
 def rows(keys: Sequence[int], viewer: Viewer) -> list[Judgment]:
     """Judgments by primary key, in this order, with everything a list shows of them."""
-    judgments = Judgment.objects.filter(pk__in=keys).select_related("run__judge", "run__benchmark", "item__sample")
+    seen = Judgment.objects.seen_by(viewer).filter(pk__in=keys)
+    judgments = seen.select_related("run__judge", "run__benchmark", "item__sample")
     judgments = judgments.prefetch_related("item__sample__images", "item__places__response__model")
     by_key = {row.pk: row for row in analyses.as_seen(judgments.defer("analysis", "raw"), viewer)}
     return [by_key[key] for key in keys if key in by_key]
@@ -181,7 +183,8 @@ class _Selection:
         ends: list[Place] = []
         for source in sources:
             # The end of a page reveals how many rows there are, so rows of unseen runs do not count.
-            stored = Judgment.objects.filter(**source).exclude(run__in=self.unseen)
+            with guard.working():
+                stored = Judgment.objects.filter(**source).exclude(run__in=self.unseen)
             stretch = order.keyset.beyond(self.indexed(stored), position)
             visible = Judgment.objects.seen_by(self.viewer).filter(**source)
             matching = self.restricted(order.keyset.beyond(self.indexed(visible), position))
@@ -223,6 +226,7 @@ class _Selection:
                     return page, f"{run}.{last}", True
         return page, "", False
 
+    @guard.working()
     def _stretch(self, run: int, last: int) -> list[int]:
         """The items of the run's next judgments, one entry per judgment, without an incomplete last item."""
         judgments = Judgment.objects.filter(run=run, item__gt=last).order_by("item")

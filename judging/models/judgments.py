@@ -9,7 +9,7 @@ from accounts.crypto import EncryptedTextField
 from accounts.installation_key import keyed
 from accounts.models import User
 from bank import exposure
-from bank.database.unfinished import FinishedManager
+from bank.guard import Guarded
 from bank.models import Item, Response, Sample, Verdict
 from judging.models.runs import Run
 
@@ -128,7 +128,7 @@ class Judgment(Judged):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="judgments")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="judgments")
 
-    objects = FinishedManager.from_queryset(JudgedQuerySet)()
+    objects = Guarded.from_queryset(JudgedQuerySet)()
 
     class Meta(Judged.Meta):
         constraints = [
@@ -158,7 +158,7 @@ class Trial(Judged):
     attack = models.CharField(max_length=40, blank=True)  # NAME@VERSION; "" is the answer as it is
     target = models.PositiveSmallIntegerField(default=0)  # canonical position of the answer under attack
 
-    objects = models.Manager.from_queryset(JudgedQuerySet)()
+    objects = Guarded.from_queryset(JudgedQuerySet)()
 
     class Meta(Judged.Meta):
         ordering = ["pk"]

@@ -5,6 +5,8 @@ from django.db.models import F
 from django.urls import reverse
 
 from accounts import notices
+from accounts.models import User
+from bank import guard
 from judging.models import Run
 
 
@@ -12,10 +14,16 @@ def tell_of_runs() -> None:
     """Tell of what has changed since the last look. Called by workers; asked again it tells nothing new."""
     for run in Run.objects.exclude(told=F("state")).filter(by__isnull=False).select_related("by", "judge", "benchmark"):
         with transaction.atomic():
-            first = Run.objects.filter(pk=run.pk, told=run.told).update(told=run.state)
-            if first and run.by and (text := _text(run)):
-                key = f"run-{run.pk}-{run.state}-{run.calls}"
-                notices.tell(run.by, key=key, text=text, link=reverse("judging:run-detail", args=[run.pk]))
+            if run.by and Run.objects.filter(pk=run.pk, told=run.told).update(told=run.state):
+                _tell(run, run.by)
+
+
+def _tell(run: Run, person: User) -> None:
+    with guard.serving(lambda: person):
+        text = _text(run)
+    if text:
+        key = f"run-{run.pk}-{run.state}-{run.calls}"
+        notices.tell(person, key=key, text=text, link=reverse("judging:run-detail", args=[run.pk]))
 
 
 def _text(run: Run) -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
-from bank import database
+from bank import database, guard
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
 from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
@@ -190,6 +190,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
     )
 
 
+@guard.working()
 def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     """Failures grouped by status and, for staff only, by reason: a reason can reveal something hidden."""
     with_reasons, table = allowed(viewer, "read-calls"), table_of(run).objects
@@ -236,6 +237,7 @@ def item_count(run: Run) -> int:
     return run.planned // plan.judgments_per_item(run)
 
 
+@guard.working()
 def _undecided(run: Run) -> int:
     if run.undecided is not None:
         return run.undecided
@@ -292,6 +294,7 @@ class Listed:
         return done, done, round(96 * self.failed / self.total, 1)
 
 
+@guard.working()
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     """Runs as this viewer may see them, with their counts, in a few queries for all."""
     unseen = set(Run.objects.unseen_by(viewer))

@@ -21,6 +21,7 @@ from django.utils.module_loading import import_string
 
 from accounts import notices
 from accounts.models import User
+from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, ItemResponse, Response, Submission
 from bank.samples.items import make_items, plan_items
@@ -419,7 +420,8 @@ def tell(row: QueuedSubmission) -> bool:
         return False
     submission = row.submission
     name = f"{submission.name} on {submission.benchmark.title}"
-    text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {_told_reason(row)}."
+    with guard.serving(lambda: submission.by):
+        text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {_told_reason(row)}."
     page = reverse("leaderboard:submission-detail", args=[submission.pk])
     notices.tell(submission.by, key=f"submission-{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}", text=text, link=page)
     return True

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Max
 
 from accounts.rules import Viewer
+from bank import guard
 from bank.models import Recipe, Response
 from bank.recipes import store
 from leaderboard.boards import recipes as boards
@@ -86,6 +87,7 @@ class DesiderataBoard(Board):
     together: Sequence[TogetherRow] = ()
 
 
+@guard.working()
 def measuring(viewer: Viewer) -> dict[str, list[Recipe]]:
     """By quality, the recipes with answers that measure it and that the viewer may know of: first those of its best
     metric, then the one used last.

@@ -9,6 +9,7 @@ import pandas as pd
 from django.db.models import Avg, Count, Sum
 
 from annotations.models import Label
+from bank import guard
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
@@ -241,6 +242,7 @@ class Comparison:
         verdicts = self.scope.kind.numbers(self.scope, scores.of_runs(self.scope, runs), self.items)
         return verdicts.rename(columns={"value": "told"})
 
+    @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
         """Every reply that was asked for: ``item, read``. A call that the budget did not allow has none."""
         failed = Judgment.objects.filter(run__in=runs, status__in=Judgment.FAILURES)
@@ -343,6 +345,7 @@ class PairComparison(Comparison):
         told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
         return frame.drop(columns="choice").assign(told=told)
 
+    @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
         columns = [votes.verdicts(self.scope, run) for run in runs]
         item, choice = (np.concatenate([column[at] for column in columns]) for at in (0, 2))
@@ -434,6 +437,7 @@ def _pairs_of_labels(labels: pd.DataFrame) -> pd.DataFrame:
 # ---- what a judge costs, and how people reviewed its verdicts ----
 
 
+@guard.working()
 def _running(runs: Sequence[Run]) -> dict[int, Running]:
     ids = [run.pk for run in runs]
     rows = (

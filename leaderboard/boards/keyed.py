@@ -15,6 +15,7 @@ import pandas as pd
 from django.db.models import QuerySet
 
 from accounts.installation_key import keyed as keyed_hash
+from bank import guard
 from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import marked_responses
@@ -298,6 +299,7 @@ def is_below(path: str, level: str) -> bool:
 # ---- readings of answers ----
 
 
+@guard.working()
 def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int, ...]]:
     """By response, what a judge read in answers that do not name an option themselves; and its runs.
 

@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Sum
 from pydantic import TypeAdapter
 
 from accounts.rules import Viewer, allowed
+from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
 from bank.recipes import store
@@ -150,6 +151,7 @@ def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     return made
 
 
+@guard.working()
 def _state(recipe: Recipe) -> list[Any]:
     """What a recipe's board is made of: it changes whenever the board may."""
     responses = Response.all_objects.filter(recipe=recipe).aggregate(n=Count("pk"), last=Max("pk"))
@@ -305,6 +307,7 @@ def _runs(recipe: Recipe) -> list[int]:
     return list(Run.objects.filter(recipe=recipe).order_by("pk").values_list("pk", flat=True))
 
 
+@guard.working()
 def _is_open(recipe: Recipe, benchmark: Benchmark) -> bool:
     """Whether all keys that answers by this recipe are compared with are open to everybody."""
     answered = Response.all_objects.filter(recipe=recipe, sample__benchmark=benchmark).order_by().values("sample")

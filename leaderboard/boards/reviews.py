@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from annotations.models import Label
+from bank import guard
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
@@ -102,6 +103,7 @@ def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
     return counted.groupby("item").agg(said=("said", "mean"), group=("group", "first"))
 
 
+@guard.working()
 def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     """One row a review: the columns of ``COLUMNS``."""
     labels = Label.objects.filter(**{f"{REVIEWED}__run__in": [run.pk for run in runs]}, excluded=False)

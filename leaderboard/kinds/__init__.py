@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from annotations.models import Campaign
+from bank import guard
 from bank.models import Benchmark
 from judging.models import Judgment, Run
 from leaderboard.cache import until_written
@@ -70,6 +71,7 @@ def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
     return until_written(("kinds", board, benchmark.pk, staff), lambda: _FIND[board](benchmark, staff=staff))
 
 
+@guard.working()
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
     """Whether there is a label or judgment of this kind that this viewer may see."""
     sources = until_written(("asked on", benchmark.pk, staff), lambda: _asked_on(benchmark, staff=staff))

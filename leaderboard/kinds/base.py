@@ -10,6 +10,7 @@ import pandas as pd
 from django.db.models import QuerySet
 
 from annotations.models import Label
+from bank import guard
 from bank.models import Benchmark, Item
 from judging import protocols
 from judging.models import Judgment, Run
@@ -111,10 +112,12 @@ class Kind:
 
     # ---- rows with a verdict of this kind ----
 
+    @guard.working()
     def labels(self) -> QuerySet[Label]:
         """People's labels with a verdict of this kind."""
         return Label.objects.filter(**{f"{self.column}__isnull": False})
 
+    @guard.working()
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
         """The judgments of these runs that have a verdict."""
         return Judgment.objects.filter(run__in=[run.pk for run in runs], status=Judgment.Status.OK)

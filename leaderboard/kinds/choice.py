@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from django.db.models import QuerySet
 
 from annotations.models import Label
+from bank import guard
 from bank.models import Benchmark, Response
 from bank.models.verdict import LABEL
 from bank.submissions.marked_responses import counted
@@ -70,5 +71,6 @@ class Choice(Keyed):
         "vanilla": Shape(ONE_PASS, "right %", "one pass: nobody answered in every rotation of the options"),
     }
 
+    @guard.working()
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
         return Response.objects.filter(counted(), sample__benchmark=benchmark).exclude(sample__options={}).exists()

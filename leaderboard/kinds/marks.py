@@ -10,6 +10,7 @@ import pandas as pd
 from django.db.models import QuerySet
 
 from annotations.models import Label
+from bank import guard
 from judging.protocols.base import KINDS_OF_REFERENCE
 from leaderboard.boards import scores
 from leaderboard.boards.base import ModelsBoard
@@ -27,6 +28,7 @@ class _Marks(Kind):
     column = "score"
     hidden = KINDS_OF_REFERENCE
 
+    @guard.working()
     def labels(self) -> QuerySet[Label]:
         return Label.objects.none()
 

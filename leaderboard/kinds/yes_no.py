@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 from django.db.models import Exists, OuterRef
 
+from bank import guard
 from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
 from leaderboard.boards.keyed import YesNoBoard
@@ -40,6 +41,7 @@ class YesNo(Keyed):
         """Yes and no as words."""
         return frame.assign(value=frame["value"].map({True: "yes", False: "no"}))
 
+    @guard.working()
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
         """Whether most answers to questions without options say yes or no, judged by the first answered ones."""
         answers = Response.objects.filter(counted()).exclude(text="")

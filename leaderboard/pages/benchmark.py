@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef
 from django.urls import reverse
 
 from annotations.models import Label
+from bank import guard
 from bank.models import Item, Sample, SampleImage
 from leaderboard import queries, votes
 from leaderboard.figures import NONE, number_of, percent, whole
@@ -69,6 +70,7 @@ def page_of(address: Address) -> BenchmarkPage:
     )
 
 
+@guard.working()
 def _levels(address: Address) -> list[LevelRow]:
     """The tops of the tree of capabilities; empty if there are fewer than two."""
     benchmark = address.benchmark

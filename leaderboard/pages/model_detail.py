@@ -7,6 +7,7 @@ from statistics import median
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
+from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
 from judging.models import Judge
 from leaderboard import boards, cache, queries, votes
@@ -163,7 +164,8 @@ def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
 
 
 def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
-    answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
+    with guard.working():
+        answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
     staff = allowed(viewer, "read-hidden")
     visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
     for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):

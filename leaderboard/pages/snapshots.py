@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from annotations.models import Label
+from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
@@ -373,7 +374,8 @@ def _counts_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterato
     for name, then, n in _counted_otherwise(before, after):
         at = None
         if name == "labels":
-            labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
+            with guard.working():
+                labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
             at = labels.aggregate(last=Max("changed_at"))["last"]
         yield Cause(f"{name.capitalize()}: {then:,}, then {n:,}.", _rows_link(view), at)
 

@@ -10,6 +10,7 @@ from django.db.models import Avg, Count, Exists, F, Max, OuterRef, Q, QuerySet, 
 from django.db.models.functions import Length
 
 from annotations.models import Adjudication, CampaignItem, Label
+from bank import guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, EvaluatedModel, Import, Item, Response, Sample, Submission, SubmissionScore
 from bank.models.verdict import GRADED
@@ -205,6 +206,7 @@ def with_alike(scope: Scope, run: Run) -> list[Run]:
     return list(judged_runs(scope).filter(Q(pk=run.pk) | Q(**alike, state=Run.State.FINISHED)))
 
 
+@guard.working()
 def judged_runs(scope: Scope) -> QuerySet[Run]:
     """Runs on the benchmark with a verdict of the view's kind that the view may count, oldest first."""
     with_verdict = Judgment.objects.filter(
@@ -276,6 +278,7 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
     )
 
 
+@guard.working()
 def _with_preferences(runs: Sequence[Run], frame: pd.DataFrame) -> pd.DataFrame:
     """With the mean preference over orders of each row, in the first run that has some for its item."""
     rows = Judgment.objects.filter(run__in=[run.pk for run in runs], preference__isnull=False)
@@ -373,6 +376,7 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([kept_outcomes, facts], axis=1)
 
 
+@guard.working()
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
     rows = counted_labels(scope, Label.objects.all()).filter(
@@ -479,6 +483,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     return until_written(("fingerprint", *view), lambda: _fingerprint(scope))
 
 
+@guard.working()
 def _fingerprint(scope: Scope) -> dict[str, Any]:
     unseen = unseen_in(scope)
     labels = Label.objects.filter(campaign__benchmark=scope.benchmark)
@@ -520,6 +525,7 @@ def _times(benchmark: Benchmark) -> list[Any]:
     return until_written(("times", benchmark.pk), read)
 
 
+@guard.working()
 def _answers(scope: Scope) -> dict[str, int]:
     counts = verdict_cache.answers(scope.benchmark)
     if scope.staff:
@@ -541,6 +547,7 @@ def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
     return until_written(("sample groups", benchmark.pk), find)
 
 
+@guard.working()
 def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, without: Sequence[int]) -> list[list[Any]]:
     """How many rows each run has, and its newest one. As separate queries, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
@@ -549,6 +556,7 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
     return [[(run, n) for run, n in counts.items() if run not in without], list(newest_rows)]
 
 
+@guard.working()
 def _hidden_facts(scope: Scope) -> dict[str, Any]:
     """What numbers that depend on hidden criteria depend on apart from verdicts."""
     submissions = Submission.objects.filter(benchmark=scope.benchmark).order_by("pk")

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef
 from annotations import ballots
 from annotations.ballots.scores import Components
 from annotations.models import Campaign, Label
+from bank import guard
 from bank.criteria import answer_keys
 from leaderboard.scope import Scope
 
@@ -76,6 +77,7 @@ def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answe
     )
 
 
+@guard.working()
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
     """The different default weights that the view's campaigns give to components without one."""
     labelled = Exists(Label.objects.filter(campaign=OuterRef("pk")))

@@ -18,6 +18,7 @@ import pandas as pd
 from django.db import connection
 from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, TextField, Value, When
 
+from bank import guard
 from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_written
@@ -112,6 +113,7 @@ def forget() -> None:
     _counts.clear()
 
 
+@guard.working()
 def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``stats.verdicts``, in the
     item's order; ``turned`` where the second answer was shown first.
@@ -242,6 +244,7 @@ def _sides_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
     return ids, codes
 
 
+@guard.working()
 def _pair_rows(
     key: Hashable,
     benchmark: Benchmark,
@@ -427,6 +430,7 @@ def answers(benchmark: Benchmark) -> Counts:
     return _counted(Response, benchmark.pk, count)
 
 
+@guard.working()
 def _counted(
     model: "type[Judgment | RunItem | Item | Response]", benchmark: int, count: Callable[[], Counts]
 ) -> Counts:

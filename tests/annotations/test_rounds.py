@@ -259,6 +259,28 @@ class TestResult:
         assert (result.looks, result.board) == ([], "")
         assert result.shares
 
+    def test_labels_on_items_that_people_label_blind_elsewhere_are_in_no_number(self, labelled, now):
+        campaign, people = labelled
+        close_campaign(campaign=campaign, now=now)
+        again = make_campaign(name="Again", benchmark=campaign.benchmark, protocol="pair", annotators=[])
+        result = result_of(campaign, people[2], people[2].person)
+        assert (result.shares, result.settled, result.agreed.estimate.n) == ([], 0, 0)
+        assert desk(people[2]).statistics.agreed.estimate.n == 0
+        close_campaign(campaign=again, now=now)
+        assert result_of(campaign, people[2], people[2].person).shares
+
+    def test_a_number_about_a_hidden_split_is_about_ten_of_its_samples(self, labelled, now):
+        campaign, people = labelled
+        close_campaign(campaign=campaign, now=now)
+        Benchmark.objects.update(hidden_splits=["test"])
+        samples = campaign.benchmark.samples
+        samples.filter(pk__in=samples.order_by("pk").values("pk")[:9]).update(split="test")
+        campaign.refresh_from_db()
+        assert result_of(campaign, people[2], people[2].person).shares == []
+        assert desk(people[2]).statistics.agreed.estimate.n == 3
+        samples.update(split="test")
+        assert [share.n for share in result_of(campaign, people[2], people[2].person).shares] == [12, 12, 12]
+
     def test_known_answers_are_told_at_the_end_alone(self, campaign_of, now):
         campaign, people = campaign_of(8, 2, overlap=2, gold_rate=0.5, gold_stops=False)
         known(campaign, [0, 1], practice=False)

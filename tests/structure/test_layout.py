@@ -148,6 +148,7 @@ DECIDED_IN = {
     "judging/runs/attack_report.py": "trials of keyed runs",
     "judging/runs/tryouts.py": "which items are tried out",
     "annotations/campaigns/candidates.py": "what reviewers are shown",
+    "annotations/labels/own.py": "numbers about a closed round",
     "annotations/labels/exports.py": "answers in preference pairs",
     "leaderboard/hidden.py": "boards",
     "leaderboard/scope.py": "which models boards name",
@@ -168,3 +169,35 @@ def test_what_is_hidden_is_decided_in_the_few_places_that_are_named():
         and DECIDES.search(path.read_text(encoding="utf-8"))
     }
     assert found == set(DECIDED_IN)
+
+
+# Whose numbers rest on rows that their reader may not see one by one, or who do what their reader may do (ADR 31).
+WORKERS = (
+    "leaderboard/(votes|boards|kinds)/",  # numbers of boards
+    "leaderboard/(hidden|queries|scope).py",  # whether there is something to count, and of which models
+    "leaderboard/pages/(benchmark|model_detail|sealed|snapshots).py",  # counts
+    "leaderboard/views/recipes.py",  # which recipes have answers
+    "bank/submissions/",  # compares one's own answers, stores them
+    "bank/recipes/",  # compares answers by recipes
+    "judging/runs/queries.py",  # counts of runs
+    "judging/judgments/browse.py",  # where a page of rows ends
+    "judging/api/judgments.py",  # the first row of each run
+    "annotations/assignment/",  # one's own work
+    "annotations/labels/",  # one's own labels, and numbers about a closed round
+    "annotations/views/data.py",  # counts
+    "evalsite/middleware.py",  # who is served
+)
+
+
+def test_single_rows_are_read_past_their_reader_by_the_named_workers_alone():
+    found = {
+        str(path.relative_to(ROOT))
+        for path in tracked("accounts", "annotations", "bank", "evalsite", "judging", "leaderboard")
+        if path.suffix == ".py" and re.search(r"guard\.\w+\(|import .*working", path.read_text(encoding="utf-8"))
+    }
+    assert {name for name in found if not any(re.match(worker, name) for worker in WORKERS)} == {
+        "bank/guard.py",
+        "bank/models/responses.py",  # managers
+        "judging/runs/notices.py",  # whom they are for
+        "judging/runs/submissions.py",
+    }
