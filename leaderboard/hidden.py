@@ -6,7 +6,9 @@ reveal. Pairs and scores are live for everybody, without verdicts that held keys
 text on answers from outside: these count in editions alone.
 """
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
@@ -92,25 +94,24 @@ def left_out(scope: Scope, run: Run) -> list[int]:
 
 
 def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
-    """The run's items of sealed samples, if it covers fewer than MIN_SAMPLES of these, or all but fewer: a number of
-    the run is then about few samples, or about few beside that of another run. Cached until a write.
+    """The run's items of sealed samples, if it covers few of these: a number of the run would be about few samples, or
+    about few beside that of another run. Otherwise those of models that it judges on few. Cached until a write.
     """
     sealed = sealed_samples(benchmark)
 
     def read() -> list[int]:
         rows = RunItem.objects.filter(run=run, item__sample__benchmark=benchmark).order_by()
-        covered = [row for row in rows.values_list("item", "item__sample", "item__kind") if row[1] in sealed]
-        of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in={kind for *_, kind in covered})
+        of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in=rows.values("item__kind"))
         could_be = sealed & set(of_kind.order_by().values_list("sample", flat=True))
-        samples = len({sample for _, sample, _ in covered})
-        return sorted(item for item, *_ in covered) if _is_few(samples, of=len(could_be)) else []
+        covered = rows.values_list("item", "item__sample", "item__places__response__model")
+        return sorted(_of_few([row for row in covered if row[1] in sealed], of=len(could_be)))
 
     return until_written(("sealed of few", run.pk), read) if sealed else []
 
 
 def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
-    few of these, or leave few to other campaigns.
+    few of these, or leave few to other campaigns, nor on models that they are about on few.
     """
     if scope.staff or scope.edition:
         return labels
@@ -120,11 +121,11 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     if not sealed:
         return labels
     of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
-    given = of_benchmark.order_by().values_list("item__sample", "campaign__name").distinct()
-    pairs = [(sample, campaign) for sample, campaign in given if sample in sealed]
-    asked = {sample for sample, campaign in pairs if scope.campaign in ("", campaign)}
-    few = _is_few(len(asked), of=len({sample for sample, _ in pairs}))
-    return labels.exclude(item__sample__in=asked) if few else labels
+    columns = ("item", "item__sample", "item__places__response__model", "campaign__name")
+    given = [row for row in of_benchmark.order_by().values_list(*columns).distinct() if row[1] in sealed]
+    asked = [row[:3] for row in given if scope.campaign in ("", row[3])]
+    few = _of_few(asked, of=len({sample for _, sample, *_ in given}))
+    return labels.exclude(item__in=few) if few else labels
 
 
 def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> QuerySet[Label]:
@@ -157,6 +158,16 @@ FEW = (
     f"Numbers on hidden splits, and on what people still label blind, are about {MIN_SAMPLES} samples or more, with "
     "one filter at a time. This view would be about fewer, or would leave fewer beside it: take a filter away."
 )
+
+
+def _of_few(covered: Sequence[tuple[int, int, int]], *, of: int) -> set[int]:
+    """The items that numbers below staff leave out, of ``covered`` sealed ones: item, sample, and a model in it."""
+    if _is_few(len({sample for _, sample, _ in covered}), of=of):
+        return {item for item, _, _ in covered}
+    of_model = defaultdict(set)
+    for _, sample, model in covered:
+        of_model[model].add(sample)
+    return {item for item, _, model in covered if len(of_model[model]) < MIN_SAMPLES}
 
 
 def _is_few(samples: int, *, of: int) -> bool:
@@ -198,6 +209,18 @@ def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     while len(told) and 0 < total - told.sum() < MIN_SAMPLES:
         told = told.iloc[1:]
     return frame.assign(level=frame["level"].where(~is_sealed | frame["level"].isin(told.index), UNTOLD))
+
+
+Rows = TypeVar("Rows", bound=Any)
+
+
+def rows_told(scope: Scope, rows: Iterable[Rows]) -> list[Rows]:
+    """Those of these rows of numbers, which carry their ``n``, that the view may tell: below staff, where something is
+    sealed, none about few.
+    """
+    if scope.staff or scope.edition or not sealed_samples(scope.benchmark):
+        return list(rows)
+    return [row for row in rows if getattr(row, "n", None) is None or row.n >= MIN_SAMPLES]
 
 
 class Withheld(BadScope):

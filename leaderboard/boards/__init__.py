@@ -12,10 +12,9 @@ from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, sealed_samples, shows_edition
+from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, rows_told, shows_edition
 from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, Scope
-from stats.disclosure import MIN_SAMPLES
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
@@ -84,23 +83,19 @@ def _told(scope: Scope, board: B) -> B:
     """The board as this viewer may see it, with a note where its people are simulated, and where a prompt without our
     fences had a part in it.
     """
-    if not scope.staff and not scope.edition and sealed_samples(scope.benchmark):
-        board = replace(board, rows=[_of_many(row) for row in board.rows if _is_of_many(row)])
+    board = replace(board, rows=[_with_levels_told(scope, row) for row in rows_told(scope, board.rows)])
     simulated, real = votes.labels_by_origin(scope)
     notes = [PARTLY_SIMULATED if real else SIMULATED] if simulated else []
     notes += [AS_PUBLISHED] if board.runs and any_as_published(board.runs) else []
     return replace(board, notes=[*board.notes, *notes]) if notes else board
 
 
-def _is_of_many(row: object) -> bool:
-    n = getattr(row, "n", None)
-    return n is None or n >= MIN_SAMPLES
-
-
-def _of_many(row: Any) -> Any:
+def _with_levels_told(scope: Scope, row: Any) -> Any:
     levels = getattr(row, "levels", {})
-    told = {name: level for name, level in levels.items() if _is_of_many(level)}
-    return replace(row, levels=told) if len(told) < len(levels) else row
+    told = rows_told(scope, levels.values())
+    if len(told) == len(levels):
+        return row
+    return replace(row, levels={name: level for name, level in levels.items() if level in told})
 
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {

@@ -10,6 +10,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.judge_board import majority_of
+from leaderboard.hidden import rows_told
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
@@ -113,6 +114,7 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
         verdicts = _verdicts_of(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of)
         coded = verdicts.assign(value=codes(verdicts["value"]))
         rows.append(_tested(scope, runs[-1], labels, coded, epsilon, people))
+    rows = [replace(row, annotators=rows_told(scope, row.annotators)) for row in rows_told(scope, rows)]
     return StandInBoard(rows, [], tuple(row.run for row in rows), people=people)
 
 
@@ -203,7 +205,7 @@ def _together(scope: Scope) -> TogetherBoard:
     people_values, judge_values = _by_model(scope, labels), _by_model(scope, _verdicts_of(scope, runs))
     on = ["model", "item", "group"]
     merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
-    rows = [_estimated(scope, str(model), part) for model, part in merged.groupby("model")]
+    rows = rows_told(scope, [_estimated(scope, str(model), part) for model, part in merged.groupby("model")])
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
     return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
 

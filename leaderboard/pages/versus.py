@@ -225,8 +225,12 @@ def _said(versus: Versus) -> str:
 
 
 def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
-    """The items where they differ that this viewer may see, the largest difference first; how many are held back."""
-    table = versus.table[versus.table["apart"].fillna(0) > 0] if len(versus.table) else versus.table
+    """The items where they differ that this viewer may see, the largest difference first; how many are held back, of
+    all that are compared: how many of these differ would be a number about few.
+    """
+    table = versus.table
+    if table.empty:
+        return table, 0
     if not versus.single and not address.staff:
         return table.iloc[:0], len(table)
     ids = pd.Series(table.index, index=table.index)
@@ -239,7 +243,8 @@ def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame,
         column = "item__sample" if versus.by == "sample" else "item"
         held_ids = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
         hidden |= ids.isin(held_ids)
-    return table[~hidden].sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
+    differing = table[~hidden & (table["apart"].fillna(0) > 0)]
+    return differing.sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
 
 
 def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str, str]) -> list[DifferRow]:

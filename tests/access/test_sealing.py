@@ -410,6 +410,36 @@ def test_a_run_over_a_few_samples_of_a_hidden_split_counts_on_none_of_them(cover
         assert max(numbers(role).values()) <= 8
 
 
+@pytest.mark.parametrize("judged_by", ["oracle", "people"])
+def test_a_model_with_few_answers_in_a_hidden_split_has_none_of_them_counted(judged_by, people, client_of):
+    benchmark = questions("thin", ["It counts."] * 24, kind="guideline", models=("lark", "wren", "rook"))
+    hidden = benchmark.samples.filter(position__gte=12)
+    hidden.update(split="test")
+    benchmark.hidden_splits = ["test"]
+    benchmark.save()
+    Response.objects.filter(model__name="thin-rook", sample__in=hidden.filter(position__gte=15)).delete()
+    pairs_with(benchmark, "lark")
+    if judged_by == "oracle":
+        judged(benchmark, lambda item, responses: {"choice": "first"}, held=exposure.NOTHING, protocol="pair")
+    else:
+        annotator = make_annotator(people["annotator"])
+        campaign = make_campaign(
+            name="All", benchmark=benchmark, protocol="pair", annotators=[people["annotator"]], overlap=1
+        )
+        while (shown := next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())) is not None:
+            submit_label(assignment=shown, verdict={"choice": "left"}, now=timezone.now())
+    cache.clear()
+    source = "&source=oracle" if judged_by == "oracle" else ""
+
+    def counts(role):
+        answer = client_of(role).get(f"{API}/leaderboards/models/?benchmark=thin&kind=pair{source}")
+        return {row["model"]: row["n"] for row in answer.json()}
+
+    assert counts("curator") == {"thin-lark": 39, "thin-wren": 24, "thin-rook": 15}
+    for role in ("anonymous", "researcher"):
+        assert counts(role) == {"thin-lark": 36, "thin-wren": 24, "thin-rook": 12}
+
+
 def test_points_of_hidden_components_do_not_follow_from_sums(client_of):
     """The finding: an item's page showed the sum over all parts, the API the open ones: 24 of 24 by subtraction."""
     points = drawn(["0", "1", "2", "3"], "points")
