@@ -270,11 +270,8 @@ class Assignment(models.Model):
 
 class LabelQuerySet(models.QuerySet["Label"]):
     def seen_by(self, viewer: Viewer) -> "LabelQuerySet":
-        """Labels that this viewer may see one by one, among them their own."""
-        seen = exposure.seen_singly(viewer, held="campaign__held")
-        if seen and viewer.is_authenticated:
-            seen |= Q(annotator__person=viewer.pk)
-        return self.filter(seen)
+        """Labels that this viewer may see one by one, besides their own."""
+        return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
 
 
 class Label(Verdict):

@@ -344,7 +344,7 @@ class Items(ReadOnly):
     }
 
     def get_queryset(self) -> Any:
-        return self.queryset.filter(sample__in=Sample.objects.visible_to(self.request.user))
+        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(request=MakeItemsSerializer, responses={200: MadeItemsSerializer})
     def create(self, request: Request) -> Response:

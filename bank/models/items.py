@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from bank.database.unfinished import FinishedManager
 from bank.models.catalogue import Sample
 from bank.models.recipes import Recipe
@@ -16,6 +16,21 @@ from bank.models.responses import OrdinaryManager, Response
 def content_hash(*, kind: str, sample_id: int, response_ids: Iterable[int]) -> str:
     """The identity of an item: the same in whatever order a row names its responses."""
     return hashlib.sha256(f"{kind}:{sample_id}:{sorted(response_ids)}".encode()).hexdigest()
+
+
+class ItemQuerySet(models.QuerySet["Item"]):
+    def visible_to(self, viewer: Viewer) -> "ItemQuerySet":
+        """Items of samples that the viewer may see: below staff, none with an answer of somebody else's submission that
+        waits for its release, since items name models.
+        """
+        items = self.filter(sample__in=Sample.objects.visible_to(viewer))
+        if allowed(viewer, "manage-submissions"):
+            return items
+        submitted = ItemResponse.objects.filter(item=OuterRef("pk"), response__submission__isnull=False)
+        waiting = submitted.filter(response__submission__released_at=None)
+        if viewer.is_authenticated:
+            waiting = waiting.exclude(response__submission__by=viewer.pk)
+        return items.exclude(Exists(waiting), outside=True)
 
 
 class Item(models.Model):
@@ -40,8 +55,8 @@ class Item(models.Model):
     outside = models.BooleanField(default=False, db_default=False)  # an answer in it comes from outside, see Response
     blind = models.BooleanField(default=False, db_default=False)  # it lacks labels of an open blind campaign
 
-    objects = OrdinaryManager()
-    all_objects = FinishedManager["Item"]()
+    objects = OrdinaryManager.from_queryset(ItemQuerySet)()
+    all_objects = FinishedManager.from_queryset(ItemQuerySet)()
 
     class Meta:
         # An index of all recipes would list every ordinary item under null, and the database would go through it.

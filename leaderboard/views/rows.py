@@ -168,6 +168,9 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
     people = of_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
+    judges = of_item.judges_on([pair], request.user)[pair.pk]
+    if not (judges or people.votes or items.visible_to(request.user).filter(pk=pk).exists()):
+        raise Http404("names a model that waits for its release")
     context = {
         "section": "leaderboards",
         "address": address,
@@ -184,7 +187,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "adjudicated": votes_page.verdict_words(people.adjudicated, names) if people.adjudicated else "",
         "lines": votes_page.people_lines(people, names),
         "judges": votes_page.judge_lines(
-            of_item.judges_on([pair], request.user)[pair.pk],
+            judges,
             names,
             people=None if scored else people.verdict,
             run_link=lambda run: provenance.run_link(request.user, run),

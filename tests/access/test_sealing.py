@@ -26,7 +26,7 @@ from annotations.labels.agreement import label_rows
 from annotations.models import Annotator, Label
 from bank import exposure
 from bank.criteria import Criterion
-from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample
+from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, Submission
 from bank.samples.benchmarks import open_keys
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
@@ -313,6 +313,29 @@ def test_a_submitted_answer_asks_the_judge_about_hidden_text_in_vain(people, cli
     assert at_chance(right, SECRETS, 1 / 2, "criteria by a submission that asks")
     board = client_of("researcher").get(f"{API}/leaderboards/models/?benchmark=asked&source=oracle")
     assert "asked-hostile" not in board.content.decode()  # it enters the board by an edition
+
+
+def test_items_name_no_model_that_waits_for_its_release(people, client_of):
+    """Found by hand: pages and lists of items named models that boards do not know."""
+    benchmark = questions("waits", ["It counts."] * 2, kind="guideline", models=("plain",))
+    submit(people, benchmark, "waits-secret", "An answer.")
+    make_items(plan_items(kind="pair", benchmark=benchmark, models=["waits-secret"], anchor="waits-plain"))
+    item = Item.objects.filter(sample__benchmark=benchmark).first()
+    another = client_of("annotator")
+    people["annotator"].role = "researcher"
+    people["annotator"].save()
+
+    def found(client):
+        listed = [row["id"] for row in rows_of(client, f"{API}/items/?benchmark=waits")]
+        page = client.get(f"/leaderboards/waits/items/{item.pk}/")
+        return item.pk in listed, page.status_code
+
+    assert found(client_of("anonymous")) == (False, 404)
+    assert found(another) == (False, 404)
+    assert found(client_of("researcher")) == (True, 200), "whoever sent it"
+    assert found(client_of("curator")) == (True, 200)
+    Submission.objects.update(released_at=timezone.now())
+    assert found(another) == (True, 200)
 
 
 @pytest.fixture

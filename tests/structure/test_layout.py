@@ -185,6 +185,8 @@ WORKERS = (
     "annotations/assignment/",  # one's own work
     "annotations/labels/",  # one's own labels, and numbers about a closed round
     "annotations/views/data.py",  # counts
+    "annotations/api/views.py",  # one's own label
+    "annotations/api/views.py",  # one's own label
     "evalsite/middleware.py",  # who is served
 )
 
