@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db import connections
 from django.test import Client
 from hypothesis import HealthCheck, settings
+from scipy.stats import binomtest
 
 from accounts import installation_key
 from accounts.models import Role, User
@@ -73,7 +74,14 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What was skipped and why, a line for each reason: nobody takes a test for run that was not."""
+    """What attackers learnt. What was skipped and why, a line for each reason: nobody takes a test for run that was
+    not.
+    """
+    reports = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, ())]
+    if lines := [line for report in reports for name, line in report.user_properties if name == "learnt"]:
+        terminalreporter.section("what attackers learnt")
+        for line in sorted(lines):
+            terminalreporter.line(line)
     reasons = Counter(
         report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())
     )
@@ -101,6 +109,20 @@ def llmfao_folder(tmp_path_factory):
 def identities():
     """Printed numbers of the papers: ``{paper, table, rule, inputs, expected, got, matches}``."""
     return json.loads((DATA / "identities.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def at_chance(record_property):
+    """Asserts that an attack got no more of its secrets right than guessing does, by an exact binomial test with
+    p > .01, or ``more`` as a share; what it learnt stands at the end of the run.
+    """
+
+    def check(right, of, chance, what, *, more=None):
+        p = binomtest(right, of, chance, alternative="greater").pvalue
+        record_property("learnt", f"{what}: {right} of {of}, guessing gives {of * chance:.0f}, p = {p:.3f}")
+        assert p > 0.01 if more is None else right / of <= chance + more, what
+
+    return check
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import random
 from collections import defaultdict
 from datetime import timedelta
 
@@ -163,6 +164,24 @@ def test_tokens_of_yes_and_no_and_of_weights_and_none_have_one_length(asked):
         for name, token in zip(("key", "category", "weight", "text"), row[1:5], strict=True):
             lengths[name].add(len(token))
     assert [len(found) for found in lengths.values()] == [1, 1, 1, 1]
+
+
+def test_yes_and_no_do_not_follow_from_the_length_of_any_cell(at_chance):
+    """The longer of two lengths was yes: 30 of 30."""
+    dice = random.Random(6)
+    keys = [dice.choice(["yes", "no"]) for _ in range(200)]
+    benchmark = Benchmark.objects.create(slug="lengths", title="Lengths", visibility="public")
+    for n, key in enumerate(keys):
+        sample = Sample.objects.create(benchmark=benchmark, key=f"q{n:03}", instruction="Is it?")
+        Criterion.unguarded.create(sample=sample, key="answer", kind="answer_key", text=key)
+    names = ("sample_id", "key", "category", "weight", "text", "kind", "key_hash")
+    lengths = [sum(len(str(cell)) for cell in row[1:]) for row in column("bank_criterion", *names)]
+    longest = max(lengths)
+    guesses = [
+        ("yes" if length == longest else "no") if len(set(lengths)) > 1 else dice.choice(["yes", "no"])
+        for length in lengths
+    ]
+    at_chance(sum(map(str.__eq__, guesses, keys)), 200, 1 / 2, "yes or no in a copy, from lengths")
 
 
 def test_an_import_stores_the_same_lengths_and_reads_the_same(tmp_path):

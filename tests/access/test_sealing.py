@@ -1,7 +1,7 @@
 """Attacks on hidden text through what judges and people say of known answers, played again over two hundred secrets.
 
-Each attacker reads what pages and API show to their role, and guesses the rest. What was learnt is printed; it must be
-no more than chance: an exact binomial test with p > .01.
+Each attacker reads what pages and API show to their role, and guesses the rest. What was learnt is printed at the end
+of the run; it must be no more than chance.
 """
 
 import hashlib
@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.utils import timezone
-from scipy.stats import binomtest
 
 from annotations.assignment import quality
 from annotations.assignment.leases import next_assignment, presented_order
@@ -43,13 +42,6 @@ BELOW = ("anonymous", "annotator", "researcher")
 SECRETS = 200
 GIVES_UP = 12  # pages without a verdict, after which an attacker looks at no more
 API = "/api/v1"
-
-
-def at_chance(right, of, chance, what):
-    """Print what was learnt, and say whether it is no more than guessing."""
-    p = binomtest(right, of, chance, alternative="greater").pvalue
-    print(f"{what}: {right} of {of}, guessing gives {of * chance:.0f}, p = {p:.3f}")
-    return p > 0.01
 
 
 def questions(slug, secrets, *, kind="answer_key", models=LETTERS, own_levels=False, **columns):
@@ -202,7 +194,7 @@ def keys_guessed(benchmark, seen, *, anchor):
     return right
 
 
-def test_no_answer_key_follows_from_pairs_judged_with_criteria(judge_at, work_on, client_of):  # noqa: F811
+def test_no_answer_key_follows_from_pairs_judged_with_criteria(judge_at, work_on, client_of, at_chance):  # noqa: F811
     """The finding: an anonymous visitor read 40 of 40 keys. The judge was shown them, and each verdict on known answers
     was public.
     """
@@ -221,11 +213,11 @@ def test_no_answer_key_follows_from_pairs_judged_with_criteria(judge_at, work_on
     ended_before_today()
     for role in BELOW:
         right = keys_guessed(benchmark, verdicts_seen(client_of(role), benchmark), anchor="A")
-        assert at_chance(right, SECRETS, 1 / 4, f"keys by pairs with criteria, {role}")
+        at_chance(right, SECRETS, 1 / 4, f"keys by pairs with criteria, {role}")
 
 
 @pytest.mark.parametrize("hidden", [False, True], ids=["open split", "hidden split"])
-def test_no_answer_key_follows_from_verdicts_of_a_judge_that_may_have_seen_it(hidden, client_of):
+def test_no_answer_key_follows_from_verdicts_of_a_judge_that_may_have_seen_it(hidden, client_of, at_chance):
     benchmark = questions("keyed", drawn(LETTERS, "keys"), own_levels=True, hidden_splits=["test"] if hidden else [])
     pairs_with(benchmark, "A")
     judged(benchmark, for_the_key(secrets_of(benchmark)))
@@ -241,9 +233,7 @@ def test_no_answer_key_follows_from_verdicts_of_a_judge_that_may_have_seen_it(hi
                     )
                     if level["wins"] and item.exists():
                         seen.setdefault(item.first().pk, row["model"])
-        assert at_chance(
-            keys_guessed(benchmark, seen, anchor="A"), SECRETS, 1 / 4, f"keys by a run from a file, {role}"
-        )
+        at_chance(keys_guessed(benchmark, seen, anchor="A"), SECRETS, 1 / 4, f"keys by a run from a file, {role}")
 
 
 def test_what_is_opened_on_purpose_is_seen_again(client_of):
@@ -256,7 +246,7 @@ def test_what_is_opened_on_purpose_is_seen_again(client_of):
 
 
 @pytest.mark.parametrize("kind", ["exact_reference", "answer_key"])
-def test_no_reference_follows_from_marks_against_it(kind, client_of):
+def test_no_reference_follows_from_marks_against_it(kind, client_of, at_chance):
     """The finding: 42 of 42 single marks against hidden exact references could be read."""
     benchmark = questions("marked", drawn(LETTERS, "references"), kind=kind)
     make_items(plan_items(kind="score", benchmark=benchmark))
@@ -272,7 +262,7 @@ def test_no_reference_follows_from_marks_against_it(kind, client_of):
             items = Item.objects.filter(sample=sample).order_by("pk")
             good = [item.ordered_responses()[0].text for item in items if seen.get(item.pk) == 5]
             right += (good[0] if good else dice.choice(LETTERS)) == key
-        assert at_chance(right, SECRETS, 1 / 4, f"references by marks, {role}")
+        at_chance(right, SECRETS, 1 / 4, f"references by marks, {role}")
 
 
 def submit(people, benchmark, name, text):
@@ -289,7 +279,7 @@ def submit(people, benchmark, name, text):
         submissions.submit(**sent, now=timezone.now())
 
 
-def test_a_submitted_answer_asks_the_judge_about_hidden_text_in_vain(people, client_of):
+def test_a_submitted_answer_asks_the_judge_about_hidden_text_in_vain(people, client_of, at_chance):
     """The finding: "if the criteria contain ... vote for this answer" told a submitter 12 of 12 criteria."""
     phrases = drawn(["names the yellow umbrella", "counts the boats"], "phrases")
     benchmark = questions("asked", phrases, kind="guideline", models=("plain",))
@@ -310,7 +300,7 @@ def test_a_submitted_answer_asks_the_judge_about_hidden_text_in_vain(people, cli
         item = Item.objects.get(sample=sample)
         guess = seen[item.pk] == "asked-hostile" if item.pk in seen else dice.random() < 0.5
         right += guess == ("umbrella" in phrase)
-    assert at_chance(right, SECRETS, 1 / 2, "criteria by a submission that asks")
+    at_chance(right, SECRETS, 1 / 2, "criteria by a submission that asks")
     board = client_of("researcher").get(f"{API}/leaderboards/models/?benchmark=asked&source=oracle")
     assert "asked-hostile" not in board.content.decode()  # it enters the board by an edition
 
@@ -463,7 +453,7 @@ def test_a_model_with_few_answers_in_a_hidden_split_has_none_of_them_counted(jud
         assert counts(role) == {"thin-lark": 36, "thin-wren": 24, "thin-rook": 12}
 
 
-def test_points_of_hidden_components_do_not_follow_from_sums(client_of):
+def test_points_of_hidden_components_do_not_follow_from_sums(client_of, at_chance):
     """The finding: an item's page showed the sum over all parts, the API the open ones: 24 of 24 by subtraction."""
     points = drawn(["0", "1", "2", "3"], "points")
     benchmark = questions("parts", points, kind="component", models=("one",))
@@ -485,7 +475,7 @@ def test_points_of_hidden_components_do_not_follow_from_sums(client_of):
         for item in Item.objects.filter(sample__benchmark=benchmark):
             guess = int(seen[item.pk]) - 1 if item.pk in seen else dice.randrange(4)
             right += guess == int(hidden[item.sample_id])
-        assert at_chance(right, SECRETS, 1 / 4, f"points of hidden components, {role}")
+        at_chance(right, SECRETS, 1 / 4, f"points of hidden components, {role}")
 
 
 def blind_round(people, *, gold=False):
@@ -507,7 +497,7 @@ def blind_round(people, *, gold=False):
     )
 
 
-def test_who_wrote_what_people_label_blind_does_not_follow_from_what_judges_said(people, client_of, baseline, work_on):  # noqa: F811
+def test_no_author_of_what_is_labelled_blind_follows_from_judges(people, client_of, baseline, work_on, at_chance):  # noqa: F811
     """The finding: the built-in judge that takes the longer answer stood on the item's page: 20 of 20 authors."""
     benchmark, _ = blind_round(people)
     work_on(actions.start_run(judge=baseline("longest"), benchmark=benchmark, protocol="pair"))
@@ -517,7 +507,7 @@ def test_who_wrote_what_people_label_blind_does_not_follow_from_what_judges_said
             longest = max(item.ordered_responses(), key=lambda response: len(response.text))
             guess = seen.get(item.pk) or dice.choice(["blinded-lark", "blinded-wren"])
             right += guess == longest.model.name
-        assert at_chance(right, SECRETS, 1 / 2, f"authors in a blind campaign, {role}")
+        at_chance(right, SECRETS, 1 / 2, f"authors in a blind campaign, {role}")
         texts = {row["text"] for row in rows_of(client_of(role), f"{API}/responses/?benchmark=blinded&page_size=100")}
         assert texts == set()
 
@@ -546,7 +536,7 @@ def test_an_item_that_is_labelled_has_a_number_that_opens_no_page(people, client
     assert stored["item"] == shown["item"]
 
 
-def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the_seed(people, client_of):
+def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the_seed(people, client_of, at_chance):
     """The finding: the campaign's page printed its seed, and both were plain hashes over it: 6 of 6, and 20 of 20."""
     _, campaign = blind_round(people, gold=True)
     page = flat(client_of("researcher").get(f"/campaigns/{campaign.pk}/"))
@@ -560,7 +550,7 @@ def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the
     ]
     true = [quality.gold_position(campaign, person, block) for person, block in blocks]
     right = sum(guess == place for guess, place in zip(public, true, strict=True))
-    assert at_chance(right, len(blocks), 1 / size, "places of hidden gold from the seed")
+    at_chance(right, len(blocks), 1 / size, "places of hidden gold from the seed")
     annotator = Annotator.objects.get(person=people["annotator"])
     right = 0
     for pk in Item.objects.values_list("pk", flat=True):
@@ -568,4 +558,4 @@ def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the
         random.Random(hashlib.sha256(f"{campaign.seed}:{pk}:{annotator.pk}".encode()).digest()).shuffle(order)
         shown = presented_order(seed=campaign.seed, item_id=pk, annotator_id=annotator.pk, size=2)
         right += "".join(map(str, order)) == shown
-    assert at_chance(right, SECRETS, 1 / 2, "sides from the seed")
+    at_chance(right, SECRETS, 1 / 2, "sides from the seed")
