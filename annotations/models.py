@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
 from accounts.rules import Viewer
-from bank import exposure
+from bank import exposure, guard
 from bank.database.unfinished import FinishedManager
 from bank.guard import Guarded
 from bank.models import Benchmark, Item, Sample, Verdict
@@ -47,6 +47,7 @@ class Annotator(models.Model):
 
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
+    @guard.working()
     def complete(self) -> "CampaignQuerySet":
         """Open ones in which every item has its labels, and nobody holds one."""
         items = CampaignItem.objects.filter(campaign=OuterRef("pk"))

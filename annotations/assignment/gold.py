@@ -23,7 +23,7 @@ from bank.intake.formats import generic
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.formats.records import LabelRecord
 from bank.intake.parquet import NoPyarrow
-from bank.models import Item
+from bank.models import Item, with_answers
 from bank.models.verdict import COLUMNS, turned
 
 GOLD = "gold"
@@ -160,7 +160,7 @@ def _items_by_sample(campaign: Campaign) -> dict[str, list[tuple[CampaignItem, l
     """The campaign's items by sample key, each with its responses in canonical order."""
     by_sample: dict[str, list[tuple[CampaignItem, list[AnswerKey]]]] = defaultdict(list)
     campaign_items = campaign.campaign_items.select_related("item__sample", "campaign")
-    for campaign_item in campaign_items.prefetch_related("item__places__response__model"):
+    for campaign_item in campaign_items.prefetch_related(with_answers("item__")):
         places = sorted(campaign_item.item.places.all(), key=lambda place: place.position)
         answers = [(place.response.model.name, place.response.variant) for place in places]
         by_sample[campaign_item.item.sample.key].append((campaign_item, answers))

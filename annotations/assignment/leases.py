@@ -24,6 +24,7 @@ from annotations.assignment.errors import (
     Stopped,
 )
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
+from bank import guard
 from bank.models import Item, ItemResponse
 from judging.models import Judgment
 
@@ -33,6 +34,7 @@ LABELLED = (SUBMITTED, Assignment.State.WITHDRAWN)  # states with a label
 MAX_OPEN = 2  # open assignments per annotator and campaign: the current one and the prefetched one
 
 
+@guard.working()
 def next_assignment(
     *, campaign: Campaign, annotator: Annotator, now: datetime, prefetch: bool = False
 ) -> Assignment | None:
@@ -85,6 +87,7 @@ def _tell_if_complete(campaign: Campaign) -> None:
     notices.tell(campaign.by, key=key, text=text, link=reverse("annotations:campaign-detail", args=[campaign.pk]))
 
 
+@guard.working()
 def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
     """Give the item back; this annotator gets it again at the end. Skipping twice changes nothing.
 

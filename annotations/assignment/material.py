@@ -15,6 +15,7 @@ from annotations.ballots.reviews import Review
 from annotations.ballots.scores import Components
 from annotations.labels.verdicts import describe
 from annotations.models import Assignment
+from bank import guard
 from bank.models import EvaluatedModel, Item, Response
 from judging.judgments import analyses
 from judging.models import Judgment
@@ -44,6 +45,7 @@ class ShownMaterial:
     review: ReviewedVerdict | None = None
 
 
+@guard.working()
 def material_for(assignment: Assignment, ballot: Ballot) -> Material:
     """What the ballot needs to validate a verdict on this assignment. Contains no hidden text."""
     campaign_item = assignment.campaign_item

@@ -13,7 +13,7 @@ from bank import exposure
 from bank.database import batched, chunks
 from bank.intake import exports, parquet
 from bank.intake.exports import Records, refs_by_item, trimmed
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, Item, with_answers
 from bank.models.verdict import COLUMNS, as_row
 
 SHAPES = {
@@ -195,7 +195,7 @@ def preferences(
     ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))
     for batch in batched(ids, 300):
         items = Item.objects.filter(pk__in=batch).select_related("sample__benchmark").prefetch_related("sample__images")
-        by_pk = items.prefetch_related("places__response__model").in_bulk()
+        by_pk = items.prefetch_related(with_answers()).in_bulk()
         labels_by_item: dict[int, list[dict[str, Any]]] = {}
         for label in labels.filter(item__in=batch):
             labels_by_item.setdefault(label.item_id, []).append(label.verdict())

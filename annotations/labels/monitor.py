@@ -19,7 +19,7 @@ from annotations.labels.agreement import LabelRow, Matches, agreement_with_other
 from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
-from bank.models import Benchmark
+from bank.models import Benchmark, with_answers
 from bank.models.verdict import Choice
 from stats.paired import mcnemar
 from stats.results import Estimate
@@ -380,7 +380,7 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
     if noted:
         labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
     rows = []
-    for label in labels.prefetch_related("item__places__response__model").order_by("-changed_at", "-pk")[:RECENT]:
+    for label in labels.prefetch_related(with_answers("item__")).order_by("-changed_at", "-pk")[:RECENT]:
         names = [response.model.name for response in label.item.ordered_responses()]
         better, over = "", ""
         if len(names) == 2:

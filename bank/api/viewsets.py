@@ -16,7 +16,7 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.api.base import StrictSerializer
 from bank.errors import BadInput
-from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample
+from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample, with_answers
 from bank.models import Response as ModelResponse
 from bank.recipes import store
 from bank.samples import capabilities, drafts
@@ -256,6 +256,7 @@ class Responses(ReadOnly):
 
     access_rule = "read-labels"
     serializer_class = ResponseSerializer
+    lookup_value_regex = "[0-9]+"
     filters = {
         "benchmark": "sample__benchmark__slug",
         "version": "sample__benchmark__version",
@@ -335,7 +336,7 @@ class Items(ReadOnly):
     access_rule = "read-labels"
     access_rules = {"create": "write-bank"}
     serializer_class = ItemSerializer
-    queryset = Item.objects.select_related("sample__benchmark").prefetch_related("places__response__model")
+    queryset = Item.objects.select_related("sample__benchmark").prefetch_related(with_answers())
     filters = {
         "benchmark": "sample__benchmark__slug",
         "version": "sample__benchmark__version",

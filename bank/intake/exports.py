@@ -22,7 +22,7 @@ from bank.database import batched, chunks
 from bank.errors import BadInput
 from bank.intake import parquet, registry
 from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
-from bank.models import Benchmark, Item, ItemResponse, Recipe, Response, Sample
+from bank.models import Benchmark, Item, ItemResponse, Recipe, Response, Sample, with_answers
 
 Records = Iterator[dict[str, Any]]
 SHAPES = ("jsonl", "csv", "parquet")
@@ -162,7 +162,7 @@ def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
 
 def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
     query = Item.objects.filter(sample__benchmark=benchmark).select_related("sample").order_by("pk")
-    for item in query.prefetch_related("places__response__model").iterator(chunk_size=500):
+    for item in query.prefetch_related(with_answers()).iterator(chunk_size=500):
         yield {"kind": item.kind, "sample": item.sample.key, "responses": refs(item)}
 
 

@@ -4,7 +4,7 @@ from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them
 from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
 from bank.models.drafts import Draft
 from bank.models.imports import Import, ImportRange
-from bank.models.items import Item, ItemResponse
+from bank.models.items import Item, ItemResponse, with_answers
 from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response
 from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
@@ -48,4 +48,5 @@ __all__ = [
     "ToldScore",
     "Upload",
     "Verdict",
+    "with_answers",
 ]

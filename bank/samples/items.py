@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
+from bank import guard
 from bank.database import bulk, chunks
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
@@ -100,6 +101,7 @@ def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:
     return {key: StoredItem(pk, spec.response_ids) for pk, (key, spec) in pairs}
 
 
+@guard.working()
 def outside_among(response_ids: Iterable[int]) -> set[int]:
     """Those of these responses that come from outside: submitted, or marked untrusted."""
     outside: set[int] = set()

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.rules import allowed
 from bank import guard
+from bank.models import with_answers
 from bank.models.verdict import COLUMNS
 from judging.judgments import analyses
 from judging.models import Judgment, Run
@@ -115,7 +116,7 @@ class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
     def get_queryset(self) -> Any:
         judgments = Judgment.objects.seen_by(self.request.user).defer("analysis", "raw")
         judgments = judgments.select_related("run__judge", "item__sample__benchmark")
-        return judgments.prefetch_related("item__places__response__model")
+        return judgments.prefetch_related(with_answers("item__"))
 
     @extend_schema(responses=AnalysisSerializer)
     @action(detail=True)

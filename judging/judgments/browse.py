@@ -17,7 +17,7 @@ from bank import guard
 from bank.database import keyset
 from bank.database.keyset import Place
 from bank.forms.fields import whole_number
-from bank.models import Item, Sample
+from bank.models import Item, Sample, with_answers
 from judging.judgments import analyses
 from judging.judgments.filters import ORDERS, STATUSES, JudgmentFilters, Order, benchmarks_named
 from judging.models import Judgment, Run
@@ -68,7 +68,7 @@ def rows(keys: Sequence[int], viewer: Viewer) -> list[Judgment]:
     """Judgments by primary key, in this order, with everything a list shows of them."""
     seen = Judgment.objects.seen_by(viewer).filter(pk__in=keys)
     judgments = seen.select_related("run__judge", "run__benchmark", "item__sample")
-    judgments = judgments.prefetch_related("item__sample__images", "item__places__response__model")
+    judgments = judgments.prefetch_related("item__sample__images", with_answers("item__"))
     by_key = {row.pk: row for row in analyses.as_seen(judgments.defer("analysis", "raw"), viewer)}
     return [by_key[key] for key in keys if key in by_key]
 

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from accounts.rules import Viewer
 from bank.database import batched
 from bank.intake.exports import ExportRequest, Records, log_analyses, refs, trimmed
-from bank.models import Benchmark
+from bank.models import Benchmark, with_answers
 from bank.models.verdict import as_row
 from judging.judgments import analyses
 from judging.models import Judgment
@@ -41,7 +41,7 @@ def by_keys(pieces: Iterable[Sequence[int]]) -> Records:
 
 
 def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
-    query = query.select_related("run__judge", "item__sample").prefetch_related("item__places__response__model")
+    query = query.select_related("run__judge", "item__sample").prefetch_related(with_answers("item__"))
     return query if with_analyses else query.defer("analysis", "raw")
 
 

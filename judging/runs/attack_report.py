@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from accounts.rules import allowed
-from bank import exposure
+from bank import exposure, guard
 from bank.models import Item
 from judging import protocols
 from judging.judgments import analyses
@@ -104,6 +104,7 @@ def report_for(run: Run, viewer: "Viewer") -> Report | None:
     return replace(whole, rows=tuple(row for row in whole.rows if row.samples >= LEAST_SAMPLES))
 
 
+@guard.working()
 def report(run: Run) -> Report:
     """What the trials of a run have shown so far."""
     frame = pd.DataFrame(Trial.objects.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))

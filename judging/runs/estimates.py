@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Avg, Count, Max, Min, Q, QuerySet
 
+from bank import guard
 from bank.models import Benchmark, Item, SampleImage
 from judging import protocols
 from judging.models import Judge, Judgment, Run
@@ -144,6 +145,7 @@ def _spread(items: QuerySet[Item], number: int) -> list[int]:
     return list(dict.fromkeys(pk for pk in keys if pk is not None))
 
 
+@guard.working()
 def _stored(run: Run, template: prompts.Prompt, items: Sequence[int]) -> set[tuple[int, str]]:
     """(item, order) of the judgments that runs with the same settings stored for this endpoint's model."""
     same = Q(run__protocol=run.protocol, run__template_sha256=template.sha256)
@@ -153,6 +155,7 @@ def _stored(run: Run, template: prompts.Prompt, items: Sequence[int]) -> set[tup
     return set(judgments.values_list("item_id", "order"))
 
 
+@guard.working()
 def _measured(run: Run, template: prompts.Prompt) -> tuple[float, float] | None:
     """Mean tokens sent and received per call in this judge's newest runs here with the same prompt and context."""
     similar = Run.objects.filter(

@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
 from bank import database, guard
+from bank.models import with_answers
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
 from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
@@ -252,7 +253,7 @@ def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
     elif show == "undecided":
         rows = rows.filter(choice="undecided")
     rows = rows.select_related("item__sample", "run").defer("analysis", "raw")
-    rows = rows.prefetch_related("item__sample__images", "item__places__response__model").order_by("-pk")[:ROWS]
+    rows = rows.prefetch_related("item__sample__images", with_answers("item__")).order_by("-pk")[:ROWS]
     return analyses.as_seen(rows, viewer)
 
 

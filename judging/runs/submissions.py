@@ -365,6 +365,7 @@ def _budget(
     return spent + min(grants) if grants else None
 
 
+@guard.working()
 def _items(judging: SubmissionJudging, submission: Submission) -> Sequence[Item]:
     """The items of a submission that no run with the same settings judges, made where they are missing."""
     like, benchmark = judging.like, judging.benchmark

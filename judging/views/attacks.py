@@ -12,6 +12,7 @@ from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import requires
 from bank.forms.fields import whole_number
+from bank.models import with_answers
 from judging import protocols
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
@@ -88,7 +89,7 @@ def trial_prompt(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _with_items(rows: QuerySet[Trial]) -> QuerySet[Trial]:
-    return rows.select_related("item__sample").prefetch_related("item__places__response__model").order_by("pk")
+    return rows.select_related("item__sample").prefetch_related(with_answers("item__")).order_by("pk")
 
 
 def _plain(trials: list[Trial]) -> dict[int, Trial]:

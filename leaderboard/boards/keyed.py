@@ -156,6 +156,7 @@ def counted_answers(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[
     return frame[frame["model"] == model] if model else frame, runs, split is None
 
 
+@guard.working()
 def _answered_by(samples: QuerySet[Sample], model: str) -> QuerySet[Sample]:
     return samples.filter(pk__in=Response.objects.filter(model__name=model).values("sample")) if model else samples
 

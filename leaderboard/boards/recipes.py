@@ -503,6 +503,7 @@ def _mr(answers: pd.DataFrame, *_: Any) -> Columns:
     }
 
 
+@guard.working()
 def _language(answers: pd.DataFrame, spec: Spec, recipe: Recipe, model: str, benchmark: Benchmark) -> Columns:
     runs = Run.objects.filter(recipe=recipe, kind=Run.Kind.MARKS, benchmark=benchmark, model_name=model)
     marks = pd.DataFrame(

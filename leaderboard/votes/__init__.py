@@ -515,6 +515,7 @@ def history(scopes: Iterable[Scope]) -> list[Any]:
     return [_times(scope.benchmark) for scope in scopes]
 
 
+@guard.working()
 def _times(benchmark: Benchmark) -> list[Any]:
     def read() -> list[Any]:
         newest = Judgment.objects.filter(run=OuterRef("pk")).order_by("-pk").values("created_at")[:1]

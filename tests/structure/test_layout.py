@@ -179,10 +179,11 @@ WORKERS = (
     "leaderboard/views/recipes.py",  # which recipes have answers
     "bank/submissions/",  # compares one's own answers, stores them
     "bank/recipes/",  # compares answers by recipes
-    "judging/runs/queries.py",  # counts of runs
+    "bank/samples/items.py",  # which items are outside
+    "judging/runs/(queries|estimates|attack_report|submissions|notices).py",  # counts, reports, notices
     "judging/judgments/browse.py",  # where a page of rows ends
     "judging/api/judgments.py",  # the first row of each run
-    "annotations/assignment/",  # one's own work
+    "annotations/(assignment/|models.py)",  # one's own work, whether a campaign is complete
     "annotations/labels/",  # one's own labels, and numbers about a closed round
     "annotations/views/data.py",  # counts
     "annotations/api/views.py",  # one's own label
@@ -200,6 +201,4 @@ def test_single_rows_are_read_past_their_reader_by_the_named_workers_alone():
     assert {name for name in found if not any(re.match(worker, name) for worker in WORKERS)} == {
         "bank/guard.py",
         "bank/models/responses.py",  # managers
-        "judging/runs/notices.py",  # whom they are for
-        "judging/runs/submissions.py",
     }
