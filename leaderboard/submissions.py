@@ -25,12 +25,13 @@ from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
 from bank.submissions.check import required_splits, wanted_samples
 from judging import protocols
-from judging.models import QueuedSubmission, SubmissionJudging
+from judging.models import QueuedSubmission, Run, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
-from leaderboard import boards
+from leaderboard import boards, votes
 from leaderboard.boards import editions
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
 from leaderboard.hidden import rests_on_hidden
+from leaderboard.methods import PROVISIONAL
 from leaderboard.scope import BadScope, Scope, scope_of
 
 SHAPES = ("jsonl", "csv", "tsv")
@@ -172,7 +173,8 @@ def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> Htt
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a judged submission stands on the board of its judge, beside the best of the others there.
+    """Where a judged submission stands on the board of its judge's verdicts with the same protocol and settings, beside
+    the best of the others there. As on the board, models with fewer than 30 items have no rank.
 
     ``models``: how many are ranked. Without a ``row``, ``reason`` says why there are no numbers. ``whole``: only the
     main number is told, rounded, since the judge's verdicts may follow hidden criteria that an answer asks about.
@@ -214,17 +216,27 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
     try:
         kind = protocols.get(run.protocol).verdict_kind
         scope = scope_of(benchmark=submission.benchmark, kind=kind, source=run.judge.name, staff=staff)
-        board = boards.cached(scope, "models", boards.models)
+        board = _board_like(run, scope)
     except BadScope as error:
         return Standing(reason=str(error))
-    ranked = sorted((row for row in board.rows if row.rank is not None), key=by_rank)
+    ranked = sorted((row for row in board.rows if row.rank is not None and row.n >= PROVISIONAL), key=by_rank)
     own = _row_of(submission, board)
     if own is None and whole:  # of what researchers sent, everybody sees the next edition, its sender the whole at once
-        own = _row_of(submission, boards.cached(replace(scope, staff=True), "models", boards.models))
+        own = _row_of(submission, _board_like(run, replace(scope, staff=True)))
         own = own and replace(own, rank=None)
-    best = next((row for row in ranked if row is not own), None)
+    if own is not None and own.n < PROVISIONAL:
+        own = replace(own, rank=None)
+    best = next((row for row in ranked if row.model != submission.name), None)
     reason = "" if own else " ".join(board.notes) or "It has no verdict yet."
     return Standing(scope, own, best, len(ranked), reason, whole)
+
+
+def _board_like(run: Run, scope: Scope) -> ModelsBoard:
+    """The board by all runs of this run's judge, protocol and settings that the view may count. Raises BadScope."""
+    counted = votes.judged_runs(scope).filter(**run.alike).first()
+    if counted is None:
+        raise BadScope(f"{run.judge} has no judgments on {scope.benchmark} with these settings that are told yet.")
+    return boards.cached(replace(scope, run=counted.pk, alike=True), "models", boards.models)
 
 
 def _row_of(submission: Submission, board: ModelsBoard) -> ModelRow | None:

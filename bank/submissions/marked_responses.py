@@ -18,6 +18,7 @@ from bank.submissions.scoring import PAGE, KeyedSample, chosen_option
 from stats.answer_text import pope_answer
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
+UNASKED = "unasked"  # the text names no option, and the judge who reads such texts was not asked about it
 SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [
     *("model", "sample", "split", "path", "group", "kind", "options", "key"),
@@ -32,14 +33,15 @@ def counted() -> Q:
 
 
 def as_frame(
-    benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read, pope: bool = False
+    benchmark: Benchmark, samples: QuerySet[Sample], *, kind: str, read: Read | None, pope: bool = False
 ) -> pd.DataFrame:
     """One row per response to a sample whose key a rule can read, for questions of this ``kind`` (choice, yes_no).
 
     Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
     ``key``, ``variant``, ``said`` (the sample's own label of the option, yes, no, or empty), ``how`` (label, judge,
-    random, none, no_text), ``right`` (bool), ``response``. If a text names no option itself, ``read`` decides. Keys are
-    read page by page, and each page is logged. With ``pope``, yes and no are read as POPE's own script does.
+    random, none, unasked, no_text), ``right`` (bool), ``response``. If a text names no option itself, ``read`` decides;
+    what is not in it was not asked. Keys are read page by page, and each page is logged. With ``pope``, yes and no are
+    read as POPE's own script does.
     """
     rows: list[tuple[Any, ...]] = []
     for page in _pages(samples, kind):
@@ -82,7 +84,7 @@ def _responses(ids: list[int]) -> Iterator[Any]:
     yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 
-def _said(response: Any, labels: tuple[str, ...], read: Read, pope: bool = False) -> tuple[str, str]:
+def _said(response: Any, labels: tuple[str, ...], read: Read | None, pope: bool = False) -> tuple[str, str]:
     if response.status == Response.Status.SKIPPED:
         return SKIPPED, SKIPPED
     if response.status != Response.Status.OK:
@@ -92,6 +94,8 @@ def _said(response: Any, labels: tuple[str, ...], read: Read, pope: bool = False
     chosen = chosen_option(response, labels)
     if chosen:
         return chosen, LABEL
-    option, how = read.get(response.pk, ("", NONE))
+    if read is None:
+        return "", NONE
+    option, how = read.get(response.pk, ("", UNASKED))
     valid = option in labels if labels else option in ("yes", "no")
-    return (option, how) if valid else ("", how if option else NONE)
+    return (option, how) if valid else ("", how if option or how == UNASKED else NONE)

@@ -1,7 +1,7 @@
 """Runs and the items or tasks they cover."""
 
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
@@ -169,6 +169,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.pk}"
+
+    @property
+    def alike(self) -> dict[str, Any]:
+        """What selects the runs of the same judge, protocol and settings: one source of verdicts."""
+        return {"judge": self.judge_id, "protocol": self.protocol, "settings_hash": self.settings_hash}
 
     @property
     def reads_criteria(self) -> bool:

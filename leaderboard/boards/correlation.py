@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
 from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
@@ -167,14 +168,16 @@ def _typed() -> list[Ranking]:
 
 
 def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
-    """The view of another benchmark for a comparison: its default kind, by people or else by the newest judge's run."""
+    """The view of another benchmark for a comparison: its default kind, by people or else by the finished run of
+    a judge over most items.
+    """
     kind = kinds.default_of(benchmark, "models", staff=staff)
     scope = scope_of(benchmark=benchmark, kind=kind, staff=staff)
     if kind.keyed or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope
     people = _numbers(cached(scope, "models", models))
-    judge_runs = [run for run in votes.judged_runs(scope) if not run.judge.is_baseline]
-    return scope if len(people) or not judge_runs else _by_run(scope, judge_runs[-1].pk)
+    run = votes.fullest(votes.judged_runs(scope).filter(judge__baseline="", state=Run.State.FINISHED))
+    return scope if len(people) or run is None else _by_run(scope, run.pk)
 
 
 def _meta(rankings: Sequence[Ranking]) -> list[MetaRank]:

@@ -182,12 +182,15 @@ def _is_coded(value: object) -> bool:
 
 def runs_to_read(scope: Scope) -> list[Run]:
     """The finished runs that an edition may use, newest first: those that held hidden inputs from the day after."""
-    runs = votes.judged_runs(replace(scope, staff=False, edition=True)).filter(state=Run.State.FINISHED)
-    return list(runs.order_by("-pk"))
+    return list(_readable(scope).order_by("-pk"))
+
+
+def _readable(scope: Scope) -> QuerySet[Run]:
+    return votes.judged_runs(replace(scope, staff=False, edition=True)).filter(state=Run.State.FINISHED)
 
 
 def usual_run(scope: Scope) -> Run | None:
-    """The run of the last edition; for the first edition the newest finished run, if answers need reading."""
+    """The run of the last edition; for the first edition the finished run over most items, if answers need reading."""
     last = _earlier(scope, MODELS).last()
     if last is not None:
         return last.run
@@ -195,8 +198,8 @@ def usual_run(scope: Scope) -> Run | None:
         not scope.kind.keyed
         and scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
     )
-    runs = (run for run in runs_to_read(scope) if scope.kind.keyed or not run.judge.baseline)
-    return None if people else next(runs, None)
+    runs = _readable(scope) if scope.kind.keyed else _readable(scope).filter(judge__baseline="")
+    return None if people else votes.fullest(runs)
 
 
 def publish(

@@ -153,7 +153,13 @@ def counted_answers(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[
         frame, runs, _ = _hidden_answers(scope, split, model)
     else:
         frame, runs = _counted(scope, model)
+    frame = _asked(frame)
     return frame[frame["model"] == model] if model else frame, runs, split is None
+
+
+def _asked(frame: pd.DataFrame) -> pd.DataFrame:
+    """Without the answers about which the judge who reads them was not asked: nobody knows what they say."""
+    return frame[frame["how"] != marked_responses.UNASKED]
 
 
 @guard.working()
@@ -167,7 +173,7 @@ def _counted(scope: Scope, model: str = "") -> tuple[pd.DataFrame, tuple[int, ..
     return _named(_marked(scope, samples, read), scope), runs
 
 
-def _marked(scope: Scope, samples: QuerySet[Sample], read: marked_responses.Read) -> pd.DataFrame:
+def _marked(scope: Scope, samples: QuerySet[Sample], read: marked_responses.Read | None) -> pd.DataFrame:
     return marked_responses.as_frame(
         scope.benchmark, samples, kind=scope.kind.question, read=read, pope=scope.reading == AS_POPE
     )
@@ -301,15 +307,16 @@ def is_below(path: str, level: str) -> bool:
 
 
 @guard.working()
-def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int, ...]]:
-    """By response, what a judge read in answers that do not name an option themselves; and its runs.
+def read_by_judges(scope: Scope) -> tuple[marked_responses.Read | None, tuple[int, ...]]:
+    """By response, what a judge read in answers that do not name an option themselves, for all that it was asked about;
+    and its runs. None where no judge reads.
 
-    The judge is the view's source; if that is people, the newest run that read any. An edition has one finished run,
-    or none.
+    The judge is the view's source; if that is people, the one whose finished runs were asked about most answers. An
+    edition has one finished run, or none.
     """
     runs = votes.judged_runs(scope)
     if scope.edition and scope.run is None:
-        return {}, ()
+        return None, ()
     if scope.run is not None:
         runs = runs.filter(pk=scope.run)
         if not runs:
@@ -317,22 +324,23 @@ def read_by_judges(scope: Scope) -> tuple[dict[int, tuple[str, str]], tuple[int,
     elif scope.source not in PEOPLE:
         runs = Run.objects.filter(pk__in=[run.pk for run in votes.runs_of(scope, scope.source)])
     else:
-        newest = runs.order_by("pk").last()
-        runs = runs.filter(pk=newest.pk) if newest else runs.none()
+        finished = runs.filter(state=Run.State.FINISHED)
+        run = votes.fullest(finished)
+        runs = finished.filter(**run.alike) if run else runs.none()
     ids = tuple(runs.order_by("pk").values_list("pk", flat=True))
-    judgments = Judgment.objects.filter(run__in=ids, status=Judgment.Status.OK, repeat=0).order_by("pk")
+    if not ids:
+        return None, ()
+    judgments = Judgment.objects.filter(run__in=ids, repeat=0).exclude(status=Judgment.Status.SKIPPED_BUDGET)
     answers = {True: "yes", False: "no"}
-    verdicts = {
-        item: (option if scope.kind.rotates else answers.get(bool(answer), ""), how or marked_responses.JUDGE)
-        for item, option, answer, how in judgments.values_list("item", "option", "answer", "extraction")
-        if option is not None or answer is not None
-    }
+    verdicts: dict[int, tuple[str, str]] = {}
+    columns = ("item", "status", "option", "answer", "extraction")
+    for item, status, option, answer, how in judgments.order_by("pk").values_list(*columns):
+        verdicts.setdefault(item, ("", marked_responses.NONE))
+        if status == Judgment.Status.OK and (option is not None or answer is not None):
+            read = option if scope.kind.rotates else answers.get(bool(answer), "")
+            verdicts[item] = (str(read or ""), how or marked_responses.JUDGE)
     places = ItemResponse.objects.filter(item__in=judgments.values("item"), position=0)
-    return {
-        response: (str(verdicts[item][0] or ""), verdicts[item][1])
-        for item, response in places.values_list("item", "response")
-        if item in verdicts
-    }, ids
+    return {response: verdicts[item] for item, response in places.values_list("item", "response")}, ids
 
 
 def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
@@ -348,10 +356,11 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 
 
 def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
-    depths = _depths(scope, frame) if levels else []
-    published = published_cells(scope, frame, levels=levels) if scope.edition else None
     samples = frame["sample"].nunique()
     items = int(samples)
+    frame = _asked(frame)
+    depths = _depths(scope, frame) if levels else []
+    published = published_cells(scope, frame, levels=levels) if scope.edition else None
     if published is not None:
         frame = frame[frame["model"].isin(published)]
     answers = {

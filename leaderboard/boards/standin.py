@@ -178,12 +178,13 @@ def _codes(scope: Scope, labels: pd.DataFrame) -> Callable[["pd.Series[Any]"], A
 
 
 def run_beside(scope: Scope) -> int | None:
-    """The run to put beside people: that of the view, else the newest of its judge, else the newest of all."""
+    """The run to put beside people: that of the view, else of its judge, else of all, the one over most items."""
     if scope.run is not None:
         return scope.run
     newest = [runs[-1] for runs in judges_of(scope)]
-    of_judge = [run.pk for run in newest if run.judge.name == scope.source]
-    return max(of_judge or [run.pk for run in newest], default=None)
+    of_judge = [run for run in newest if run.judge.name == scope.source]
+    run = votes.fullest(Run.objects.filter(pk__in=[run.pk for run in of_judge or newest]))
+    return None if run is None else run.pk
 
 
 def together(scope: Scope, run: int) -> TogetherBoard:

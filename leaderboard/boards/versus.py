@@ -297,7 +297,7 @@ def _group(scope: Scope, pk: int) -> list[Run]:
     chosen = runs.filter(pk=pk).first()
     if chosen is None:
         raise BadScope(f"There is no run {pk} of this kind on {scope.benchmark}.")
-    same = runs.filter(judge=chosen.judge, protocol=chosen.protocol, settings_hash=chosen.settings_hash)
+    same = runs.filter(**chosen.alike)
     return list(same)
 
 

@@ -197,13 +197,12 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
 
 
 def with_alike(scope: Scope, run: Run) -> list[Run]:
-    """The run itself; for an edition with all finished ones of the same judge, protocol and settings, since each
-    submission has a run of its own.
+    """The run itself; in an edition, and where the view says so, with all finished ones alike: each submission has a
+    run of its own.
     """
-    if not scope.edition:
+    if not (scope.edition or scope.alike):
         return [run]
-    alike = {"judge": run.judge_id, "protocol": run.protocol, "settings_hash": run.settings_hash}
-    return list(judged_runs(scope).filter(Q(pk=run.pk) | Q(**alike, state=Run.State.FINISHED)))
+    return list(judged_runs(scope).filter(Q(pk=run.pk) | Q(**run.alike, state=Run.State.FINISHED)))
 
 
 @guard.working()
@@ -221,6 +220,14 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
 def unseen_in(scope: Scope) -> list[int]:
     """Runs that the view must not count."""
     return unseen_runs(scope.benchmark, staff=scope.staff, edition=scope.edition)
+
+
+@guard.working()
+def fullest(runs: QuerySet[Run]) -> Run | None:
+    """The run that was asked about most items, the newest among equals: a try-out replaces no complete run."""
+    items = Judgment.objects.filter(run=OuterRef("pk")).order_by().values("run")
+    asked = items.annotate(n=Count("item", distinct=True)).values("n")
+    return runs.annotate(item_count=Subquery(asked)).order_by("item_count", "pk").last()
 
 
 def judges_of(scope: Scope) -> list[str]:

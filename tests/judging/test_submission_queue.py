@@ -12,6 +12,7 @@ from django.utils import timezone
 from accounts.models import Notice
 from bank import exposure
 from bank.models import EvaluatedModel, Item, Response
+from bank.samples.items import make_items, plan_items
 from bank.submissions import actions
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
 from judging.runs import submissions as queue
@@ -35,9 +36,9 @@ def prefers_walnut(call):
 
 
 @pytest.fixture
-def bench(db):
-    """12 samples, answered by the anchor osprey-13b and by heron-7b, open for submissions."""
-    benchmark = make_benchmark(samples=12, pictures=False)
+def bench(db, request):
+    """12 samples, or the parameter, answered by the anchor osprey-13b and by heron-7b, open for submissions."""
+    benchmark = make_benchmark(samples=getattr(request, "param", 12), pictures=False)
     benchmark.anchor = EvaluatedModel.objects.get(name="osprey-13b")
     benchmark.save()
     return benchmark
@@ -84,6 +85,7 @@ def at(submission, *, staff=True):
     return queue.progress(submission, staff=staff)
 
 
+@pytest.mark.parametrize("bench", [30], indirect=True)
 def test_a_submission_is_paired_with_the_anchor_judged_and_its_page_ends_with_its_rank(
     like, submit, opened, people, client_of, judge_at, settings
 ):
@@ -96,27 +98,59 @@ def test_a_submission_is_paired_with_the_anchor_judged_and_its_page_ends_with_it
         calls = len(server.calls)
         serve()
         made = len(server.calls) - calls
-    assert made == 24  # 12 pairs in both orders, and nothing that was judged before
+    assert made == 60  # 30 pairs in both orders, and nothing that was judged before
     pairs = Item.objects.filter(kind="pair", places__response__submission=finch)
-    assert pairs.count() == 12
+    assert pairs.count() == 30
     assert set(pairs.first().places.values_list("response__model__name", flat=True)) == {"Finch", "osprey-13b"}
     client = client_of("researcher")
     said = client.get(f"{API}{finch.pk}/").json()["judging"]
-    assert (said["state"], said["judge"], said["done"], said["failures"]) == ("judged", "kestrel", 24, 0)
+    assert (said["state"], said["judge"], said["done"], said["failures"]) == ("judged", "kestrel", 60, 0)
     standing = said["standing"]
     assert standing["models"] == 3
     assert standing["row"]["model"] == "Finch"
-    assert (standing["row"]["wins"], standing["row"]["n"], standing["row"]["win_rate"]) == (12, 12, 1.0)
+    assert (standing["row"]["wins"], standing["row"]["n"], standing["row"]["win_rate"]) == (30, 30, 1.0)
     assert standing["row"]["win_rate_low"] < 1
     assert standing["best"]["model"] == "heron-7b"
     page = flat(client.get(f"/submissions/{finch.pk}/"))
     assert "Rank 1 of 3" in page
-    assert "24 of 24 judgments are made" in page
+    assert "60 of 60 judgments are made" in page
     (message,) = mail.outbox
     assert message.to == ["researcher@example.org"]
     assert f"/submissions/{finch.pk}/" in message.body
     serve()
     assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize("bench", [30], indirect=True)
+def test_whatever_else_its_judge_did_a_submission_has_the_rank_that_the_board_gives_it(
+    like, submit, opened, client_of, judge_at
+):
+    """Another run of the judge, with other settings, took the rank away; a model it saw on few pairs was the best."""
+    with Server(prefers_walnut) as server:
+        judge = judge_at(server.url)
+        queue.set_judging(by=None, benchmark=opened, like=like(judge))
+        finch = submit("Finch")
+        serve()
+        before = client_of("researcher").get(f"{API}{finch.pk}/").json()["judging"]["standing"]
+        like(judge, order="fixed", repeats=2)
+        tried = EvaluatedModel.objects.create(name="Tried")
+        sample = opened.samples.first()
+        Response.objects.create(sample=sample, model=tried, text="A walnut bowl stands here.")
+        make_items(plan_items(kind="pair", benchmark=opened, models=["Tried"], anchor="osprey-13b"))
+        like(judge)
+    standing = client_of("researcher").get(f"{API}{finch.pk}/").json()["judging"]["standing"]
+    assert (standing["row"]["rank"], standing["models"], standing["best"]["model"]) == (1, 3, "heron-7b")
+    assert standing["row"]["n"] == before["row"]["n"] == 30
+    assert "Rank 1 of 3" in flat(client_of("researcher").get(f"/submissions/{finch.pk}/"))
+
+
+def test_a_submission_on_few_items_has_numbers_and_no_rank(like, submit, opened, client_of, judge_at):
+    with Server(prefers_walnut) as server:
+        queue.set_judging(by=None, benchmark=opened, like=like(judge_at(server.url)))
+        finch = submit("Finch")
+        serve()
+    standing = client_of("researcher").get(f"{API}{finch.pk}/").json()["judging"]["standing"]
+    assert (standing["row"]["n"], standing["row"]["rank"], standing["models"]) == (12, None, 0)
 
 
 def test_next_is_the_oldest_of_whoever_had_the_fewest_that_day(like, submit, opened, baseline):

@@ -13,6 +13,7 @@ from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
+from judging.models import Run
 from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
@@ -158,6 +159,36 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     assert read["vanilla"] == 36 / 48
     assert read["extraction"] == {"label": 0, "judge": 24, "random": 12, "none": 12, "no_text": 0}
     assert len(board.runs) == 1
+
+
+def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_wrong(quiz, folder, manage):
+    """The newest run was taken however small, and what it had not been asked about counted as wrong."""
+    text = "The one on the left, I think."
+    vague = [row | {"text": text} for row in rotations("Vague", right=lambda n, shift: True) if not row["variant"]]
+    assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
+
+    def read_by(judge, asked):
+        common = {"kind": "score", "protocol": "choice-extraction", "responses": ["Vague"], "judge": judge}
+        told = [common | {"sample": f"q{n}", "option": key(n) if n % 2 else "X"} for n in range(asked)]
+        assert manage("import_judgments", "generic", folder("judgments", told), "--benchmark", "quiz")[0] == 0
+        return Run.objects.get(judge__name=judge).pk
+
+    def board(**view):
+        found = models(quiz_scope(**view))
+        return found.runs, next(row for row in found.as_json() if row["model"] == "Vague")
+
+    complete = read_by("reader", SAMPLES)
+    before = board()
+    assert (before[0], before[1]["vanilla"], before[1]["n"]) == ((complete,), 1 / 2, SAMPLES)
+    tryout = read_by("hasty", 6)
+    assert board() == before
+    runs, asked = board(run=tryout)
+    assert (runs, asked["vanilla"], asked["n"], asked["coverage"]) == ((tryout,), 1 / 2, 6, 6 / SAMPLES)
+    assert (asked["failures"], asked["extraction"]["none"]) == (3, 3), "those it was asked about and found nothing in"
+    again = read_by("careful", SAMPLES)
+    assert board()[0] == (again,), "of two that were asked about all, the newer one"
+    Run.objects.filter(pk=again).update(state="running")
+    assert board()[0] == (complete,), "none that goes on"
 
 
 def edition_rows(**filters):
