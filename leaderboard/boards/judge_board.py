@@ -260,7 +260,7 @@ class Comparison:
 
     def aggregated(self) -> pd.DataFrame:
         """People's verdict on each item: ``item, value``."""
-        return self.labels.groupby("item")["value"].agg(scores.mean_of).reset_index()
+        return scores.mean_by_item(self.labels)
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
         """Each metric of ``told`` against ``value``: the mean over data sets and repeats."""

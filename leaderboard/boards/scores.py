@@ -186,7 +186,7 @@ def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
         labels = scores.labels_of(scope)
         if scope.source == "individuals" or labels.empty:
             return labels[["item", "value"]], ()
-        return labels.groupby("item")["value"].agg(scores.mean_of).reset_index(), ()
+        return scores.mean_by_item(labels), ()
     if scope.run is not None:
         runs = list(votes.judged_runs(scope).filter(pk=scope.run))
         if not runs:
@@ -194,5 +194,5 @@ def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
         runs = votes.with_alike(scope, runs[0])
     else:
         runs = votes.runs_of(scope, scope.source)
-    verdicts = scores.of_runs(scope, runs).groupby("item")["value"].agg(scores.mean_of).reset_index()
+    verdicts = scores.mean_by_item(scores.of_runs(scope, runs))
     return verdicts, tuple(run.pk for run in runs)

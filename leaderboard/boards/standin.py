@@ -111,7 +111,7 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
     people = int(labels["annotator"].nunique())
     rows: list[StandInRow] = []
     for runs in judges_of(scope):
-        verdicts = _verdicts_of(scope, runs).groupby("item", as_index=False)["value"].agg(scores.mean_of)
+        verdicts = scores.mean_by_item(_verdicts_of(scope, runs))
         coded = verdicts.assign(value=codes(verdicts["value"]))
         rows.append(_tested(scope, runs[-1], labels, coded, epsilon, people))
     rows = [replace(row, annotators=rows_told(scope, row.annotators)) for row in rows_told(scope, rows)]

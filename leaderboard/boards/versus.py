@@ -349,8 +349,8 @@ def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.
     """The verdicts of people (``people``) and the two judges (``told_a``, ``told_b``) on the items that all have."""
     items = scores.items_of(scope)
     labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
-    people = labels[labels["item"].isin(items.index)].groupby("item")["value"].agg(scores.mean_of).rename("people")
-    paired = people.to_frame()
+    people = scores.mean_by_item(labels[labels["item"].isin(items.index)])
+    paired = people.set_index("item").rename(columns={"value": "people"})
     for name, group in (("told_a", first), ("told_b", second)):
         verdicts = scope.kind.numbers(scope, scores.of_runs(scope, group), items)
         paired = paired.join(verdicts.groupby("item")["value"].agg(scope.kind.combined).rename(name), how="inner")

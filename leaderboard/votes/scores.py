@@ -113,6 +113,20 @@ def mean_of(values: "pd.Series[Any]") -> Any:
     return float(values.mean())
 
 
+def mean_by_item(frame: pd.DataFrame) -> pd.DataFrame:
+    """``item, value``: ``mean_of`` the verdicts on each item, without a Python function for each of a million items
+    where they are words or numbers.
+    """
+    first = frame["value"].iloc[0] if len(frame) else 0.0
+    if isinstance(first, tuple | dict):
+        return frame.groupby("item")["value"].agg(mean_of).reset_index()
+    if not isinstance(first, str | bool):
+        return frame.groupby("item")["value"].mean().reset_index()
+    counts = frame.groupby(["item", "value"], observed=True).size().reset_index(name="n")
+    most_frequent = counts.sort_values(["item", "n", "value"], ascending=[True, False, True]).drop_duplicates("item")
+    return most_frequent[["item", "value"]].reset_index(drop=True)
+
+
 def over_orders(verdict: Any) -> Any:
     """A verdict in the form in which two are the same: rankings in several presented orders by mean place."""
     return mean_of(pd.Series([verdict])) if isinstance(verdict, tuple) else verdict
