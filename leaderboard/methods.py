@@ -2,4 +2,4 @@
 
 SEED = 20_240_101  # of rank draws, sign flips and Elo's bootstrap: the same data gives the same numbers
 PROVISIONAL = 30  # items below which a number is not ranked on the page
-VERSION = 4  # a change of method makes what was kept under the old one worthless
+VERSION = 5  # a change of method makes what was kept under the old one worthless

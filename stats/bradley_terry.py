@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, log_expit, stdtr
 
 from stats.arrays import BoolArray, FloatArray, IntArray, blocks, check_lengths, counted, dense_codes, ratio
-from stats.proportions import NO_VARIATION, t_quantile
-from stats.ranks import rank_ranges, tiers
+from stats.proportions import NO_VARIATION, no_interval, t_quantile
+from stats.ranks import degrees_of_freedom, may_be_best, rank_ranges, tiers
 from stats.results import Estimate, Interval, InvalidCount, InvalidOutcome, StatisticsError
 
 _LONGEST_STEP = 5.0  # natural log: beyond it the curvature at the old point says nothing
@@ -210,6 +210,29 @@ def clustered_covariance(
     return np.asarray(bread @ meat @ bread)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Spread:
+    """How the votes of each model (M,) lie in clusters: in how many, `groups`, and the number of equal ones that would
+    weigh the same, `effective` (Kish 1965, section 5.4). `df`: see `ranks.degrees_of_freedom`.
+    """
+
+    groups: IntArray
+    effective: FloatArray
+    df: FloatArray
+
+    @classmethod
+    def of(cls, votes: Votes, cluster: npt.NDArray[np.int32], clusters: int) -> Spread:
+        size = len(votes.models)
+        weight = np.ones(len(votes.y), dtype=np.float32) if votes.weight is None else votes.weight
+        at = (np.concatenate([cluster, cluster]), np.concatenate([votes.a, votes.b]))
+        table = csr_array((np.concatenate([weight, weight]), at), shape=(clusters, size))
+        weights = table.data.astype(np.float64)
+        total, squares = (np.bincount(table.indices, weights=part, minlength=size) for part in (weights, weights**2))
+        groups = np.bincount(table.indices[weights > 0], minlength=size).astype(np.int64)
+        effective = total**2 / np.maximum(squares, 1e-300)
+        return cls(groups, effective, degrees_of_freedom(groups, effective))
+
+
 def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], clusters: int) -> FloatArray:
     """sum_g s_g s_g' of the scores s_g = sum (y - p)(e_a - e_b); `expected` holds p by pair."""
     size = len(votes.models)
@@ -271,7 +294,6 @@ NO_VOTES = "no comparisons"
 APART = "not connected to the other models"
 ONLY_WINS = "won every comparison: no finite rating"
 ONLY_LOSSES = "lost every comparison: no finite rating"
-ONE_CLUSTER = "one item only: how much items differ is unknown"
 ONE_WAY = "linked to the rated models by wins in one direction only: no finite rating"
 
 
@@ -280,11 +302,13 @@ class Standing:
     """`rank` counts from 1 and is None for models that are not connected to the ranked ones, of which there
     are `ranked`.
 
-    `reason` is empty for rated models. Both are in the order of the models.
+    `reason` is empty for rated models. `below`: the rated models lead to this one by wins, and not it to them. All are
+    in the order of the models.
     """
 
     rank: tuple[int | None, ...]
     reason: tuple[str, ...]
+    below: tuple[bool, ...]
     ranked: int
     warnings: tuple[str, ...]
 
@@ -308,7 +332,19 @@ def standings(*, models: Sequence[str], wins: FloatArray, rated: BoolArray, thet
         for reason in (APART, ONLY_WINS, ONLY_LOSSES, ONE_WAY)
         if reason in reasons
     ]
-    return Standing(tuple(rank), reasons, int(ranked.sum()), tuple(warnings))
+    reach = _reach(wins)
+    below = np.any(reach[rated], axis=0) & ~np.any(reach[:, rated], axis=1)
+    return Standing(
+        tuple(rank), reasons, tuple(bool(is_below) for is_below in below), int(ranked.sum()), tuple(warnings)
+    )
+
+
+def _reach(wins: FloatArray) -> BoolArray:
+    """Which models each one leads to by a chain of wins, itself among them, (M, M)."""
+    reach = (wins > 0) | np.eye(len(wins), dtype=np.bool_)
+    for _ in range(len(wins).bit_length()):
+        reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
+    return np.asarray(reach)
 
 
 def _connected(wins: FloatArray, rated: BoolArray) -> BoolArray:
@@ -328,9 +364,7 @@ def _order(wins: FloatArray, rated: BoolArray, ranked: BoolArray, strength: Floa
     # Equal strengths differ by rounding: they keep the order of the models.
     keys = [-np.round(strength, 9)]
     if not rated[ranked].all():
-        reach = (wins > 0) | np.eye(len(wins), dtype=np.bool_)
-        for _ in range(len(wins).bit_length()):
-            reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
+        reach = _reach(wins)
         played = wins.sum(axis=1) + wins.sum(axis=0)
         share = np.nan_to_num(ratio(wins.sum(axis=1), played))
         _, label = connected_components(csr_array(wins > 0), directed=True, connection="strong")
@@ -392,15 +426,18 @@ class BradleyTerry:
     """A fit: a rating for every model, and what has to be said about it.
 
     `rated` names the models with finite strengths, in the order of `theta` (m,) and `covariance` (m, m); `n`
-    votes in `clusters` clusters made them. `clustered_by` says whether votes were taken as dependent within
-    the group (image, prompt) or, with too few groups, within the item. `notes` explain choices, `warnings`
-    tell what is missing or doubtful.
+    votes in `clusters` clusters made them, those of each model as `spread` (m,) says. `best` (m,) marks the models
+    that may be the best, which together hold the one that is, at the fit's level. `clustered_by` says whether votes
+    were taken as dependent within the group (image, prompt) or, with too few groups, within the item. `notes` explain
+    choices, `warnings` tell what is missing or doubtful.
     """
 
     ratings: dict[str, Rating]
     rated: tuple[str, ...]
     theta: FloatArray
     covariance: FloatArray
+    spread: Spread
+    best: BoolArray
     n: int
     clusters: int
     clustered_by: Literal["group", "item"]
@@ -410,7 +447,8 @@ class BradleyTerry:
     warnings: tuple[str, ...]
 
     def contrast(self, first: str, second: str) -> Contrast:
-        """`first` minus `second`: its interval from V_ii + V_jj - 2 V_ij, its p from t with clusters - 1.
+        """`first` minus `second`: its interval from V_ii + V_jj - 2 V_ij, its p from t with the fewer degrees of
+        freedom of the two.
 
         Two models differ if this interval excludes 0; whether their own intervals overlap says nothing. A
         model without a strength gives None. Raises KeyError for an unknown model.
@@ -422,10 +460,11 @@ class BradleyTerry:
         i, j = self.rated.index(first), self.rated.index(second)
         value = float(self.theta[i] - self.theta[j])
         variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
-        difference = _estimate(value, variance, self.method, n=self.n, clusters=self.clusters, level=self.level)
+        of = min(i, j, key=lambda model: float(self.spread.df[model]))
+        difference = _estimate(value, variance, self.method, n=self.n, spread=self.spread, model=of, level=self.level)
         if difference.interval is None:
             return Contrast(difference, None)
-        return Contrast(difference, float(2 * stdtr(self.clusters - 1, -abs(value) / sqrt(variance))))
+        return Contrast(difference, float(2 * stdtr(self.spread.df[of], -abs(value) / sqrt(variance))))
 
 
 def fit(
@@ -451,12 +490,15 @@ def fit(
     Strengths maximise the likelihood on the counts per pair with ties as half (Hunter 2004). Covariance: the
     sandwich (`clustered_covariance`) over groups, if there are more of them than models; else over items, which
     the method `prompts-fixed` and `notes` say: another sample of prompts is not what its interval is about.
-    Intervals use t with clusters - 1. Rank ranges are quantiles over `draws` draws (`ranks.rank_ranges`); tiers use
-    Benjamini-Hochberg at rate `q` over all pairs of models (`ranks.tiers`).
+    Intervals use t with as many clusters, less one, as would weigh the same if all had equally many of the model's
+    votes; as of win rates, there are none from fewer than eight, or where one has nearly all votes (`Spread`). Rank
+    ranges are quantiles over `draws` draws (`ranks.rank_ranges`); tiers use Benjamini-Hochberg at rate `q` over all
+    pairs of models (`ranks.tiers`).
 
     Strengths exist only among models that are linked by wins in both directions (`strengths.rateable`). The
     others' are None rather than infinite: a model that only won or only lost still has its place in the
-    order, with the widest range, and one that is not connected has none; `warnings` names them. Raises
+    order, with the widest range, and one that is not connected has none; `warnings` names them. One that only lost to
+    the rated models widens nobody else's range. Raises
     LengthMismatch, InvalidOutcome, InvalidCount, NotConverged.
     """
     votes = Votes.checked(a=a, b=b, y=y, models=models, weight=weight)
@@ -499,31 +541,43 @@ class Solution:
         """Every model with its interval, rank range and tier, as `fit` describes them."""
         votes, theta, covariance, clusters = self.votes, self.theta, self.covariance, self.clustering.count
         standing = standings(models=votes.models, wins=self.wins, rated=self.rated, theta=theta)
+        spread = Spread.of(self.core, self.clustering.codes, clusters)
         ranges: list[tuple[int, int, int]] = []
-        if np.trace(covariance) > _NO_VARIANCE:
-            low, high = rank_ranges(theta=theta, covariance=covariance, rng=rng, draws=draws, level=level)
-            tier = tiers(theta=theta, covariance=covariance, clusters=clusters, q=q)
+        best = np.ones(len(theta), dtype=np.bool_)
+        if np.trace(covariance) > _NO_VARIANCE and (spread.df > 0).any():
+            df = spread.df
+            low, high = rank_ranges(theta=theta, covariance=covariance, df=df, rng=rng, draws=draws, level=level)
+            tier = tiers(theta=theta, covariance=covariance, df=df, q=q)
             ranges = list(zip(low.tolist(), high.tolist(), tier.tolist(), strict=True))
+            best = may_be_best(theta=theta, covariance=covariance, df=df, rng=rng, draws=draws, level=level)
 
         n = votes.played()
         place = np.cumsum(self.rated) - 1
+        above = standing.ranked - len(theta) - sum(standing.below)
         ratings: dict[str, Rating] = {}
         for model, name in enumerate(votes.models):
             if not self.rated[model]:
                 strength = Estimate(None, int(n[model]), None, self.method, standing.reason[model])
-                ratings[name] = _rating(strength, standing, model, None, len(theta))
+                ratings[name] = _rating(strength, standing, model, None, 0)
                 continue
             i = place[model]
-            variance = float(covariance[i, i])
             strength = _estimate(
-                float(theta[i]), variance, self.method, n=int(n[model]), clusters=clusters, level=level
+                float(theta[i]),
+                float(covariance[i, i]),
+                self.method,
+                n=int(n[model]),
+                spread=spread,
+                model=int(i),
+                level=level,
             )
-            ratings[name] = _rating(strength, standing, model, ranges[i] if ranges else None, len(theta))
+            ratings[name] = _rating(strength, standing, model, ranges[i] if ranges else None, above)
         return BradleyTerry(
             ratings=ratings,
             rated=self.core.models,
             theta=theta,
             covariance=covariance,
+            spread=spread,
+            best=best,
             n=len(self.core.y),
             clusters=clusters,
             clustered_by=self.clustering.by,
@@ -561,26 +615,31 @@ class Clustering:
 
 
 def _rating(
-    strength: Estimate, standing: Standing, model: int, drawn: tuple[int, int, int] | None, rated: int
+    strength: Estimate, standing: Standing, model: int, drawn: tuple[int, int, int] | None, above: int
 ) -> Rating:
+    """`above`: how many unrated models may stand above a rated one."""
     rank = standing.rank[model]
     if rank is None:
         return Rating(strength, None, None, None, None)
     if drawn is None:
         # The order is known, its certainty is not.
-        return Rating(strength, rank, 1, standing.ranked, None)
+        lowest = standing.ranked if strength.value is None else standing.ranked - sum(standing.below)
+        return Rating(strength, rank, 1, max(lowest, rank), None)
     low, high, tier = drawn
-    # Any unrated model may stand above this one, or none of them.
-    return Rating(strength, rank, min(low, rank), max(high + standing.ranked - rated, rank), tier)
+    # Any of those above, or none of them.
+    return Rating(strength, rank, min(low, rank), max(high + above, rank), tier)
 
 
-def _estimate(value: float, variance: float, method: str, *, n: int, clusters: int, level: float) -> Estimate:
-    """The value with its interval by t, clusters - 1; none from one cluster or without variation."""
-    if clusters < 2:
-        return Estimate(value, n, None, method, ONE_CLUSTER, groups=clusters)
+def _estimate(
+    value: float, variance: float, method: str, *, n: int, spread: Spread, model: int, level: float
+) -> Estimate:
+    """The value with its interval by t with the degrees of freedom of this model's votes."""
+    groups = int(spread.groups[model])
+    if reason := no_interval(groups=groups, effective=float(spread.effective[model])):
+        return Estimate(value, n, None, method, reason, groups=groups)
     if variance <= _NO_VARIANCE:
-        return Estimate(value, n, None, method, NO_VARIATION, groups=clusters)
+        return Estimate(value, n, None, method, NO_VARIATION, groups=groups)
     error = sqrt(variance)
-    margin = t_quantile(level, clusters - 1) * error
+    margin = t_quantile(level, float(spread.df[model])) * error
     interval = Interval(value - margin, value + margin, level, method)
-    return Estimate(value, n, interval, method, se=error, groups=clusters)
+    return Estimate(value, n, interval, method, se=error, groups=groups)

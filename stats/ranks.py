@@ -6,51 +6,119 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
+from scipy.special import ndtri, stdtr, stdtrit
 
 from stats.arrays import BoolArray, FloatArray, IntArray, check_finite, check_lengths, dense_codes
+from stats.proportions import no_interval
 from stats.results import StatisticsError
+
+_NO_VARIANCE = 1e-12  # of a difference, beside the variances of both
+
+
+def degrees_of_freedom(groups: IntArray, effective: FloatArray) -> FloatArray:
+    """Of each model (M,), from how many groups it has and how many equal ones would weigh the same (Kish 1965): the
+    latter less 1, and 0 where they are too few for an interval.
+    """
+    few = [bool(no_interval(groups=int(g), effective=float(e))) for g, e in zip(groups, effective, strict=True)]
+    return np.where(few, 0.0, effective - 1)
 
 
 def rank_ranges(
-    *, theta: FloatArray, covariance: FloatArray, rng: np.random.Generator, draws: int = 1000, level: float = 0.95
+    *,
+    theta: FloatArray,
+    covariance: FloatArray,
+    rng: np.random.Generator,
+    df: npt.ArrayLike = np.inf,
+    draws: int = 1000,
+    level: float = 0.95,
 ) -> tuple[IntArray, IntArray]:
-    """Quantiles of each model's rank (1 is best) over `draws` draws of N(theta, covariance): (low, high),
-    both of shape (M,).
+    """Quantiles of each model's rank (1 is best) over `draws` draws around `theta`: (low, high), both of shape (M,).
 
-    `theta` (M,), `covariance` (M, M), singular or not. arXiv 2403.04132.
+    `theta` (M,), `covariance` (M, M), singular or not, `df` as in `tiers`: a model's draws are as wide as its interval
+    by t, and one without an interval may stand anywhere. arXiv 2403.04132. Each range holds for its model by itself,
+    not for all models together.
     """
     size = len(theta)
-    # Not a Cholesky factor: the strengths sum to 0, and with few clusters the rank is lower still.
-    scale, axes = np.linalg.eigh(covariance)
-    normal = rng.standard_normal((draws, size))
-    drawn = theta + normal @ (axes * np.sqrt(np.maximum(scale, 0.0))).T
-    order = np.argsort(-drawn, axis=1)
+    of_model = np.broadcast_to(np.asarray(df, dtype=np.float64), (size,))
+    order = np.argsort(-(theta + _deviations(covariance, of_model, rng, draws, level)), axis=1)
     times = np.bincount((order * size + np.arange(size)).ravel(), minlength=size * size).reshape(size, size)
     share = np.cumsum(times, axis=1) / draws
     # 1e-12: 0.025 of 1,000 draws is 25 draws, whatever the rounding of the level.
     low = (share < 0.5 - level / 2 - 1e-12).sum(axis=1) + 1
     high = (share < 0.5 + level / 2 - 1e-12).sum(axis=1) + 1
-    return low, high
+    return np.where(of_model < 1, 1, low), np.where(of_model < 1, size, high)
 
 
-def tiers(*, theta: FloatArray, covariance: FloatArray, clusters: int, q: float = 0.05) -> IntArray:
-    """1 + the number of models significantly better, shape (M,).
+def may_be_best(
+    *,
+    theta: FloatArray,
+    covariance: FloatArray,
+    rng: np.random.Generator,
+    df: npt.ArrayLike = np.inf,
+    draws: int = 1000,
+    level: float = 0.95,
+) -> BoolArray:
+    """Which models may be the best, shape (M,): together they hold the one that is, with probability `level` or more.
 
-    Each pair is tested by t = (theta_i - theta_j) / sqrt(V_ii + V_jj - 2 V_ij) with clusters - 1 degrees of
-    freedom; which of all M(M-1)/2 count is Benjamini and Hochberg's (1995) choice at false discovery rate
-    `q`. A pair without variance is never significant.
+    Model i is among them unless another is better by more than chance allows the best of all others to seem: the
+    largest of (theta_j - theta_i) / SE_ij over j is within its quantile where all are alike (Hsu 1981, Annals of
+    Statistics 9:1026), from `draws` draws; at (1 + level) / 2, so that of two models it says what the interval of their
+    difference says. Columns as in `rank_ranges`; a model without degrees of freedom is always
+    among them.
     """
-    i, j = np.triu_indices(len(theta), k=1)
+    size = len(theta)
+    of_model = np.broadcast_to(np.asarray(df, dtype=np.float64), (size,))
+    deviations = _deviations(covariance, of_model, rng, draws, level)
+    diagonal = np.diag(covariance)
+    among = np.ones(size, dtype=np.bool_)
+    for i in np.flatnonzero(of_model >= 1):
+        variance = diagonal + diagonal[i] - 2 * covariance[i]
+        others = (variance > _NO_VARIANCE * np.maximum(diagonal, diagonal[i])) & (of_model >= 1)
+        error = np.sqrt(variance[others])
+        if len(error):
+            by_chance = ((deviations[:, others] - deviations[:, [i]]) / error).max(axis=1)
+            among[i] = ((theta[others] - theta[i]) / error).max() <= np.quantile(by_chance, 0.5 + level / 2)
+    return among
+
+
+def _deviations(
+    covariance: FloatArray, df: FloatArray, rng: np.random.Generator, draws: int, level: float
+) -> FloatArray:
+    """Draws (draws, M) of N(0, covariance), each model's as much wider as its quantile of t is than the normal's."""
+    # Not a Cholesky factor: the strengths sum to 0, and with few clusters the rank is lower still.
+    scale, axes = np.linalg.eigh(covariance)
+    normal = rng.standard_normal((draws, len(covariance))) @ (axes * np.sqrt(np.maximum(scale, 0.0))).T
+    wider = stdtrit(np.maximum(df, 1.0), 0.5 + level / 2) / ndtri(0.5 + level / 2)
+    return np.asarray(normal * wider)
+
+
+def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
+    """1 + the number of models significantly better, shape (M,); at least that of every stronger model, and more than
+    that of every significantly better one, so that it never rises with strength.
+
+    Each pair is tested by t = (theta_i - theta_j) / sqrt(V_ii + V_jj - 2 V_ij). `df` (M,), or one for all: the degrees
+    of freedom of a model's own error, of which a pair has the fewer; below 1 nothing is significant. Which of all
+    M(M-1)/2 count is Benjamini and Hochberg's (1995) choice at false discovery rate `q`. A pair without variance is
+    never significant.
+    """
+    size = len(theta)
+    i, j = np.triu_indices(size, k=1)
     difference = theta[i] - theta[j]
     diagonal = np.diag(covariance)
     variance = diagonal[i] + diagonal[j] - 2 * covariance[i, j]
-    reliable = variance > 1e-12 * np.maximum(diagonal[i], diagonal[j])
+    of_model = np.broadcast_to(np.asarray(df, dtype=np.float64), (size,))
+    of_pair = np.minimum(of_model[i], of_model[j])
+    told = (variance > _NO_VARIANCE * np.maximum(diagonal[i], diagonal[j])) & (of_pair >= 1)
     p = np.ones(len(difference))
-    p[reliable] = 2 * stdtr(clusters - 1, -np.abs(difference[reliable]) / np.sqrt(variance[reliable]))
+    p[told] = 2 * stdtr(of_pair[told], -np.abs(difference[told]) / np.sqrt(variance[told]))
     significant = benjamini_hochberg(p=p, q=q)
-    worse = np.where(difference > 0, j, i)[significant]
-    return np.asarray(1 + np.bincount(worse, minlength=len(theta)), dtype=np.int64)
+    better = np.zeros((size, size), dtype=np.bool_)  # [i, j]: j is significantly better than i
+    better[np.where(difference > 0, j, i)[significant], np.where(difference > 0, i, j)[significant]] = True
+    tier, least = np.ones(size, dtype=np.int64), 1
+    for model in np.argsort(-theta, kind="stable"):
+        least = max(least, 1 + int(better[model].sum()), 1 + int(tier[better[model]].max(initial=0)))
+        tier[model] = least
+    return tier
 
 
 # ---- several tests at once ----
@@ -93,13 +161,32 @@ def _step_up(p: npt.ArrayLike, q: float) -> BoolArray:
 @dataclass(frozen=True, slots=True)
 class Place:
     """``rank`` is the ordinal by mean and lies within ``rank_low`` to ``rank_high``; ``tier`` = 1 + the models that are
-    significantly better. Range and tier are None where no variance can be told.
+    significantly better (see `tiers`). ``best``: see `may_be_best`. All three are None where no variance can be told.
     """
 
     rank: int
     rank_low: int | None
     rank_high: int | None
     tier: int | None
+    best: bool | None = None
+
+
+def places(*, theta: FloatArray, covariance: FloatArray, df: FloatArray, rng: np.random.Generator) -> list[Place]:
+    """The place of each model by `theta` (M,), higher is better. Without degrees of freedom, `df` (M,) 0, a model may
+    stand anywhere; where none has any, there is the order alone.
+    """
+    size = len(theta)
+    rank = np.empty(size, dtype=np.int64)
+    rank[np.argsort(-theta, kind="stable")] = np.arange(1, size + 1)
+    if not (df > 0).any():
+        return [Place(int(position), None, None, None) for position in rank]
+    low, high = rank_ranges(theta=theta, covariance=covariance, df=df, rng=rng)
+    tier = tiers(theta=theta, covariance=covariance, df=df)
+    best = may_be_best(theta=theta, covariance=covariance, df=df, rng=rng)
+    return [
+        Place(int(rank[m]), int(min(low[m], rank[m])), int(max(high[m], rank[m])), int(tier[m]), bool(best[m]))
+        for m in range(size)
+    ]
 
 
 def places_of_means(
@@ -115,28 +202,13 @@ def places_of_means(
     numbers, owner = np.asarray(values, dtype=np.float64), np.asarray(model)
     check_lengths(values=numbers, model=owner, cluster=np.asarray(cluster))
     check_finite(values=numbers)
-    theta, covariance, clusters = clustered_means(values=numbers, model=owner, models=models, cluster=cluster)
-    rank = np.empty(models, dtype=np.int64)
-    rank[np.argsort(-theta, kind="stable")] = np.arange(1, models + 1)
-    if clusters < 2:
-        return [Place(int(position), None, None, None) for position in rank]
-    low, high = rank_ranges(theta=theta, covariance=covariance, rng=rng)
-    tier = tiers(theta=theta, covariance=covariance, clusters=clusters)
-    return [
-        Place(int(rank[m]), int(min(low[m], rank[m])), int(max(high[m], rank[m])), int(tier[m])) for m in range(models)
-    ]
-
-
-def clustered_means(
-    *, values: FloatArray, model: npt.ArrayLike, models: int, cluster: npt.ArrayLike
-) -> tuple[FloatArray, FloatArray, int]:
-    """Means (M,), their clustered covariance (M, M) and the number of clusters."""
-    owner = np.asarray(model)
     codes, clusters = dense_codes(cluster)
-    n = np.bincount(owner, minlength=models).astype(np.float64)
-    theta: FloatArray = np.bincount(owner, weights=values, minlength=models) / n
-    change = (values - theta[owner]) / n[owner]
-    table = np.bincount(codes * models + owner, weights=change, minlength=clusters * models).reshape(clusters, models)
-    scale = clusters / (clusters - 1) if clusters > 1 else 0.0
-    covariance: FloatArray = np.asarray(scale * (table.T @ table), dtype=np.float64)
-    return theta, covariance, clusters
+    cell = codes * models + owner
+    rows = np.bincount(cell, minlength=clusters * models).reshape(clusters, models)
+    n = rows.sum(axis=0).astype(np.float64)
+    theta: FloatArray = np.bincount(owner, weights=numbers, minlength=models) / n
+    change = (numbers - theta[owner]) / n[owner]
+    table = np.bincount(cell, weights=change, minlength=clusters * models).reshape(clusters, models)
+    covariance: FloatArray = np.asarray(clusters / max(clusters - 1, 1) * (table.T @ table), dtype=np.float64)
+    df = degrees_of_freedom((rows > 0).sum(axis=0), n * n / (rows.astype(np.float64) ** 2).sum(axis=0))
+    return places(theta=theta, covariance=covariance, df=df, rng=rng)

@@ -1,6 +1,6 @@
 """What all boards share: their shape, the ranks of models, and how boards are cached."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -10,7 +10,9 @@ from pydantic import TypeAdapter
 
 from bank.models import Capability
 from leaderboard import cache, methods, votes
+from leaderboard.figures import listed
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
+from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
@@ -50,6 +52,19 @@ class Board:
 # ---- boards of models ----
 
 
+PROVISIONAL_RANK = f"rank: provisional, over fewer than {PROVISIONAL} items"
+MOST_NAMED = 8
+
+
+def best_of(places: Mapping[str, bool | None]) -> list[str]:
+    """A note on the models that may be the best; none where that cannot be told. ``places``: whether a model may."""
+    best = [name for name, may in places.items() if may]
+    if not best or len(places) < 2:
+        return []
+    named = listed(sorted(best)) if len(best) <= MOST_NAMED else f"{len(best)} of {len(places)} models"
+    return [f"May be the best, all together with 95%: {named}."]
+
+
 class Level(Row):
     """A model within a level or category: its numbers, and the number of rows behind them."""
 
@@ -64,7 +79,8 @@ class _ModelRow(Row):
 @dataclass(frozen=True, kw_only=True)
 class ModelRow(_ModelRow):
     """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 + the number of models
-    that are significantly better. ``mean_length`` of its answers is in characters; ``mean_tokens`` if all are known.
+    that are significantly better, and never better than that of a stronger one. ``mean_length`` of its answers is in
+    characters; ``mean_tokens`` if all are known.
     """
 
     model: str
@@ -79,6 +95,11 @@ class ModelRow(_ModelRow):
     def place(self) -> int | None:
         """The rank that is shown: models without a significant difference share one."""
         return self.tier or self.rank
+
+    def _notes(self) -> Iterator[str]:
+        if self.rank is not None and self.n < PROVISIONAL:
+            yield PROVISIONAL_RANK
+        yield from super()._notes()
 
     def level(self, name: str) -> Level | None:
         """The numbers of this level or category; None if the model has none."""

@@ -17,8 +17,7 @@ from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import Metric
 from stats.arrays import FloatArray, ratio
 from stats.jackknife import Blocks
-from stats.proportions import FEWEST_GROUPS
-from stats.ranks import Place, rank_ranges, tiers
+from stats.ranks import Place, degrees_of_freedom, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +104,15 @@ class ItemSums:
         standing: dict[str, dict[int, Place]] = {}
         for name, measure in self.metrics.items():
             sign = -1.0 if measure.lower_is_better else 1.0
-            values, without = [], []
+            values, without, rows = [], [], []
             for judge in judges.values():
                 sums = judge.sums[name]
                 total = sums.sum(axis=1, keepdims=True)
                 values.append(sign * _over_sets(measure, total).mean())
                 without.append(sign * _over_sets(measure, total - sums).mean(axis=0))
-            places = _ranked(list(judges), np.array(values), np.array(without), self.blocks) if judges else {}
-            standing[name] = places
+                rows.append(sums[..., 0].sum(axis=(0, 2)))
+            columns = (np.array(values), np.array(without), np.array(rows))
+            standing[name] = _ranked(list(judges), *columns, self.blocks) if judges else {}
         return standing
 
 
@@ -132,22 +132,18 @@ def _known(values: FloatArray) -> float | None:
     return float(values.mean()) if len(values) and np.isfinite(values).all() else None
 
 
-def _ranked(runs: list[int], value: FloatArray, without: FloatArray, blocks: Blocks) -> dict[int, Place]:
-    """The places of judges by values (J,), higher is better; ``without`` (J, blocks) has them without each block. Only
-    judges with all of these, and only the order where groups are too few for an interval.
+def _ranked(
+    runs: list[int], value: FloatArray, without: FloatArray, rows: FloatArray, blocks: Blocks
+) -> dict[int, Place]:
+    """The places of judges by values (J,), higher is better; ``without`` (J, blocks) has them without each block, of so
+    many ``rows`` (J, blocks). Only judges with all of these, and only the order where groups are too few for an
+    interval.
     """
     ranked = np.flatnonzero(np.isfinite(value) & np.isfinite(without).all(axis=1))
     if not len(ranked):
         return {}
-    value, deviations = value[ranked], without[ranked] - value[ranked, None]
-    rank = np.empty(len(ranked), dtype=np.int64)
-    rank[np.argsort(-value, kind="stable")] = np.arange(1, len(ranked) + 1)
-    if blocks.groups < FEWEST_GROUPS:
-        return {runs[judge]: Place(int(rank[i]), None, None, None) for i, judge in enumerate(ranked)}
+    value, deviations, rows = value[ranked], without[ranked] - value[ranked, None], rows[ranked]
     covariance = (blocks.count - 1) / blocks.count * (deviations @ deviations.T)
-    low, high = rank_ranges(theta=value, covariance=covariance, rng=np.random.default_rng(SEED))
-    tier = tiers(theta=value, covariance=covariance, clusters=blocks.count)
-    return {
-        runs[judge]: Place(int(rank[i]), int(min(low[i], rank[i])), int(max(high[i], rank[i])), int(tier[i]))
-        for i, judge in enumerate(ranked)
-    }
+    df = degrees_of_freedom((rows > 0).sum(axis=1), rows.sum(axis=1) ** 2 / (rows**2).sum(axis=1))
+    in_order = places(theta=value, covariance=covariance, df=df, rng=np.random.default_rng(SEED))
+    return {runs[judge]: place for judge, place in zip(ranked, in_order, strict=True)}

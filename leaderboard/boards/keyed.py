@@ -22,7 +22,7 @@ from bank.submissions import marked_responses
 from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, as_interval, by_rank, ranks, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, as_interval, best_of, by_rank, ranks, share
 from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
@@ -458,8 +458,10 @@ def _choice_board(
     letters = {name: _shares(_one_pass(answered)["said"]) for name, answered in answers.items()}
     # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
     keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and told is None else None
+    rows, notes = _ranked(rows, counted) if told is None else (rows, [])
     return ChoiceBoard(
-        _ranked(rows, counted) if told is None else rows,
+        rows,
+        notes,
         ranked_by=CIRCULAR_ACCURACY if rotated else VANILLA,
         letters=letters,
         right={} if keys is None else _shares(keys),
@@ -502,7 +504,8 @@ def _yes_no_board(
         )
         rows.append(row)
         counted[name] = one_pass
-    return YesNoBoard(_ranked(rows, counted) if told is None else rows)
+    rows, notes = _ranked(rows, counted) if told is None else (rows, [])
+    return YesNoBoard(rows, notes)
 
 
 def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
@@ -620,8 +623,10 @@ def _shares(options: "pd.Series[str]") -> dict[str, float]:
     return shares | ({"": float((options == "").mean())} if (options == "").any() else {})
 
 
-def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> list[K]:
-    """The rows with their ranks, sorted by rank. ``counted``: by model, the answers that rank it."""
+def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> tuple[list[K], list[str]]:
+    """The rows with their ranks, sorted by rank, and a note on the best. ``counted``: by model, the answers that rank
+    it.
+    """
     answered = {name: frame for name, frame in counted.items() if len(frame)}
     places: dict[str, Place] = {}
     if answered:
@@ -634,7 +639,8 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> list[K]:
             rng=np.random.default_rng(SEED),
         )
         places = dict(zip(answered, in_order, strict=True))
-    return sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
+    ranked = sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
+    return ranked, best_of({name: place.best for name, place in places.items()})
 
 
 # ---- hidden splits ----

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, level_names, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, level_names, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
 from leaderboard.definitions import EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.methods import SEED
@@ -165,9 +165,11 @@ def by_pairs(scope: Scope) -> PairsBoard:
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
         )
         rows.append(row)
+    told = not scope.edition and any(place.tier for place in rating.ratings.values())
+    best = best_of(dict(zip(rating.rated, rating.best.tolist(), strict=True))) if told else []
     return PairsBoard(
         sorted(rows, key=by_rank),
-        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes],
+        [*rating.notes, *rating.warnings, *found.notes, *at_length.notes, *best],
         runs,
         items=int(first.sum()),
         outcomes=len(frame),

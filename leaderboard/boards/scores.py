@@ -10,7 +10,7 @@ import pandas as pd
 from bank.models.items import ItemResponse
 from bank.recipes.marked_answers import exact_matches
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, by_rank, ranks
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, ranks
 from leaderboard.methods import SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
@@ -132,8 +132,9 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
             n=int(model_rows["item"].nunique()),
         )
         rows.append(row)
+    best = [] if scope.edition else best_of({name: place.best for name, place in zip(names, places, strict=True)})
     return ScoresBoard(
-        sorted(rows, key=by_rank), shares.notes, runs, items=int(frame["item"].nunique()), level_order=order
+        sorted(rows, key=by_rank), [*shares.notes, *best], runs, items=int(frame["item"].nunique()), level_order=order
     )
 
 

@@ -401,11 +401,14 @@ def length_head(sorting: Sorting) -> Head:
 
 
 def rank_heads(sorting: Sorting) -> dict[str, Head]:
-    better = "1 + the number of models that are significantly better; its 95% range"
+    better = "1 + the number of models that are significantly better; the 95% range of this model by itself"
     return {"rank": sorting.head("Rank", RANK, title=better), "model": sorting.head("Model", "model")}
 
 
-RANK_IN_WORDS = "is shared, like a tint, where tests at 5% cannot tell models apart; small figures are its 95% range."
+RANK_IN_WORDS = (
+    "is shared, like a tint, where tests at 5% cannot tell models apart, and never better than a stronger model's; "
+    "small figures are its 95% range, which holds for each model by itself."
+)
 
 
 def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:

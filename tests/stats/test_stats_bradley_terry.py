@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from stats.bradley_terry import (
     METHOD,
-    ONE_CLUSTER,
     PROMPTS_FIXED,
     BradleyTerry,
     NotConverged,
@@ -18,7 +18,8 @@ from stats.bradley_terry import (
     rateable,
     solve,
 )
-from stats.ranks import rank_ranges, tiers
+from stats.proportions import FEW_GROUPS, ONE_OUTWEIGHS
+from stats.ranks import Place, benjamini_hochberg, may_be_best, places_of_means, rank_ranges, tiers
 from stats.results import InvalidCount, InvalidOutcome, LengthMismatch
 from tests.stats.replicated import strengths
 
@@ -103,6 +104,11 @@ def columns(votes):
     return {**shared, "group": votes["prompt"].to_numpy(), "models": votes.attrs["models"]}
 
 
+def t_of(result, *models):
+    """The quantile of t of a contrast of these: with as many equal groups, less one, as their votes are worth."""
+    return t(min(result.spread.effective[list(models)]) - 1).ppf(0.975)
+
+
 def test_the_sandwich_is_that_of_a_clustered_logistic_regression():
     statsmodels = pytest.importorskip("statsmodels.api")
     a, b, y, group = simulated(np.random.default_rng(3), groups=60)
@@ -120,7 +126,7 @@ def test_the_sandwich_is_that_of_a_clustered_logistic_regression():
         error = regression.bse[model - 1] * np.sqrt(groups / (groups - 1))
         half = (contrast.difference.interval.high - contrast.difference.interval.low) / 2
         assert contrast.difference.value == pytest.approx(regression.params[model - 1], abs=1e-6)
-        assert half == pytest.approx(2.0010 * error, rel=1e-4)  # t(59) at 95%
+        assert half == pytest.approx(t_of(result, model, 0) * error, rel=1e-4)
 
 
 def test_votes_are_clustered_by_group_as_soon_as_groups_exceed_models():
@@ -129,7 +135,7 @@ def test_votes_are_clustered_by_group_as_soon_as_groups_exceed_models():
         result = fitted(a, b, y, group=np.arange(400) % groups, item=np.arange(400) // 2)
         assert result.method == result.ratings["m0"].strength.method == method
         assert result.clusters == (groups if method == METHOD else 200)
-        assert result.contrast("m0", "m1").difference.groups == result.clusters
+        assert result.contrast("m0", "m1").difference.groups == min(result.spread.groups[:2])
 
 
 def test_clusters_of_one_pair_and_clusters_in_blocks_give_the_plain_sum_of_outer_products(monkeypatch):
@@ -240,8 +246,8 @@ def test_rank_ranges_are_narrow_where_models_differ_and_wide_where_they_do_not()
 
 def test_a_tier_counts_the_models_that_are_significantly_better():
     theta, covariance = np.array([1.0, 0.95, -0.5, -1.45]), 0.01 * (np.eye(4) - 1 / 4)
-    assert tiers(theta=theta, covariance=covariance, clusters=1000).tolist() == [1, 1, 3, 4]
-    assert tiers(theta=theta, covariance=100 * covariance, clusters=1000).tolist() == [1, 1, 1, 1]
+    assert tiers(theta=theta, covariance=covariance, df=999).tolist() == [1, 1, 3, 4]
+    assert tiers(theta=theta, covariance=100 * covariance, df=999).tolist() == [1, 1, 1, 1]
 
 
 def test_a_contrast_uses_the_covariance_of_the_two_models():
@@ -250,7 +256,7 @@ def test_a_contrast_uses_the_covariance_of_the_two_models():
     contrast, reverse = result.contrast("m0", "m3"), result.contrast("m3", "m0")
     variance = result.covariance[0, 0] + result.covariance[3, 3] - 2 * result.covariance[0, 3]
     half = (contrast.difference.interval.high - contrast.difference.interval.low) / 2
-    assert half == pytest.approx(2.0096 * np.sqrt(variance), rel=1e-4)  # t(49) at 95%
+    assert half == pytest.approx(t_of(result, 0, 3) * np.sqrt(variance), rel=1e-4)
     assert reverse.difference.value == pytest.approx(-contrast.difference.value)
     assert reverse.p == pytest.approx(contrast.p)
     excluded = contrast.difference.interval.low > 0 or contrast.difference.interval.high < 0
@@ -284,6 +290,94 @@ def test_a_model_that_only_won_has_no_rating_but_stands_first():
         assert result.ratings[name].rank == rating.rank + 1
     assert result.contrast("m4", "m0").difference.value is None
     assert "won every comparison" in result.contrast("m0", "m4").difference.reason
+
+
+def lopsided(rng):
+    """104 votes between two models in ten groups, 95 of them in one."""
+    group = np.repeat(np.arange(10), [95, *[1] * 9])
+    return np.zeros(104, dtype=int), np.ones(104, dtype=int), (rng.random(104) < 0.8).astype(float), group
+
+
+def test_where_one_group_has_nearly_all_votes_strengths_have_no_interval_and_nobody_is_better():
+    a, b, y, group = lopsided(np.random.default_rng(12))
+    result = fitted(a, b, y, group=group)
+    assert result.clustered_by == "group"
+    for rating in result.ratings.values():
+        assert (rating.strength.interval, rating.strength.reason) == (None, ONE_OUTWEIGHS)
+        assert (rating.rank_low, rating.rank_high, rating.tier) == (1, 2, None)
+    contrast = result.contrast("m0", "m1")
+    assert (contrast.difference.interval, contrast.difference.reason, contrast.p) == (None, ONE_OUTWEIGHS, None)
+    few = fitted(a, b, y, group=np.arange(len(y)) % 7)
+    assert {rating.strength.reason for rating in few.ratings.values()} == {FEW_GROUPS}
+
+
+def test_a_model_whose_votes_come_from_one_group_has_no_interval_while_the_others_keep_theirs():
+    rng = np.random.default_rng(13)
+    a, b, y, group = simulated(rng, models=3, votes=600, groups=60)
+    a, b = np.concatenate([a, [3] * 40]), np.concatenate([b, rng.integers(0, 3, 40)])
+    y, group = np.concatenate([y, [1.0] * 30, [0.0] * 10]), np.concatenate([group, [7] * 40])
+    result = fitted(a, b, y, group=group)
+    alone = result.ratings["m3"]
+    assert (alone.strength.interval, alone.strength.groups) == (None, 1)
+    assert (alone.rank_low, alone.rank_high) == (1, 4)
+    assert all(result.ratings[name].strength.interval for name in ("m0", "m1", "m2"))
+    assert result.contrast("m3", "m2").p is None
+    assert result.best[3]
+
+
+def test_means_of_which_one_group_has_nearly_all_rows_have_an_order_and_no_tiers():
+    rng = np.random.default_rng(14)
+    group = np.tile(np.repeat(np.arange(10), [95, *[1] * 9]), 2)
+    model = np.repeat([0, 1], 104)
+    values = rng.standard_normal(208) + 2 * model
+    of_two = {"values": values, "model": model, "models": 2, "rng": rng}
+    assert places_of_means(**of_two, cluster=group) == [Place(2, None, None, None), Place(1, None, None, None)]
+    assert places_of_means(**of_two, cluster=np.tile(np.arange(104) % 7, 2))[0].tier is None
+    assert places_of_means(**of_two, cluster=np.tile(np.arange(104), 2)) == [
+        Place(2, 2, 2, 2, best=False),
+        Place(1, 1, 1, 1, best=True),
+    ]
+
+
+def test_no_model_has_a_better_tier_than_a_stronger_one_whatever_their_numbers_of_votes():
+    rng = np.random.default_rng(15)
+    for _ in range(40):
+        theta, error = rng.normal(0, 0.5, 12), rng.choice([0.05, 0.1, 0.5], 12)
+        tier = tiers(theta=theta, covariance=np.diag(error**2), df=50)
+        in_order = tier[np.argsort(-theta)]
+        assert (np.diff(in_order) >= 0).all()
+        assert (in_order <= np.arange(1, 13)).all()
+        p = 2 * t(50).sf(np.abs(theta[:, None] - theta) / np.sqrt(error[:, None] ** 2 + error**2))
+        pairs = np.triu_indices(12, 1)
+        apart = benjamini_hochberg(p=p[pairs])
+        assert (tier[pairs[0]][apart] != tier[pairs[1]][apart]).all()
+
+
+def test_models_that_may_be_best_hold_the_best_one_as_often_as_it_says_and_fewer_where_models_differ():
+    rng = np.random.default_rng(16)
+    covariance = 0.04 * np.eye(6)
+    held, sizes = [], []
+    for theta in (np.zeros(6), np.array([0.0, 0, 0, -1, -1, -1]), np.array([0.3, 0, -0.3, -0.6, -0.9, -3])):
+        sets = [
+            may_be_best(theta=rng.multivariate_normal(theta, covariance), covariance=covariance, rng=rng, draws=400)
+            for _ in range(200)
+        ]
+        held.append(np.mean([among[0] for among in sets]))
+        sizes.append(np.mean([among.sum() for among in sets]))
+    assert min(held) >= 0.92
+    assert sizes[0] > 5.4
+    assert sizes[2] < 3
+
+
+def test_a_model_that_only_lost_widens_nobodys_range_and_one_that_only_won_does():
+    # Of ten prompts: A beats B seven times of ten, and both always beat C.
+    a, b = [0] * 10 + [0] * 10 + [1] * 10, [1] * 10 + [2] * 20
+    y, prompt = [1.0] * 7 + [0.0] * 3 + [1.0] * 20, list(range(10)) * 3
+    result = fitted(a, b, y, models=["A", "B", "C"], group=prompt)
+    ranges = {name: (rating.rank, rating.rank_low, rating.rank_high) for name, rating in result.ratings.items()}
+    assert ranges == {"A": (1, 1, 2), "B": (2, 1, 2), "C": (3, 1, 3)}
+    turned = fitted(b, a, y, models=["A", "B", "C"], group=prompt)
+    assert [turned.ratings[name].rank_high for name in "ABC"] == [3, 3, 3]
 
 
 def test_a_model_that_only_lost_stands_last():
@@ -331,9 +425,9 @@ def test_no_votes_give_no_ratings_and_no_error():
 
 
 def test_few_items_are_said_to_give_rough_intervals():
-    result = fitted([0, 1, 0, 1], [1, 0, 1, 0], [1.0, 1.0, 1.0, 0.0], group=[0, 0, 0, 0])
+    result = fitted([0, 1] * 5, [1, 0] * 5, [1.0, 1.0, 1.0, 0.0, 1.0] * 2, group=[0] * 10)
     assert result.clustered_by == "item"
-    assert result.warnings == ("only 4 items for 2 models: the intervals are rough",)
+    assert result.warnings == ("only 10 items for 2 models: the intervals are rough",)
     assert result.ratings["m0"].strength.interval is not None
 
 
@@ -346,7 +440,7 @@ def test_votes_that_are_all_ties_have_a_rating_and_no_interval():
 
 def test_one_item_has_a_rating_and_no_interval():
     result = fitted([0, 1], [1, 0], [1.0, 1.0], group=[0, 0], item=[0, 0])
-    assert result.ratings["m0"].strength.reason == ONE_CLUSTER
+    assert result.ratings["m0"].strength.reason == FEW_GROUPS
     assert result.contrast("m0", "m1").p is None
 
 

@@ -1,0 +1,111 @@
+"""Ranks as a board tells them: by command, API and page, where groups, votes and wins are few or uneven."""
+
+import random
+
+import pytest
+
+from bank.models import Benchmark
+from tests.bank.conftest import picture
+from tests.leaderboard.conftest import by_model
+from tests.once import once
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
+
+
+@pytest.fixture
+def contest(folder, manage):
+    """``contest(name, votes)`` makes a benchmark of ``votes``: (sample, group, first, second, choice)."""
+
+    def make(name, votes):
+        (folder.root / "sign.png").write_bytes(picture())
+        of_sample = {sample: group for sample, group, *_ in votes}
+        models = sorted({model for _, _, *pair, _ in votes for model in pair})
+        asked = [
+            {"key": key, "group": group, "instruction": f"What does {key} say?", "images": ["sign.png"]}
+            for key, group in of_sample.items()
+        ]
+        texts = [{"sample": key, "model": model, "text": f"{model}, {key}"} for key in of_sample for model in models]
+        labels = [
+            {
+                "kind": "pair",
+                "protocol": "pair",
+                "sample": sample,
+                "annotator": "Ada",
+                "responses": [first, second],
+                "choice": choice,
+            }
+            for sample, _, first, second, choice in votes
+        ]
+        own = ("--benchmark", name)
+        assert manage("import_benchmark", "generic", folder("samples", asked), *own, "--public")[0] == 0
+        assert manage("import_responses", "generic", folder("responses", texts), *own)[0] == 0
+        assert manage("import_labels", "generic", folder("labels", labels), *own)[0] == 0
+        return Benchmark.objects.get(slug=name)
+
+    return lambda name, votes: once(name, lambda: make(name, votes))
+
+
+def test_where_one_group_has_nearly_all_rows_neither_win_rate_nor_strength_has_an_interval(contest, board, client):
+    rng = random.Random(1)
+    votes = [
+        (f"s{n:03}", "big" if n < 95 else f"g{n}", "Alder", "Birch", "first" if rng.random() < 0.6 else "second")
+        for n in range(104)
+    ]
+    contest("lopsided", votes)
+    rows = board("models", benchmark="lopsided")
+    reason = "one group has nearly all of the weight: no interval"
+    for row in rows:
+        assert row["bt"] is not None
+        assert (row["bt_low"], row["win_rate_low"], row["tier"]) == (None, None, None)
+        assert {f"bt: {reason}", f"win_rate: {reason}"} <= set(row["notes"])
+    assert client.get("/api/v1/leaderboards/models/?benchmark=lopsided").json() == rows
+
+
+def test_a_model_that_lost_everything_widens_nobodys_range_and_the_others_may_be_the_best(contest, board, client):
+    votes = []
+    for n in range(40):
+        votes.append((f"s{n:02}", "", "Alder", "Birch", "first" if n % 5 < 3 else "second"))
+        votes += [(f"s{n:02}", "", model, "Cedar", "first") for model in ("Alder", "Birch")]
+    contest("winless", votes)
+    rows = by_model(board("models", benchmark="winless"))
+    assert {name: (row["rank"], row["rank_low"], row["rank_high"]) for name, row in rows.items()} == {
+        "Alder": (1, 1, 2),
+        "Birch": (2, 1, 2),
+        "Cedar": (3, 1, 3),
+    }
+    page = client.get("/leaderboards/winless/models/").text
+    assert "May be the best, all together with 95%: Alder and Birch." in page
+    assert "which holds for each model by itself" in page
+
+
+def test_a_model_with_few_items_is_provisional_and_its_row_says_so(contest, board, client):
+    rng = random.Random(2)
+    votes = [(f"s{n:02}", "", "Alder", "Birch", "first" if rng.random() < 0.6 else "second") for n in range(60)]
+    votes += [(f"s{n:02}", "", "Cedar", "Birch", "first" if n % 3 else "second") for n in range(12)]
+    contest("provisional", votes)
+    rows = by_model(board("models", benchmark="provisional"))
+    assert "rank: provisional, over fewer than 30 items" in rows["Cedar"]["notes"]
+    assert "rank: provisional, over fewer than 30 items" not in rows["Birch"]["notes"]
+    assert "1 provisional (fewer than 30 items)" in client.get("/leaderboards/provisional/models/").text
+
+
+def test_down_the_page_no_rank_is_better_than_that_of_a_stronger_model(contest, board):
+    rng = random.Random(3)
+    models, strength = [f"M{n:02}" for n in range(10)], {}
+    votes = []
+    for n, model in enumerate(models):
+        strength[model] = 1.2 - 0.25 * n
+    for n in range(900):
+        first, second = rng.sample(models, 2)
+        if first in models[5:7] and rng.random() < 0.85:
+            continue
+        odds = 1 / (1 + 2.718 ** (strength[second] - strength[first]))
+        votes.append((f"s{n:03}", "", first, second, "first" if rng.random() < odds else "second"))
+    for model in models[5:7]:
+        votes = [vote for at, vote in enumerate(votes) if model not in vote or at % 8 == 0]
+    contest("uneven", votes)
+    rows = board("models", benchmark="uneven")
+    assert [row["rank"] for row in rows] == sorted(row["rank"] for row in rows)
+    tiers = [row["tier"] for row in rows]
+    assert tiers == sorted(tiers)
+    assert all(row["tier"] <= row["rank"] <= row["rank_high"] for row in rows)
