@@ -7,8 +7,7 @@ standard errors clustered by group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
-from stats.arrays import FloatArray, IntArray, check_finite, check_lengths, dense_codes
+from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
 from stats.bradley_terry import (
     BradleyTerry,
     Clustering,
@@ -29,7 +28,7 @@ from stats.bradley_terry import (
     rateable,
     solve,
 )
-from stats.proportions import CLUSTERED_WILSON, FEWEST_GROUPS, mean, mean_with_error
+from stats.proportions import CLUSTERED_WILSON, FEWEST_GROUPS, NOTHING, mean, mean_with_error
 from stats.results import Estimate, Interval, InvalidOutcome
 
 METHOD = "bradley-terry with covariates, sandwich by group"
@@ -303,10 +302,12 @@ class _Likelihood:
 
 
 LC_METHOD = f"length-controlled, {CLUSTERED_WILSON}"
-SAME_DIFFERENCE = "its answers differ in length from the anchor's by the same everywhere"
-RIDGES = np.logspace(-4, -2, 5)  # beside the mean log-loss; a stronger one would leave part of the effect in the rate
-FOLDS = 5
-_MANY = 2_000  # rows above which the choice among the ridges changes next to nothing: the weakest
+NO_SUPPORT = "fewer than a tenth of its answers are as {} as the anchor's: no figure at equal length"
+AS_LONG = 1 / 4  # standard deviations of the difference of lengths within which two answers count as equally long
+SUPPORT = 1 / 10  # of a model's answers at least so long, and at most so long, as the anchor's
+FAR = 0.1  # from the rate itself
+RIDGE = 1e-4  # beside the mean log-loss: where every longer answer won, the fit still ends
+_PARAMETERS = 3  # of one model
 
 
 def length_controlled_rates(
@@ -322,12 +323,16 @@ def length_controlled_rates(
     """The win rate against an anchor of each of `parts` models if its answers were as long as the anchor's.
 
     Of n rows, one a model and item: `won` 0 to 1 (a tie .5, repeats their mean), `difference` of lengths, model less
-    anchor, `sample` and `cluster` any labels, `part` the model's code. log odds of a win = theta + phi tanh(d / sd d) +
-    psi g, and the rate is the mean of expit(theta + psi g) over the model's rows (AlpacaEval 2, arXiv 2404.04475, eq. 2
-    and 3). g, the sample's difficulty, is by how much the other models win more on it than on others, shrunk by one
-    row. phi and psi have the ridge with the least log-loss in five folds of clusters; theta has none, so that without
-    phi the rate is the raw one, ties as half. Standard error: influence of each cluster on the rate, at the chosen
-    ridge; interval by Wilson within 0 to 1, t. Raises LengthMismatch, NotFinite, InvalidOutcome.
+    anchor, `sample` and `cluster` any labels, `part` the model's code. log odds of a win = theta_m + phi tanh(d / sd) +
+    psi_m g, and the rate is the mean of expit(theta_m + psi_m g) over the model's rows (after AlpacaEval 2, arXiv
+    2404.04475, eq. 2 and 3). phi is the same for all models: one that gains nothing by length tells what length is
+    worth for one that does. sd is that of d within models. g, the sample's difficulty, is by how much more the other
+    models win on it than they do elsewhere at these lengths, shrunk by one row. Maximum likelihood, but for a ridge on
+    phi and psi that only matters where longer answers always won.
+
+    No value where fewer than a tenth of a model's answers are at least, or at most, as long as the anchor's: the rate
+    would be extrapolated. Where it is more than .1 from the rate itself, `reason` says so. Standard error: influence of
+    each cluster on the rate; interval by Wilson within 0 to 1, t. Raises LengthMismatch, NotFinite, InvalidOutcome.
     """
     y, d = np.asarray(won, dtype=np.float64), np.asarray(difference, dtype=np.float64)
     samples, clusters = np.asarray(sample), np.asarray(cluster)
@@ -335,106 +340,148 @@ def length_controlled_rates(
     check_finite(won=y, difference=d)
     if not ((y >= 0) & (y <= 1)).all():
         raise InvalidOutcome("an outcome lies between 0 and 1")
-    others = _difficulty(y, samples, part, parts)
-    order = np.argsort(part, kind="stable")
-    ends = np.searchsorted(part[order], np.arange(parts + 1))
+    n = np.bincount(part, minlength=parts)
+    apart = d - (np.bincount(part, weights=d, minlength=parts) / np.maximum(n, 1))[part]
+    sd = sqrt(float(apart @ apart) / max(len(d), 1))
+    as_long = AS_LONG * sd + 1e-9
+    longer, shorter = (
+        np.bincount(part, weights=side, minlength=parts) >= SUPPORT * n for side in (d >= -as_long, d <= as_long)
+    )
+    rates = np.bincount(part, weights=y, minlength=parts) / np.maximum(n, 1)
+    constant = np.array([not len(of) or (of.min() == of.max() != 0.5) for of in _by_part(y, part, parts)])
+    rows = ~constant[part]
+    found = _fit_of_lengths(
+        y[rows], np.tanh(d[rows] / (sd or 1.0)), samples[rows], clusters[rows], part[rows], parts, level
+    )
     estimates = []
-    for begin, end in pairwise(ends):
-        rows = order[begin:end]
-        estimates.append(_length_controlled(y[rows], d[rows], others[rows], clusters[rows], level))
+    for model, of_model in enumerate(_by_part(np.arange(len(y)), part, parts)):
+        groups = dense_codes(clusters[of_model])[1]
+        if not longer[model] or not shorter[model]:
+            reason = NO_SUPPORT.format("short" if longer[model] else "long")
+            estimates.append(Estimate(None, int(n[model]), None, LC_METHOD, reason, groups=groups))
+        elif constant[model]:
+            estimates.append(mean(values=y[of_model], cluster=clusters[of_model], ends=(0.0, 1.0), level=level))
+        else:
+            estimates.append(_told_apart(found[model], float(rates[model])))
     return estimates
 
 
-def _difficulty(y: FloatArray, samples: npt.NDArray[Any], part: npt.NDArray[Any], parts: int) -> FloatArray:
-    """For each row, how much more than elsewhere the other models win on its sample, (n,)."""
-    means = np.bincount(part, weights=y, minlength=parts) / np.maximum(np.bincount(part, minlength=parts), 1)
-    excess = y - means[part]
+def _by_part(values: npt.NDArray[Any], part: npt.NDArray[Any], parts: int) -> list[npt.NDArray[Any]]:
+    order = np.argsort(part, kind="stable")
+    return np.split(values[order], np.searchsorted(part[order], np.arange(1, parts)))
+
+
+def _told_apart(estimate: Estimate, rate: float) -> Estimate:
+    """The estimate, which says so where it is far from the rate as it is."""
+    if estimate.value is None or abs(estimate.value - rate) <= FAR:
+        return estimate
+    side = "above" if estimate.value > rate else "below"
+    far = f"{abs(estimate.value - rate):.2f} {side} the raw rate, {rate:.2f} with ties as half"
+    reason = f"{far}: it rests on what length is worth"
+    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, reason])))
+
+
+def _fit_of_lengths(
+    y: FloatArray,
+    x: FloatArray,
+    samples: npt.NDArray[Any],
+    cluster: npt.NDArray[Any],
+    part: npt.NDArray[Any],
+    parts: int,
+    level: float,
+) -> list[Estimate]:
+    """The rates at x = 0 of models that neither won nor lost everything; of others, without rows, nothing counted."""
+    n = np.bincount(part, minlength=parts)
+    w, phi = _fitted(y, x, np.zeros(len(y)), part, parts)
+    excess = y - expit(w[part, 0] + phi * x)
+    g = _difficulty(excess, samples, part, parts)
+    g = g - (np.bincount(part, weights=g, minlength=parts) / np.maximum(n, 1))[part]
+    scale = np.sqrt(np.bincount(part, weights=g * g, minlength=parts) / np.maximum(n, 1))[part]
+    g = np.where(scale > 1e-9, g / np.where(scale > 1e-9, scale, 1.0), 0.0)
+    w, phi = _fitted(y, x, g, part, parts)
+
+    at_length = w[part, 0] + w[part, 1] * g
+    p, q = expit(at_length + phi * x), expit(at_length)
+    blocks, across, of_phi = _information(p * (1 - p), x, g, part, parts)
+    design = np.stack([np.ones(len(y)), g], axis=1)
+    # What a row says of phi that its model's own two parameters do not say.
+    told = np.linalg.solve(blocks, across[:, :, None])[:, :, 0]
+    left = of_phi - float((across * told).sum())
+    on_phi = (y - p) * (x - (design * told[part]).sum(axis=1)) / left
+    codes, count = dense_codes(cluster)
+    by_phi = np.bincount(codes, weights=on_phi, minlength=count)
+    estimates = []
+    for model, rows in enumerate(_by_part(np.arange(len(y)), part, parts)):
+        if not len(rows):
+            estimates.append(Estimate(None, 0, None, LC_METHOD, NOTHING))
+            continue
+        size, of = len(rows), codes[rows]
+        gradient = (q[rows] * (1 - q[rows])) @ design[rows] / size
+        own = design[rows] @ np.linalg.solve(blocks[model], gradient) * (y - p)[rows]
+        influence = np.bincount(of, weights=(q[rows] - q[rows].mean()) / size + own, minlength=count)
+        influence = influence - float(gradient @ told[model]) * by_phi
+        sizes = np.bincount(of, minlength=count)
+        groups = int((sizes > 0).sum())
+        deviations = influence - influence.mean()
+        estimates.append(
+            mean_with_error(
+                float(q[rows].mean()),
+                sqrt(groups / max(groups - _PARAMETERS, 1) * float(deviations @ deviations)),
+                n=size,
+                groups=groups,
+                df=size * size / float(sizes @ sizes) - 1,
+                ends=(0.0, 1.0),
+                level=level,
+                method=LC_METHOD,
+            )
+        )
+    return estimates
+
+
+def _difficulty(excess: FloatArray, samples: npt.NDArray[Any], part: npt.NDArray[Any], parts: int) -> FloatArray:
+    """For each row, how much more than expected the other models win on its sample, (n,)."""
     codes, count = dense_codes(samples)
     own = codes * parts + part
     sums = np.bincount(codes, weights=excess, minlength=count)[codes]
-    sums -= np.bincount(own, weights=excess, minlength=count * parts)[own]
+    sums = sums - np.bincount(own, weights=excess, minlength=count * parts)[own]
     rows = np.bincount(codes, minlength=count)[codes] - np.bincount(own, minlength=count * parts)[own]
     return np.asarray(sums / (rows + 1))
 
 
-def _length_controlled(
-    y: FloatArray, d: FloatArray, difficulty: FloatArray, cluster: npt.NDArray[Any], level: float
-) -> Estimate:
-    n = len(y)
-    codes, count = _in_order(cluster)
-    if not n or y.min() == y.max() != 0.5:
-        return mean(values=y, cluster=codes, ends=(0.0, 1.0), level=level)
-    columns, rate_columns = [np.ones(n)], [np.ones(n)]
-    spread = float(d.std())
-    if spread > 1e-9:
-        columns.append(np.tanh(d / spread))
-        rate_columns.append(np.zeros(n))
-    elif d.any():
-        return Estimate(None, n, None, LC_METHOD, SAME_DIFFERENCE, groups=count)
-    apart = difficulty - difficulty.mean()
-    if (scale := float(apart.std())) > 1e-9:
-        columns.append(apart / scale)
-        rate_columns.append(apart / scale)
-    design, at_length = np.stack(columns, axis=1), np.stack(rate_columns, axis=1)
-    ridge = _ridge(design, y, codes)
-    w = _fitted(design, y, np.ones((1, n)), np.array([ridge]))[0]
-    p, q = expit(design @ w), expit(at_length @ w)
-    penalty = np.diag([0.0] + [ridge] * (design.shape[1] - 1))
-    information = (design * (p * (1 - p))[:, None]).T @ design / n + penalty
-    gradient = (q * (1 - q)) @ at_length / n
-    influence = (q - q.mean() + (design * (y - p)[:, None]) @ np.linalg.solve(information, gradient)) / n
-    of_group = np.bincount(codes, weights=influence, minlength=count)
-    of_group = of_group - of_group.mean()
-    sizes = np.bincount(codes, minlength=count)
-    free = max(count - design.shape[1], 1)
-    return mean_with_error(
-        float(q.mean()),
-        sqrt(count / free * float(of_group @ of_group)),
-        n=n,
-        groups=count,
-        df=n * n / float(sizes @ sizes) - 1,
-        ends=(0.0, 1.0),
-        level=level,
-        method=LC_METHOD,
-    )
+def _information(
+    spread: FloatArray, x: FloatArray, g: FloatArray, part: npt.NDArray[Any], parts: int
+) -> tuple[FloatArray, FloatArray, float]:
+    """Minus the second derivatives: of each model's theta and psi (M, 2, 2), between these and phi (M, 2), of phi."""
+    n = np.bincount(part, minlength=parts)
+
+    def of_model(weights: FloatArray) -> FloatArray:
+        return np.bincount(part, weights=weights, minlength=parts).astype(np.float64)
+
+    blocks = np.empty((parts, 2, 2))
+    blocks[:, 0, 0] = of_model(spread) + 1e-9
+    blocks[:, 0, 1] = blocks[:, 1, 0] = of_model(spread * g)
+    blocks[:, 1, 1] = of_model(spread * g * g) + RIDGE * np.maximum(n, 1)
+    across = np.stack([of_model(spread * x), of_model(spread * g * x)], axis=1)
+    return blocks, across, float(spread @ (x * x)) + RIDGE * max(len(x), 1)
 
 
-def _in_order(labels: npt.NDArray[Any]) -> tuple[IntArray, int]:
-    """Codes by the order of the labels, not of the rows, so that folds do not depend on it."""
-    distinct, codes = np.unique(labels, return_inverse=True)
-    return codes.astype(np.int64), len(distinct)
-
-
-def _ridge(design: FloatArray, y: FloatArray, codes: IntArray) -> float:
-    """The penalty with the least log-loss of rows in folds that were left out, clusters whole."""
-    if design.shape[1] == 1 or len(y) > _MANY:
-        return float(RIDGES[0])
-    fold = codes % FOLDS
-    left_out = np.stack([fold == k for k in range(FOLDS)])
-    kept = np.repeat(~left_out, len(RIDGES), axis=0).astype(np.float64)
-    w = _fitted(design, y, kept, np.tile(RIDGES, FOLDS))
-    odds = w @ design.T
-    loss = ((1 - y) * odds - log_expit(odds)) * (1 - kept)
-    return float(RIDGES[np.argmin(loss.sum(axis=1).reshape(FOLDS, -1).sum(axis=0))])
-
-
-def _fitted(design: FloatArray, y: FloatArray, kept: FloatArray, ridges: FloatArray) -> FloatArray:
-    """Logistic regressions (B, k), each of its rows in `kept` (B, n); `ridges` (B,) are on all but the first column."""
-    width = design.shape[1]
-    total = np.maximum(kept.sum(axis=1), 1.0)
-    penalty = np.outer(ridges, [0.0] + [1.0] * (width - 1))
-    products = (design[:, :, None] * design[:, None, :]).reshape(len(y), width * width)
-    share = np.clip((kept @ y + 0.5) / (total + 1), 1e-6, 1 - 1e-6)
-    w = np.zeros((len(ridges), width))
-    w[:, 0] = logit(share)
-    for _ in range(40):
-        p = expit(w @ design.T)
-        slope = (kept * (y - p)) @ design / total[:, None] - penalty * w
-        matrix = ((kept * p * (1 - p)) @ products / total[:, None]).reshape(-1, width, width)
-        matrix[:, range(width), range(width)] += penalty + 1e-9
-        step = np.linalg.solve(matrix, slope[:, :, None])[:, :, 0]
-        step = np.clip(step, -2.0, 2.0)
-        w = w + step
-        if np.abs(step).max() < 1e-7:
+def _fitted(
+    y: FloatArray, x: FloatArray, g: FloatArray, part: npt.NDArray[Any], parts: int
+) -> tuple[FloatArray, float]:
+    """theta and psi of each model, (M, 2), and phi, by Newton's method; see `length_controlled_rates`."""
+    n = np.maximum(np.bincount(part, minlength=parts), 1)
+    w, phi = np.zeros((parts, 2)), 0.0
+    w[:, 0] = logit((np.bincount(part, weights=y, minlength=parts) + 0.5) / (n + 1))
+    for _ in range(50):
+        p = expit(w[part, 0] + w[part, 1] * g + phi * x)
+        blocks, across, of_phi = _information(p * (1 - p), x, g, part, parts)
+        of_theta, of_psi = (np.bincount(part, weights=left, minlength=parts) for left in (y - p, (y - p) * g))
+        slope = np.stack([of_theta, of_psi - RIDGE * n * w[:, 1]], axis=1)
+        own, told = np.moveaxis(np.linalg.solve(blocks, np.stack([slope, across], axis=2)), 2, 0)
+        step = float((y - p) @ x - RIDGE * max(len(x), 1) * phi - (across * own).sum())
+        step = float(np.clip(step / (of_phi - float((across * told).sum())), -2.0, 2.0))
+        steps = np.clip(own - told * step, -2.0, 2.0)
+        w, phi = w + steps, phi + step
+        if max(abs(step), float(np.abs(steps).max(initial=0.0))) < 1e-9:
             break
-    return w
+    return w, phi

@@ -93,7 +93,9 @@ class LengthControlled:
 
 
 def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthControlled:
-    """Of all models but the anchor; nothing without one. Repeats of an item count once, ties as half a win."""
+    """Of all models but the anchor; nothing without one. Repeats of an item count once, ties as half a win, continuous
+    preferences as they are.
+    """
     if not anchor:
         return LengthControlled()
     pairs = verdict_cache.items_by_kind(scope.benchmark).get(Item.Kind.PAIR, 0)
@@ -107,7 +109,7 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
             "item": battle.frame["item"].to_numpy()[rows],
             "group": battle.frame["group"].cat.codes.to_numpy()[rows],
             "model": np.concatenate([battle.a[first], battle.b[second]]),
-            "won": np.concatenate([battle.chosen[first], 1 - battle.chosen[second]]),
+            "won": np.concatenate([battle.y[first], 1 - battle.y[second]]),
             "sign": np.repeat([1, -1], [len(first), len(second)]),
         }
     ).sort_values("item", kind="stable", ignore_index=True)

@@ -307,7 +307,7 @@ def _row(
         win_title=in_words(row) if won else "",
         bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
         lc=NONE if provisional else percent(row.win_rate_lc.value),
-        lc_title=interval(row.win_rate_lc, percent) or row.win_rate_lc.reason,
+        lc_title="; ".join(dict.fromkeys(filter(None, [interval(row.win_rate_lc, percent), row.win_rate_lc.reason]))),
         preference=Cell(NONE if provisional else two(row.preference.value), title=interval(row.preference, two)),
         n=whole(row.n),
         failed=failed(row.failures),

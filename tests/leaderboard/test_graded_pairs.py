@@ -153,3 +153,13 @@ def test_the_page_of_models_shows_the_mean_preference_with_its_interval_where_vo
     plain = [{"kind": "pair", "sample": "s00", "responses": list(THREE[:2]), "judge": "plain", "choice": "first"}]
     brought("judgments", plain)
     assert "Preference" not in client.get("/leaderboards/grove/models/?source=plain").text
+
+
+@pytest.mark.parametrize(("step", "column"), [(0.1, "preference"), (0.25, "win_rate")])
+def test_the_win_rate_at_equal_length_goes_by_preferences_between_the_steps_and_by_choices_else(
+    brought, board, step, column
+):
+    brought("labels", graded(step=step, annotator="Ada"))
+    rows = by_model(board("models", "--anchor", "Birch", "--ties", "half"))
+    for name in ("Alder", "Cedar"):  # all answers have as many words
+        assert rows[name]["win_rate_lc"] == pytest.approx(rows[name][column], abs=1e-6)

@@ -152,7 +152,7 @@ class TestStanding:
         runs = {row["judge"]: row["run"] for row in board.as_json()}
         standing = board.against["majority"].standing["accuracy_with_tie"]
         assert set(standing) == {runs["keen"], runs["dull"]}
-        assert standing[runs["keen"]] == Place(rank=1, rank_low=1, rank_high=1, tier=1)
+        assert standing[runs["keen"]] == Place(rank=1, rank_low=1, rank_high=1, tier=1, best=True)
         assert standing[runs["dull"]].tier == 2
 
     def test_two_judges_with_the_same_verdicts_cannot_be_told_apart(self, brought):

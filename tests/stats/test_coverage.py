@@ -515,11 +515,13 @@ def coefficients(rng, design):
 
 
 def length_controlled(rng, design):
-    """Three models with a row in each sample; their answers are shorter, as long and longer than the anchor's."""
+    """Three models with a row in each sample; their answers are shorter, as long and longer than the anchor's, or all
+    shorter by `ceiling`.
+    """
     sample = np.tile(np.arange(int((sizes := design.sizes(rng)).sum())), 3)
     group, model = np.tile(np.repeat(np.arange(design.groups), sizes), 3), np.repeat(np.arange(3), sizes.sum())
     of_group, of_sample = rng.standard_normal(design.groups), rng.standard_normal(sizes.sum())
-    gap = 60 * (model - 1) + 80 * rng.standard_normal(len(model)) + 30 * of_sample[sample]
+    gap = 60 * (model - 1 - design.ceiling) + 80 * rng.standard_normal(len(model)) + 30 * of_sample[sample]
     hard = design.spread * (of_group[group] + of_sample[sample]) / 2
     odds = log_odds(design.share, 1.0) + 0.3 * (model - 1) + hard + (1 + of_group[group] / 2) * np.tanh(gap / 90)
     won = np.where(rng.random(len(model)) < 0.1, 0.5, rng.random(len(model)) < expit(odds))
@@ -782,8 +784,8 @@ GRIDS = (
     Grid(
         "length-controlled win rate",
         length_controlled,
-        grid_of(SIZES, unequal=(False, True), share=(0.2, 0.5, 0.8), spread=(0.0, 1.0)),
-        (Design(30, 1),),
+        grid_of(SIZES, unequal=(False, True), share=(0.2, 0.5, 0.8), spread=(0.0, 1.0), ceiling=(0.0, 1.0)),
+        (Design(30, 1), Design(100, 2, unequal=True, share=0.2, ceiling=1.0)),
         sets=400,
     ),
     Grid("Bradley-Terry strengths, prompts fixed", strengths(prompts_fixed), FIXED, FIXED[1:2], sets=1000),

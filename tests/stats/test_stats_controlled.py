@@ -10,7 +10,7 @@ from scipy.stats import t
 
 from stats import bradley_terry, controlled
 from stats.answer_style import Style, style_of
-from stats.controlled import RIDGES, contrast, length_controlled_rates
+from stats.controlled import RIDGE, contrast, length_controlled_rates
 from stats.proportions import ONE_OUTWEIGHS
 
 pytestmark = pytest.mark.one_database
@@ -148,31 +148,88 @@ def against_anchor(rng, samples=120, slope=1.5):
     return {"won": won, "difference": gap, "sample": sample, "cluster": sample // 2, "part": part, "parts": 2}
 
 
-def test_the_length_controlled_rate_is_that_of_the_regression_with_the_best_ridge_of_five_folds():
+def test_the_length_controlled_rate_is_that_of_the_regression_with_one_worth_of_length_for_all_models():
     rows = against_anchor(np.random.default_rng(9))
     found = length_controlled_rates(**rows)
-    mean = np.array([rows["won"][rows["part"] == m].mean() for m in (0, 1)])
+    y, part, n = rows["won"], rows["part"], len(rows["won"])
+    of_model = np.stack([part == m for m in (0, 1)], axis=1).astype(float)
+    apart = rows["difference"] - of_model @ [rows["difference"][part == m].mean() for m in (0, 1)]
+    x = np.tanh(rows["difference"] / apart.std())
+
+    def fitted(design, ridge):
+        def lost(w):
+            odds = design @ w
+            return -(y * log_expit(odds) + (1 - y) * log_expit(-odds)).sum() + ridge @ (w**2) / 2
+
+        return minimize(lost, np.zeros(design.shape[1]), method="BFGS", options={"gtol": 1e-9}).x
+
+    plain = np.column_stack([of_model, x])
+    first = fitted(plain, np.array([0, 0, RIDGE * n]))
+    # How much more than expected the other model wins on the sample, shrunk by one row: one half of it.
+    excess = y - expit(plain @ first)
+    hard = np.concatenate([excess[part == 1], excess[part == 0]]) / 2
+    hard = hard - of_model @ [hard[part == m].mean() for m in (0, 1)]
+    hard = hard / (of_model @ [hard[part == m].std() for m in (0, 1)])
+    w = fitted(np.column_stack([plain, of_model * hard[:, None]]), RIDGE * np.array([0, 0, n, n / 2, n / 2]))
+    at_length = expit(of_model @ w[:2] + (of_model @ w[3:]) * hard)
     for m in (0, 1):
-        mine, other = rows["part"] == m, rows["part"] == 1 - m
-        y, d = rows["won"][mine], rows["difference"][mine]
-        hard = (rows["won"][other] - mean[1 - m]) / 2  # of one other model, shrunk by one row
-        design = np.stack([np.ones(120), np.tanh(d / d.std()), (hard - hard.mean()) / hard.std()], axis=1)
-
-        def lost(w, keep, ridge, design=design, y=y):
-            odds = design[keep] @ w
-            return (
-                -(y[keep] * log_expit(odds) + (1 - y[keep]) * log_expit(-odds)).mean() + ridge / 2 * (w[1:] ** 2).sum()
-            )
-
-        def best(keep, ridge, lost=lost):
-            return minimize(lost, np.zeros(3), args=(keep, ridge), method="BFGS", options={"gtol": 1e-9}).x
-
-        fold = rows["cluster"][mine] % 5
-        losses = [sum(lost(best(fold != k, ridge), fold == k, 0) for k in range(5)) for ridge in RIDGES]
-        w = best(fold >= 0, RIDGES[np.argmin(losses)])
-        assert found[m].value == pytest.approx(expit(w[0] + w[2] * design[:, 2]).mean(), abs=1e-5)
+        assert found[m].value == pytest.approx(at_length[part == m].mean(), abs=1e-5)
         assert found[m].interval.low < found[m].value < found[m].interval.high
         assert (found[m].n, found[m].groups) == (120, 60)
+
+
+def test_without_answers_as_long_as_the_anchors_there_is_no_rate_at_equal_length_and_the_reason_is_given():
+    rows = against_anchor(np.random.default_rng(16), samples=200)
+    shifted = rows | {"difference": rows["difference"] - np.where(rows["part"] == 1, 150, 0)}
+    long, short = length_controlled_rates(**shifted)
+    assert long.value is not None
+    assert (short.value, short.interval) == (None, None)
+    assert short.reason == "fewer than a tenth of its answers are as long as the anchor's: no figure at equal length"
+    turned = length_controlled_rates(**shifted | {"difference": -shifted["difference"]})
+    assert (
+        turned[1].reason == "fewer than a tenth of its answers are as short as the anchor's: no figure at equal length"
+    )
+    # Two answers in a hundred that are longer are none to speak of.
+    few = shifted["difference"].copy()
+    few[200:204] = 30
+    assert length_controlled_rates(**shifted | {"difference": few})[1].value is None
+
+
+def test_a_model_that_wins_little_with_much_shorter_answers_is_not_said_to_win_half():
+    """A model that answers in a few words, beside two that vary: 3 of 100 of its answers are longer, and won."""
+    rng = np.random.default_rng(17)
+    n = 400
+    gap = np.concatenate([rng.normal(0, 300, 2 * n), rng.normal(-900, 60, n)])
+    gap[2 * n : 2 * n + 12] = 50
+    won = (rng.random(3 * n) < expit(-0.5 + 1.5 * np.tanh(gap / 300))).astype(float)
+    won[2 * n :] = rng.random(n) < 0.02
+    won[2 * n : 2 * n + 12] = rng.random(12) < 0.6
+    sample, part = np.tile(np.arange(n), 3), np.repeat([0, 1, 2], n)
+    found = length_controlled_rates(won=won, difference=gap, sample=sample, cluster=sample, part=part, parts=3)
+    assert [rate.value is None for rate in found] == [False, False, True]
+
+
+def test_a_rate_at_equal_length_far_from_the_raw_one_says_so():
+    rng = np.random.default_rng(18)
+    gap = 60 + 80 * rng.standard_normal(600)
+    won = (rng.random(600) < expit(3 * np.tanh(gap / 80))).astype(float)
+    one = {"sample": np.arange(600), "cluster": np.arange(600), "part": np.zeros(600, int), "parts": 1}
+    (far,) = length_controlled_rates(won=won, difference=gap, **one)
+    assert far.value < won.mean() - 0.1
+    assert far.reason == (
+        f"{won.mean() - far.value:.2f} below the raw rate, {won.mean():.2f} with ties as half: "
+        "it rests on what length is worth"
+    )
+    (near,) = length_controlled_rates(won=won, difference=gap - 60, **one)
+    assert near.reason == ""
+
+
+def test_preferences_between_win_and_loss_count_as_far_as_they_go():
+    rows = against_anchor(np.random.default_rng(19))
+    half = rows | {"won": 0.5 + (rows["won"] - 0.5) / 5}
+    for hard, soft in zip(length_controlled_rates(**rows), length_controlled_rates(**half), strict=True):
+        assert abs(soft.value - 0.5) < abs(hard.value - 0.5)
+        assert soft.interval.high - soft.interval.low < (hard.interval.high - hard.interval.low) / 3
 
 
 def test_with_the_roles_exchanged_the_length_controlled_rate_is_the_rest():
@@ -209,8 +266,7 @@ def test_a_model_that_won_everything_keeps_its_rate_and_a_constant_difference_of
     assert sure.value == 1
     assert 0.8 < sure.interval.low < 1
     constant = length_controlled_rates(**rows | {"difference": np.full(240, 7.0)})[0]
-    assert constant.value is None
-    assert constant.reason
+    assert (constant.value, "as short as the anchor's" in constant.reason) == (None, True)
 
 
 # ---- what answers hold ----
