@@ -67,12 +67,15 @@ class YesNoScores:
     yes_ratio: Estimate
 
 
-def yes_no_scores(*, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.ArrayLike) -> YesNoScores:
+def yes_no_scores(
+    *, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.ArrayLike, likeness: float | None = None
+) -> YesNoScores:
     """The measures of POPE (arXiv 2305.10355) for n questions; every array has shape (n,).
 
     ``key`` is 1 for yes and 0 for no; ``said`` the same, or -1 for an answer that says neither: it is not right, and a
-    yes that it missed counts against recall. Shares have the interval of ``proportions.rate``; F1 Wilson's on the
-    effective number that the jackknife by group gives. Raises LengthMismatch.
+    yes that it missed counts against recall. ``likeness``: of right answers of a group, see ``rate``. Shares have the
+    interval of ``proportions.rate``; F1 Wilson's on the effective number that the jackknife by group gives. Raises
+    LengthMismatch.
     """
     true, answers, groups = np.asarray(key), np.asarray(said), np.asarray(cluster)
     check_lengths(key=true, said=answers, cluster=groups)
@@ -88,7 +91,7 @@ def yes_no_scores(*, key: npt.ArrayLike, said: npt.ArrayLike, cluster: npt.Array
         undefined=NO_YES,
     )
     return YesNoScores(
-        accuracy=rate(hits=answers == true, cluster=groups),
+        accuracy=rate(hits=answers == true, cluster=groups, likeness=likeness),
         precision=rate(hits=hit[yes], cluster=groups[yes]),
         recall=rate(hits=yes[true == 1], cluster=groups[true == 1]),
         f1=f1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite, sqrt
@@ -85,46 +86,113 @@ def no_interval(*, groups: int, effective: float) -> str:
 # ---- one share or mean ----
 
 
+USUAL_LIKENESS = 0.15  # of rows of one group where nothing is known of it, see `likeness`
+DOUBTED = 3.0  # how much more an error may be that rests on few groups, by how many fewer they are
+
+
 @dataclass(frozen=True, slots=True)
 class _Groups:
     """What an interval needs to know of the groups: how many there are, the number of equal groups that would weigh the
-    same (Kish 1965, section 5.4), and on the rarer side of a share, how many have a row.
+    same (Kish 1965, section 5.4), on the rarer side of a share how many have a row, and the variance of the mean of
+    rows of variance 1 if those of a group are not alike at all, `apart`; it is 1 / `effective` if they are all alike.
     """
 
     count: int
     effective: float
     rarer: int = 0
+    apart: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A share of `n` rows with its clustered standard error; `single`: each of them is a group of its own."""
+
+    value: float
+    n: int
+    error: float
+    groups: _Groups
+    single: bool
+
+    @property
+    def variation(self) -> float:
+        return self.value * (1 - self.value)
+
+    @property
+    def evenness(self) -> float:
+        """1 for a share of a half, less the rarer it is; never 0, as one row more may be on the rarer side."""
+        p = (self.value * self.n + 1) / (self.n + 2)
+        return float(2 * sqrt(p * (1 - p)))
+
+
+def _doubt(rarer: int) -> float:
+    """How little is known from so many groups with a row on the rarer side of a share; with one of them, its error is
+    that of independent rows whatever the truth is.
+    """
+    return float(max(rarer, 1) ** -1.5)
+
+
+def _likeness(shares: Sequence[_Share]) -> float:
+    """See `likeness`: what the errors of the shares add to those of rows that are not alike."""
+    known = [share for share in shares if share.variation > 0]
+    added = sum(share.n**2 * (share.error**2 - share.groups.apart * share.variation) for share in known)
+    most = sum(
+        share.n**2 * share.variation * share.evenness * (1 / share.groups.effective - share.groups.apart)
+        for share in known
+    )
+    doubt = _doubt(sum(share.groups.rarer for share in known))
+    found = min(max(added / most, 0.0), 1.0) if most > 0 else USUAL_LIKENESS
+    return float((1 - doubt) * found + doubt * USUAL_LIKENESS)
 
 
 def rate(
-    *, hits: npt.ArrayLike, cluster: npt.ArrayLike, stratum: npt.ArrayLike | None = None, level: float = 0.95
+    *,
+    hits: npt.ArrayLike,
+    cluster: npt.ArrayLike,
+    stratum: npt.ArrayLike | None = None,
+    item: npt.ArrayLike | None = None,
+    likeness: float | None = None,
+    level: float = 0.95,
 ) -> Estimate:
     """The share of hits among rows that may share a group (a sample, an image, a prompt); all columns of shape (n,).
 
     `hits` are 0 or 1, `cluster` and `stratum` any labels. With `stratum` (data sets, repeats) the value is the
     unweighted mean of the shares within each. One row per group: Wilson. Several: Wilson on the effective number of
-    rows p (1 - p) / SE², SE clustered by group (Miller 2024, arXiv 2411.00640), with t; where all groups are alike, on
-    the number of groups. Fewer than eight groups, or one with nearly all rows: no interval. Raises LengthMismatch,
-    InvalidOutcome.
+    rows p (1 - p) / SE², SE clustered by group (Miller 2024, arXiv 2411.00640), with t. As far as the share is rare,
+    its place is taken by the error of rows with this `likeness` (see the function of this name; None: of these rows
+    alone); rows of one `item`, or of one group in several strata, may be the same again, and count as one there. Fewer
+    than eight groups, or one with nearly all rows: no interval. Raises LengthMismatch, InvalidOutcome.
     """
     values = np.asarray(hits, dtype=np.float64)
     check_lengths(hits=values, cluster=np.asarray(cluster))
     if not ((values == 0) | (values == 1)).all():
         raise InvalidOutcome("a hit is 0 or 1")
-    if stratum is None or not len(values):
-        return rates(hits=values, cluster=cluster, part=np.zeros(len(values), dtype=np.int64), parts=1, level=level)[0]
-    clustered = Clustered.of(values=values, cluster=cluster, stratum=stratum)
-    if len(values) == clustered.groups.count and not clustered.strata > 1:
-        return proportion(successes=int(values.sum()), n=len(values), level=level)
-    hit, missed = (len(np.unique(clustered.codes[values == side])) for side in (1, 0))
-    groups = _Groups(clustered.groups.count, clustered.groups.effective, min(hit, missed))
-    return _share(clustered.value, len(values), clustered.error, groups, level=level)
+    if (stratum is None and item is None) or not len(values):
+        (share,) = _shares(hits=values == 1, cluster=cluster, part=np.zeros(len(values), dtype=np.int64), parts=1)
+    else:
+        share = _share_over_strata(values, cluster, stratum, item)
+    return _estimate(share, _likeness([share]) if likeness is None else likeness, level=level)
 
 
 def rates(
     *, hits: npt.ArrayLike, cluster: npt.ArrayLike, part: npt.NDArray[Any], parts: int, level: float = 0.95
 ) -> list[Estimate]:
-    """`rate` of each part of the rows in one pass: `part` (n,) holds codes 0 .. parts - 1. Errors as `rate`."""
+    """`rate` of each part of the rows in one pass, with the likeness of all of them: `part` (n,) holds codes 0 .. parts
+    - 1. Errors as `rate`.
+    """
+    shares = _shares(hits=hits, cluster=cluster, part=part, parts=parts)
+    known = _likeness(shares)
+    return [_estimate(share, known, level=level) for share in shares]
+
+
+def likeness(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, part: npt.NDArray[Any], parts: int) -> float:
+    """How alike rows of one group are: the intraclass correlation of a share of a half, from all parts together, such
+    as the models of a board; columns as `rates`. That of a share p is taken as 2 sqrt(p (1 - p)) times it. The fewer
+    groups have a row on the rarer side, the nearer to .15.
+    """
+    return _likeness(_shares(hits=hits, cluster=cluster, part=part, parts=parts))
+
+
+def _shares(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, part: npt.NDArray[Any], parts: int) -> list[_Share]:
     values = np.asarray(hits)
     check_lengths(hits=values, cluster=np.asarray(cluster), part=part)
     if values.dtype != np.bool_:
@@ -133,7 +201,7 @@ def rates(
         values = values.astype(np.bool_)
     codes, clusters = narrow_codes(cluster)
     height = max(1, min(parts, _CELLS // max(clusters, 1)))
-    estimates: list[Estimate] = []
+    shares: list[_Share] = []
     for begin in range(0, parts, height):
         rows_of, hits_of = np.zeros((2, height * clusters), dtype=np.int32)
         for rows in blocks(len(part)):
@@ -146,40 +214,67 @@ def rates(
             np.add.at(rows_of, at, np.int32(1))
             np.add.at(hits_of, at[won], np.int32(1))
         tables = zip(rows_of.reshape(height, -1), hits_of.reshape(height, -1), strict=True)
-        estimates += [_rate(n, hit, level=level) for n, hit in tables]
-    return estimates[:parts]
+        shares += [_of_counts(n, hit) for n, hit in tables]
+    return shares[:parts]
 
 
-def _rate(rows: npt.NDArray[np.int32], hits: npt.NDArray[np.int32], *, level: float) -> Estimate:
+def _of_counts(rows: npt.NDArray[np.int32], hits: npt.NDArray[np.int32]) -> _Share:
     """The share of hits from the rows and hits of each group, both of shape (groups,)."""
     used = rows > 0
     rows, hits = rows[used].astype(np.int64), hits[used].astype(np.int64)
     n, hit = int(rows.sum()), int(hits.sum())
-    if len(rows) == n:
-        return proportion(successes=hit, n=n, level=level)
+    if not n:
+        return _Share(0.0, 0, 0.0, _Groups(0, 0.0), single=True)
     groups = _Groups(
-        len(rows), n * n / float(rows @ rows), int(min(np.count_nonzero(hits), np.count_nonzero(hits < rows)))
+        len(rows),
+        n * n / float(rows @ rows),
+        int(min(np.count_nonzero(hits), np.count_nonzero(hits < rows))),
+        1 / n,
     )
     # In whole numbers up to the last step: where all groups are alike it is 0, not a rounding of it.
     squares = int(hits @ hits) * n**2 - 2 * int(hits @ rows) * n * hit + int(rows @ rows) * hit**2
-    root = sqrt(squares) / n
-    error = sqrt(len(rows) / max(len(rows) - 1, 1)) * root / n
-    return _share(hit / n, n, error, groups, level=level)
+    error = sqrt(len(rows) / max(len(rows) - 1, 1)) * sqrt(squares) / n / n
+    return _Share(hit / n, n, error, groups, single=len(rows) == n)
 
 
-def _share(value: float, n: int, error: float, groups: _Groups, *, level: float) -> Estimate:
+def _share_over_strata(
+    values: FloatArray, cluster: npt.ArrayLike, stratum: npt.ArrayLike | None, item: npt.ArrayLike | None
+) -> _Share:
+    clustered = Clustered.of(values=values, cluster=cluster, stratum=stratum)
+    codes, found = clustered.codes, clustered.groups
+    hit, missed = (len(np.unique(codes[values == side])) for side in (1, 0))
+    strata, number = dense_codes(np.zeros(len(values), dtype=np.int64) if stratum is None else stratum)
+    if item is not None:
+        _, first = np.unique(dense_codes(item)[0], return_index=True)
+        different = np.bincount(codes[first], minlength=found.count)
+    else:
+        different = np.bincount(codes * number + strata, minlength=found.count * number)
+        different = different.reshape(found.count, number).max(axis=1)
+    of_row = 1 / (number * np.bincount(strata)[strata])
+    of_group = np.bincount(codes, weights=of_row, minlength=found.count)
+    groups = _Groups(found.count, found.effective, min(hit, missed), float((of_group**2 / different).sum()))
+    single = found.count == len(values) and number == 1
+    return _Share(clustered.value, len(values), clustered.error, groups, single)
+
+
+def _estimate(share: _Share, alike: float, *, level: float) -> Estimate:
     """Wilson on the effective number of rows, p (1 - p) / SE².
 
-    The error of a rare share is hardly known: with one group on the rarer side it is that of independent rows, whatever
-    the truth is. So 1 / n_eff is a mean of the estimate and of 1 / groups (all rows of a group alike), the latter with
-    the weight k^-1.5, k groups on the rarer side; simulated in ``tests/stats/test_coverage.py``.
+    The error of a rare share is hardly known, and easily too small. So 1 / n_eff is a mean of the estimate and of what
+    it is where rows of a group are as `alike`; the latter with the weight k^-1.5, k of the groups on the rarer side.
+    The estimate is raised by 3 / k - 3 / groups; simulated in ``tests/stats/test_coverage.py``.
     """
+    value, n, groups = share.value, share.n, share.groups
+    if share.single:
+        return proportion(successes=round(value * n), n=n, level=level)
     if reason := no_interval(groups=groups.count, effective=groups.effective):
-        return Estimate(value, n, None, CLUSTERED_WILSON, reason, groups=groups.count, se=_known(error))
-    variation = value * (1 - value)
-    doubt = max(groups.rarer, 1) ** -1.5
-    estimated = error**2 / variation if variation > 0 else 0.0
-    effective = 1 / ((1 - doubt) * estimated + doubt / groups.count)
+        return Estimate(value, n, None, CLUSTERED_WILSON, reason, groups=groups.count, se=_known(share.error))
+    variation, rarer, doubt = share.variation, max(groups.rarer, 1), _doubt(groups.rarer)
+    raised = 1 + DOUBTED * (1 / rarer - 1 / groups.count)
+    estimated = raised * share.error**2 / variation if variation > 0 else 0.0
+    correlation = min(alike * share.evenness, 1.0)
+    expected = (1 - correlation) * groups.apart + correlation / groups.effective
+    effective = 1 / ((1 - doubt) * estimated + doubt * expected)
     interval = wilson(
         successes=value * effective, n=effective, level=level, method=CLUSTERED_WILSON, df=groups.effective - 1
     )

@@ -286,7 +286,7 @@ class Comparison:
             if asked > 1:
                 by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)
             if len(own := replies if name == ALL else replies[replies["dataset"] == name]):
-                read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy())
+                read = rate(hits=own["read"].to_numpy(), cluster=own["group"].to_numpy(), item=own["item"].to_numpy())
                 by_set[name][READABLE.name] = _value(read, None)
         return by_set
 

@@ -31,7 +31,7 @@ from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
 from stats.disclosure import MIN_SAMPLES, Cell, coded_and_left_out, ends_of_coded, publishable, reveals_few, settles
 from stats.paired import change
-from stats.proportions import rate, rate_by_sizes
+from stats.proportions import likeness, rate, rate_by_sizes
 from stats.ranks import Place, places_of_means
 
 NO_ANSWERS = "No answers to questions with a key yet."
@@ -374,12 +374,20 @@ def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
         depths = [visible for paths in depths if (visible := [path for path in paths if path in in_edition])]
     paths = [path for depth in depths for path in depth]
     failures = scope.failures or WRONG
+    one_pass = _one_pass(_read(frame, failures))
+    alike = None if published is not None or one_pass.empty else _likeness(one_pass)
     board: KeyedBoard
     if scope.kind.rotates:
-        board = _choice_board(answers, paths, told, samples, failures)
+        board = _choice_board(answers, paths, told, samples, failures, alike)
     else:
-        board = _yes_no_board(answers, paths, told, samples, failures, scope.reading)
+        board = _yes_no_board(answers, paths, told, samples, failures, scope.reading, alike)
     return replace(board, items=items, depths=depths)
+
+
+def _likeness(answers: pd.DataFrame) -> float:
+    """How alike the answers of one group are, from all models."""
+    part, names = pd.factorize(answers["model"])
+    return likeness(hits=answers["right"].to_numpy(), cluster=answers["group"].to_numpy(), part=part, parts=len(names))
 
 
 def _read(answers: pd.DataFrame, failures: str) -> pd.DataFrame:
@@ -415,6 +423,7 @@ def _choice_board(
     told: dict[str, Told] | None,
     samples: int,
     failures: str,
+    alike: float | None,
 ) -> ChoiceBoard:
     rotated = any(answered["variant"].str.startswith(CIRCULAR).any() for answered in answers.values())
     rows, counted = [], {}
@@ -426,7 +435,7 @@ def _choice_board(
         if cells is not None:
             one_pass = one_pass if ONE in cells else one_pass.iloc[:0]
             all_rotations = all_rotations if EVERY in cells else all_rotations.iloc[:0]
-        accuracies = _accuracies(one_pass, all_rotations, for_edition=cells is not None)
+        accuracies = _accuracies(one_pass, all_rotations, alike, for_edition=cells is not None)
         if cells is not None:
             accuracies["vanilla"] = cells.number(ONE, accuracies["vanilla"])
             accuracies["circular"] = cells.number(EVERY, accuracies["circular"])
@@ -442,7 +451,7 @@ def _choice_board(
             **accuracies,
             levels={
                 path: ChoiceLevel(
-                    **_of_level(_below(within, path), _below(all_rotations, path), cells, path),
+                    **_of_level(_below(within, path), _below(all_rotations, path), cells, path, alike),
                     n=int(_below(read, path)["sample"].nunique()),
                 )
                 for path in paths
@@ -475,13 +484,14 @@ def _yes_no_board(
     samples: int,
     failures: str,
     reading: str,
+    alike: float | None,
 ) -> YesNoBoard:
     rows, counted = [], {}
     for name, answered in answers.items():
         cells = None if told is None else told[name]
         one_pass = _one_pass(_read(answered, failures))
         n = int(one_pass["sample"].nunique())
-        scores = _yes_no(one_pass, for_edition=cells is not None)
+        scores = _yes_no(one_pass, alike, for_edition=cells is not None)
         if cells is not None:
             scores["accuracy"] = cells.number(RIGHT, scores["accuracy"])
             if not cells.cells.keys() >= {*SAID.values()}:
@@ -492,7 +502,7 @@ def _yes_no_board(
             **scores,
             levels={
                 path: YesNoLevel(
-                    accuracy=_right_on(_below(one_pass, path), cells, path),
+                    accuracy=_right_on(_below(one_pass, path), cells, path, alike),
                     n=len(_below(one_pass, path)),
                 )
                 for path in paths
@@ -543,38 +553,44 @@ def every_rotation(answers: pd.DataFrame) -> pd.DataFrame:
     return questions[by_sample.size() >= questions["options"]].reset_index()
 
 
-def _right(frame: pd.DataFrame, *, for_edition: bool) -> Number:
-    """The share of right rows. ``for_edition``: with an interval that reveals no more than the share."""
+def _right(frame: pd.DataFrame, alike: float | None = None, *, for_edition: bool) -> Number:
+    """The share of right rows. ``alike``: how alike those of a group are. ``for_edition``: with an interval that
+    reveals no more than the share.
+    """
     if not len(frame):
         return UNKNOWN
     cluster = frame["group"].to_numpy()
     if for_edition:
         return number(rate_by_sizes(hits=int(frame["right"].sum()), n=len(frame), cluster=cluster))
-    return number(rate(hits=frame["right"].to_numpy(), cluster=cluster))
+    return number(rate(hits=frame["right"].to_numpy(), cluster=cluster, likeness=alike))
 
 
-def _right_on(frame: pd.DataFrame, told: Told | None, path: str) -> Number:
+def _right_on(frame: pd.DataFrame, told: Told | None, path: str, alike: float | None) -> Number:
     """The share of right rows of a level."""
-    number_of_level = _right(frame, for_edition=told is not None)
+    number_of_level = _right(frame, alike, for_edition=told is not None)
     return number_of_level if told is None else told.number(path, number_of_level)
 
 
-def _of_level(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, told: Told | None, path: str) -> dict[str, Any]:
+def _of_level(
+    one_pass: pd.DataFrame, all_rotations: pd.DataFrame, told: Told | None, path: str, alike: float | None
+) -> dict[str, Any]:
     """``_accuracies`` of a level; in an edition it has one of them."""
-    numbers = _accuracies(one_pass, all_rotations, for_edition=told is not None)
+    numbers = _accuracies(one_pass, all_rotations, alike, for_edition=told is not None)
     if told is not None:
         numbers = {name: told.number(path, exact) for name, exact in numbers.items()}
     return numbers
 
 
-def _accuracies(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, *, for_edition: bool) -> dict[str, Any]:
+def _accuracies(
+    one_pass: pd.DataFrame, all_rotations: pd.DataFrame, alike: float | None, *, for_edition: bool
+) -> dict[str, Any]:
     """``vanilla``, ``circular`` and ``difference``, from the one pass and from the samples with all rotations."""
     paired = one_pass[["sample", "group", "right"]].merge(
         all_rotations[["sample", "right"]], on="sample", suffixes=("", "_every")
     )
     numbers = {
-        "vanilla": _right(one_pass, for_edition=for_edition),
-        "circular": _right(all_rotations, for_edition=for_edition),
+        "vanilla": _right(one_pass, alike, for_edition=for_edition),
+        "circular": _right(all_rotations, alike, for_edition=for_edition),
     }
     if for_edition:  # right in every rotation implies right in one pass, so the loss is a share
         lost = _right(paired.assign(right=paired["right"] & ~paired["right_every"]), for_edition=True)
@@ -585,13 +601,14 @@ def _accuracies(one_pass: pd.DataFrame, all_rotations: pd.DataFrame, *, for_edit
     return numbers | {"difference": number(drop)}
 
 
-def _yes_no(answers: pd.DataFrame, *, for_edition: bool) -> dict[str, Any]:
+def _yes_no(answers: pd.DataFrame, alike: float | None, *, for_edition: bool) -> dict[str, Any]:
     """The scores of a ``YesNoRow``."""
     codes = {"yes": 1, "no": 0}
     scores = yes_no_scores(
         key=answers["key"].map(codes).to_numpy(),
         said=answers["said"].map(codes).fillna(-1).astype(int).to_numpy(),
         cluster=answers["group"].to_numpy(),
+        likeness=alike,
     )
     numbers = {
         "accuracy": number(scores.accuracy),

@@ -29,7 +29,7 @@ from stats.correlation import correlation_difference, pearson, spearman
 from stats.desiderata import calibration, relative
 from stats.paired import change
 from stats.prediction import prediction_powered, rogan_gladen
-from stats.proportions import mean, proportion, rate, rate_by_sizes, t_quantile, wilson
+from stats.proportions import mean, proportion, rate, rate_by_sizes, rates, t_quantile, wilson
 from stats.rankings import rank_correlation
 from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
 from stats.results import Estimate
@@ -209,11 +209,32 @@ def one_share(rng, design):
 
 @own
 def pooled_share(rng, design):
-    """Two repeats of one judge on the same rows."""
+    """Two repeats of one judge on the same rows, of which it mostly says the same again."""
     group = design.group(rng)
     of_group = log_odds(design.share, design.spread) + design.spread * rng.standard_normal(design.groups)
     drawn = rng.random((2, len(group))) < expit(of_group)[group]
+    drawn[1] = np.where(rng.random(len(group)) < 0.8, drawn[0], drawn[1])
     return rate(hits=drawn.ravel().astype(float), cluster=np.tile(group, 2), stratum=np.repeat([0, 1], len(group)))
+
+
+def shares_beside_others(rng, design):
+    """The share of the last of five models on the same rows, which differ in how right they are."""
+    group, hit = design.group(rng), []
+    for share in (0.5, 0.3, 0.1, 0.1, design.share):
+        of_group = log_odds(share, design.spread) + design.spread * rng.standard_normal(design.groups)
+        hit.append(rng.random(len(group)) < expit(of_group)[group])
+    part = np.repeat(np.arange(5), len(group))
+    return rates(hits=np.concatenate(hit), cluster=np.tile(group, 5), part=part, parts=5)[4:]
+
+
+@own
+def replies_of_items(rng, design):
+    """Of six replies to each item, which mostly fail together."""
+    drawn, group = hits(rng, design)
+    item = np.repeat(np.arange(len(group)), 6)
+    again = rng.random(len(item)) < design.share
+    failed = np.where(rng.random(len(item)) < 0.9, drawn[item], again)
+    return rate(hits=failed, cluster=group[item], item=item)
 
 
 @own
@@ -688,6 +709,20 @@ def the_ratio(design):
 
 GRIDS = (
     Grid("share", one_share, SHARES, (Design(8, 5, share=0.1), Design(30, 2, unequal=True)), the_share),
+    Grid(
+        "share beside other models",
+        shares_beside_others,
+        grid_of(product((8, 13, 30, 100), (5, 20)), unequal=(False, True), share=(0.01, 0.02, 0.1), spread=(0.0, 1.0)),
+        (Design(20, 10, share=0.02, spread=0.0),),
+        the_share,
+    ),
+    Grid(
+        "share of replies",
+        replies_of_items,
+        grid_of(product((13, 30, 100), (1, 5)), unequal=(False, True), share=(0.01, 0.02, 0.1), spread=(0.0, 1.0)),
+        (),
+        the_share,
+    ),
     Grid("share over repeats", pooled_share, SHARES[::3], (Design(13, 5, share=0.1),), the_share),
     Grid("share by sizes", share_by_sizes, ALIKE, (Design(30, 5, unequal=True),), the_share),
     Grid("mean of scores", mean_of_scores, SCORED, FEW_SCORED, lambda design: [mean_score(design)]),
@@ -809,7 +844,16 @@ GRIDS = (
 
 BETWEEN = {
     (0.0, 1.0): (
-        *("share", "share over repeats", "share by sizes", "accuracy of pairs", "consistency", "majority of repeats"),
+        *(
+            "share",
+            "share beside other models",
+            "share of replies",
+            "share over repeats",
+            "share by sizes",
+            "accuracy of pairs",
+            "consistency",
+            "majority of repeats",
+        ),
         *("macro F1", "macro F1 without ties", "macro recall", "macro F1 of five categories", "macro F1 over repeats"),
         *("macro precision of five categories", "F1 of yes", "precision of yes", "calibration"),
         *("position, consistent", "position, first", "length-controlled win rate"),

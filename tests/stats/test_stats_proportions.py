@@ -12,6 +12,7 @@ from stats.proportions import (
     FEW_GROUPS,
     ONE_OUTWEIGHS,
     WILSON,
+    likeness,
     mean,
     proportion,
     rate,
@@ -67,9 +68,13 @@ def test_several_rows_per_group_use_the_clustered_error_of_miller_2024():
     sums = (hits - 13 / 20).sum(axis=1)
     error = np.sqrt(10 / 9 * (sums**2).sum()) / 20
     assert (share.value, share.n, share.groups, share.method) == (13 / 20, 20, 10, CLUSTERED_WILSON)
-    # Wilson's on the effective number p q / SE²; five groups have a miss, so 5^-1.5 of 1 / n_eff is that of 10 groups.
-    doubt = 5**-1.5
-    effective = 1 / ((1 - doubt) * error**2 / (13 / 20 * 7 / 20) + doubt / 10)
+    # Wilson's on the effective number p q / SE², SE² raised by 3/5 - 3/10 as five groups have a miss; 5^-1.5 of it is
+    # that of rows as alike as these are, shrunk by as much towards .15.
+    variation, doubt = 13 / 20 * 7 / 20, 5**-1.5
+    even = 2 * np.sqrt(14 / 22 * 8 / 22)
+    alike = even * ((1 - doubt) * (error**2 / variation - 1 / 20) / (even * (1 / 10 - 1 / 20)) + doubt * 0.15)
+    expected = (1 - alike) / 20 + alike / 10
+    effective = 1 / ((1 - doubt) * (1 + 3 / 5 - 3 / 10) * error**2 / variation + doubt * expected)
     expected = wilson(successes=13 / 20 * effective, n=effective, df=9)
     assert (share.interval.low, share.interval.high) == pytest.approx((expected.low, expected.high))
     margin = 2.262157 * 2 * error  # t(9) at 95%
@@ -125,13 +130,52 @@ def test_none_of_n_is_never_wider_than_one_of_n(sizes):
         assert widths[0] <= widths[1]
 
 
-def test_groups_that_are_all_alike_count_once_each():
-    """As many rows as groups, with t in place of z: 0 of 10 is 0 to t² / (10 + t²)."""
-    for hits in (np.zeros(30), np.ones(30)):
-        estimate = rate(hits=hits, cluster=np.arange(30) // 3)
-        expected = wilson(successes=10 * hits[0], n=10, df=9, method=CLUSTERED_WILSON)
-        assert (estimate.interval, estimate.se) == (expected, None)
-        assert estimate.interval.high - estimate.interval.low == pytest.approx(2.262157**2 / (10 + 2.262157**2))
+def test_a_share_of_none_counts_rows_of_a_group_as_slightly_alike():
+    """0 of n_eff is 0 to t² / (n_eff + t²), where 1 / n_eff = (1 + (10 - 1) r) / 200, r = .15 x 2 sqrt(pq)."""
+    even = 2 * np.sqrt(1 / 202 * 201 / 202)
+    effective = 200 / (1 + 9 * 0.15 * even)
+    for hits in (np.zeros(200), np.ones(200)):
+        estimate = rate(hits=hits, cluster=np.arange(200) // 10)
+        assert (estimate.method, estimate.se) == (CLUSTERED_WILSON, None)
+        width = estimate.interval.high - estimate.interval.low
+        assert width == pytest.approx(2.093024**2 / (effective + 2.093024**2))  # t(19) at 95%
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "groups", "least", "most"),
+    [(0, 200, 20, 0.02, 0.06), (1, 200, 20, 0.03, 0.06), (1, 500, 50, 0.01, 0.02), (1, 260, 13, 0.02, 0.06)],
+)
+def test_a_rare_share_without_sign_that_groups_differ_has_an_interval_that_says_something(hits, n, groups, least, most):
+    estimate = rate(hits=np.arange(n) < hits, cluster=np.arange(n) % groups)
+    assert least < estimate.interval.high < most
+    assert estimate.interval.high > rate(hits=np.arange(n) < hits, cluster=np.arange(n)).interval.high
+
+
+def test_what_other_models_show_of_groups_widens_or_narrows_a_rare_share():
+    rng = np.random.default_rng(8)
+    cluster = np.tile(np.repeat(np.arange(20), 10), 5)
+    part = np.repeat(np.arange(5), 200)
+    highs = {}
+    for name, of_group in (("alike", rng.random((4, 20)) < 0.5), ("apart", np.full((4, 20), 0.5))):
+        others = rng.random((4, 200)) < np.repeat(of_group, 10, axis=1)
+        hits = np.concatenate([others.ravel(), np.zeros(200, dtype=bool)])
+        highs[name] = rates(hits=hits, cluster=cluster, part=part, parts=5)[4].interval.high
+        known = likeness(hits=hits, cluster=cluster, part=part, parts=5)
+        assert rate(hits=hits[800:], cluster=cluster[800:], likeness=known).interval.high == pytest.approx(highs[name])
+    alone = rate(hits=np.zeros(200), cluster=cluster[:200]).interval.high
+    assert highs["apart"] < alone < highs["alike"]
+    assert highs["alike"] > 1.5 * highs["apart"]
+
+
+def test_replies_to_one_item_may_be_the_same_again_and_do_not_make_a_share_of_none_surer():
+    item = np.repeat(np.arange(100), 6)
+    once = rate(hits=np.zeros(100), cluster=np.arange(100) // 2)
+    again = rate(hits=np.zeros(600), cluster=item // 2, item=item)
+    over_repeats = rate(hits=np.zeros(600), cluster=item // 2, stratum=np.arange(600) % 6)
+    for estimate in (again, over_repeats):
+        assert estimate.n == 600
+        assert estimate.interval.high == pytest.approx(once.interval.high, rel=0.05)
+    assert rate(hits=np.zeros(600), cluster=item // 2).interval.high < once.interval.high / 2
 
 
 def test_neighbouring_numbers_of_groups_differ_in_width_by_less_than_a_third():
@@ -217,10 +261,11 @@ def test_a_rate_does_not_depend_on_the_order_of_rows_or_the_names_of_clusters(ro
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 11), st.booleans()), min_size=1, max_size=60))
-def test_rates_of_parts_are_the_rate_of_each(rows):
+def test_rates_of_parts_are_the_rate_of_each_with_the_likeness_of_all(rows):
     part, cluster, hits = (np.array(column) for column in zip(*rows, strict=True))
+    alike = likeness(hits=hits, cluster=cluster, part=part, parts=4)
     for each, estimate in enumerate(rates(hits=hits, cluster=cluster, part=part, parts=4)):
-        assert estimate == rate(hits=hits[part == each], cluster=cluster[part == each])
+        assert estimate == rate(hits=hits[part == each], cluster=cluster[part == each], likeness=alike)
 
 
 def test_values_that_are_not_hits_and_columns_of_unequal_length_are_refused():
