@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import sqrt
 
@@ -17,7 +18,7 @@ from stats.proportions import (
     Clustered,
     mean_with_error,
     no_interval,
-    rate,
+    rates,
     widened,
     wilson,
 )
@@ -113,9 +114,15 @@ def change(
     if not clustered.error and not binary:
         return Estimate(value, n, None, CLUSTERED_NEWCOMBE, NO_VARIATION, groups=count)
     of_a, of_b = Clustered.of(values=a, cluster=groups), Clustered.of(values=b, cluster=groups)
+    estimates: Sequence[Estimate]
+    if binary:
+        estimates = rates(
+            hits=np.r_[a, b], cluster=np.r_[groups, groups], part=np.repeat([0, 1], n), parts=2, level=level
+        )
+    else:
+        estimates = [_bounded(side, n, ends, level) for side in (of_a, of_b)]
     sides = []
-    for column, side in ((a, of_a), (b, of_b)):
-        of_side = rate(hits=column, cluster=groups, level=level) if binary else _bounded(side, n, ends, level)
+    for side, of_side in zip((of_a, of_b), estimates, strict=True):
         assert of_side.interval
         sides.append((side.value, of_side.interval))
     product = float(np.sqrt((of_a.influence @ of_a.influence) * (of_b.influence @ of_b.influence)))

@@ -86,8 +86,8 @@ def no_interval(*, groups: int, effective: float) -> str:
 # ---- one share or mean ----
 
 
-USUAL_LIKENESS = 0.15  # of rows of one group where nothing is known of it, see `likeness`
-DOUBTED = 3.0  # how much more an error may be that rests on few groups, by how many fewer they are
+USUAL_LIKENESS = 0.18  # of rows of one group where nothing is known of it, see `likeness`
+DOUBTED = 10.0  # how much more groups may differ than those on the rarer side show, by how many fewer these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _doubt(rarer: int) -> float:
     """How little is known from so many groups with a row on the rarer side of a share; with one of them, its error is
     that of independent rows whatever the truth is.
     """
-    return float(max(rarer, 1) ** -1.5)
+    return 1 / max(rarer, 1)
 
 
 def _likeness(shares: Sequence[_Share]) -> float:
@@ -187,7 +187,7 @@ def rates(
 def likeness(*, hits: npt.ArrayLike, cluster: npt.ArrayLike, part: npt.NDArray[Any], parts: int) -> float:
     """How alike rows of one group are: the intraclass correlation of a share of a half, from all parts together, such
     as the models of a board; columns as `rates`. That of a share p is taken as 2 sqrt(p (1 - p)) times it. The fewer
-    groups have a row on the rarer side, the nearer to .15.
+    groups have a row on the rarer side, the nearer to .18.
     """
     return _likeness(_shares(hits=hits, cluster=cluster, part=part, parts=parts))
 
@@ -261,8 +261,9 @@ def _estimate(share: _Share, alike: float, *, level: float) -> Estimate:
     """Wilson on the effective number of rows, p (1 - p) / SE².
 
     The error of a rare share is hardly known, and easily too small. So 1 / n_eff is a mean of the estimate and of what
-    it is where rows of a group are as `alike`; the latter with the weight k^-1.5, k of the groups on the rarer side.
-    The estimate is raised by 3 / k - 3 / groups; simulated in ``tests/stats/test_coverage.py``.
+    it is where rows of a group are as `alike`; the latter with the weight 1 / k, k of the groups on the rarer side.
+    What groups add to the error of independent rows is raised by 10 / k - 10 / groups, at most to that of rows all
+    alike; simulated in ``tests/stats/test_coverage.py``.
     """
     value, n, groups = share.value, share.n, share.groups
     if share.single:
@@ -270,8 +271,9 @@ def _estimate(share: _Share, alike: float, *, level: float) -> Estimate:
     if reason := no_interval(groups=groups.count, effective=groups.effective):
         return Estimate(value, n, None, CLUSTERED_WILSON, reason, groups=groups.count, se=_known(share.error))
     variation, rarer, doubt = share.variation, max(groups.rarer, 1), _doubt(groups.rarer)
-    raised = 1 + DOUBTED * (1 / rarer - 1 / groups.count)
-    estimated = raised * share.error**2 / variation if variation > 0 else 0.0
+    estimated = share.error**2 / variation if variation > 0 else 0.0
+    raised = estimated + DOUBTED * (1 / rarer - 1 / groups.count) * (estimated - groups.apart)
+    estimated = max(estimated, min(raised, 1 / groups.effective))
     correlation = min(alike * share.evenness, 1.0)
     expected = (1 - correlation) * groups.apart + correlation / groups.effective
     effective = 1 / ((1 - doubt) * estimated + doubt * expected)

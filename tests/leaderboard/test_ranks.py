@@ -109,3 +109,16 @@ def test_down_the_page_no_rank_is_better_than_that_of_a_stronger_model(contest, 
     tiers = [row["tier"] for row in rows]
     assert tiers == sorted(tiers)
     assert all(row["tier"] <= row["rank"] <= row["rank_high"] for row in rows)
+
+
+def test_a_model_that_won_none_of_two_hundred_in_twenty_groups_has_a_win_rate_below_six_percent(contest, board):
+    rng = random.Random(4)
+    votes = []
+    for n in range(200):
+        group = f"g{n // 10}"
+        votes.append((f"s{n:03}", group, "Alder", "Birch", "first" if rng.random() < 0.5 else "second"))
+        votes.append((f"s{n:03}", group, "Cedar", "Birch", "second"))
+    contest("rare", votes)
+    rows = by_model(board("models", "--anchor", "Birch", benchmark="rare"))
+    assert (rows["Cedar"]["win_rate"], rows["Cedar"]["win_rate_groups"]) == (0, 20)
+    assert rows["Cedar"]["win_rate_high"] < 0.06

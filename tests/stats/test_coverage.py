@@ -34,7 +34,7 @@ from stats.rankings import rank_correlation
 from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
 from stats.results import Estimate
 
-MEAN, LEAST, WIDEST = 0.93, 0.90, 1.5
+MEAN, LEAST = 0.93, 0.90
 
 pytestmark = pytest.mark.one_database
 
@@ -91,6 +91,7 @@ class Grid:
     truth: Truth | None = None  # None: the estimates from a very large set
     sets: int = 2000
     ends: tuple[float, float] | None = None  # between which the interval is Wilson's
+    widest: float = 1.5  # beside that of `_knowing`
 
     def truth_of(self, design: Design, rows: int) -> Sequence[float]:
         if self.truth:
@@ -734,6 +735,7 @@ GRIDS = (
         change_of_hits,
         grid_of(((10, 1), *SIZES), unequal=(False, True), share=(0.05, 0.3, 0.5, 0.9)),
         (Design(8, 5, share=0.3), Design(30)),
+        widest=1.75,  # Newcombe's combination of two rare shares
     ),
     Grid("Pearson", pearson_r, SCORED, FEW_SCORED),
     Grid("Spearman", spearman_rho, SCORED, FEW_SCORED),
@@ -891,11 +893,11 @@ def test_over_a_grid_of_designs_an_interval_covers_as_often_as_it_says(grid, cap
             print(f"  {result.share:.3f}  {width}  none {result.without:.3f}  {result.design}")
     assert np.mean(shares) >= MEAN
     assert min(shares) >= LEAST
-    assert max(wider) <= WIDEST
+    assert max(wider) <= grid.widest
 
 
 @pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.few], ids=lambda grid: grid.name)
 def test_on_a_few_designs_an_interval_covers_nearly_as_often_as_it_says(grid):
     results = [coverage(grid, design, sets=120, rows=20_000) for design in grid.few]
     assert np.mean([result.share for result in results]) >= 0.90
-    assert max(result.wider for result in results) <= WIDEST
+    assert max(result.wider for result in results) <= grid.widest

@@ -68,13 +68,14 @@ def test_several_rows_per_group_use_the_clustered_error_of_miller_2024():
     sums = (hits - 13 / 20).sum(axis=1)
     error = np.sqrt(10 / 9 * (sums**2).sum()) / 20
     assert (share.value, share.n, share.groups, share.method) == (13 / 20, 20, 10, CLUSTERED_WILSON)
-    # Wilson's on the effective number p q / SE², SE² raised by 3/5 - 3/10 as five groups have a miss; 5^-1.5 of it is
-    # that of rows as alike as these are, shrunk by as much towards .15.
-    variation, doubt = 13 / 20 * 7 / 20, 5**-1.5
+    # Wilson's on the effective number p q / SE²; what groups add to it is raised by 10/5 - 10/10 as five have a miss,
+    # and a fifth of it is that of rows as alike as these are, shrunk by as much towards .18.
+    variation, doubt = 13 / 20 * 7 / 20, 1 / 5
     even = 2 * np.sqrt(14 / 22 * 8 / 22)
-    alike = even * ((1 - doubt) * (error**2 / variation - 1 / 20) / (even * (1 / 10 - 1 / 20)) + doubt * 0.15)
+    alike = even * ((1 - doubt) * (error**2 / variation - 1 / 20) / (even * (1 / 10 - 1 / 20)) + doubt * 0.18)
     expected = (1 - alike) / 20 + alike / 10
-    effective = 1 / ((1 - doubt) * (1 + 3 / 5 - 3 / 10) * error**2 / variation + doubt * expected)
+    raised = error**2 / variation + (10 / 5 - 10 / 10) * (error**2 / variation - 1 / 20)
+    effective = 1 / ((1 - doubt) * min(raised, 1 / 10) + doubt * expected)
     expected = wilson(successes=13 / 20 * effective, n=effective, df=9)
     assert (share.interval.low, share.interval.high) == pytest.approx((expected.low, expected.high))
     margin = 2.262157 * 2 * error  # t(9) at 95%
@@ -131,9 +132,9 @@ def test_none_of_n_is_never_wider_than_one_of_n(sizes):
 
 
 def test_a_share_of_none_counts_rows_of_a_group_as_slightly_alike():
-    """0 of n_eff is 0 to t² / (n_eff + t²), where 1 / n_eff = (1 + (10 - 1) r) / 200, r = .15 x 2 sqrt(pq)."""
+    """0 of n_eff is 0 to t² / (n_eff + t²), where 1 / n_eff = (1 + (10 - 1) r) / 200, r = .18 x 2 sqrt(pq)."""
     even = 2 * np.sqrt(1 / 202 * 201 / 202)
-    effective = 200 / (1 + 9 * 0.15 * even)
+    effective = 200 / (1 + 9 * 0.18 * even)
     for hits in (np.zeros(200), np.ones(200)):
         estimate = rate(hits=hits, cluster=np.arange(200) // 10)
         assert (estimate.method, estimate.se) == (CLUSTERED_WILSON, None)
