@@ -11,14 +11,15 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from stats.arrays import FloatArray, IntArray, check_lengths, dense_codes, ratio
-from stats.jackknife import JACKKNIFE, PERFECT_FROM, Blocks, Scale, jackknife, mean_over
-from stats.proportions import FEWEST_GROUPS, rate
+from stats.jackknife import JACKKNIFE, PERFECT, PERFECT_FROM, Blocks, Scale, jackknife, mean_over
+from stats.proportions import FEW_GROUPS, FEWEST_GROUPS, rate
 from stats.results import DuplicateVerdict, Estimate
 from stats.verdicts import MISSING, decided, three_way
 
 KAPPA = f"kappa, {Scale.FISHER.value}, {JACKKNIFE}"  # the method of a kappa, of one pair of columns or of many
 NO_ROWS = "no rows with both labels"
 CHANCE_IS_CERTAIN = "all labels are the same: agreement beyond chance is undefined"
+WITHOUT_ONE = "perfect, undefined or the same without one of the items"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,9 @@ def pairwise_kappa(
 ) -> pd.DataFrame:
     """`cohen_kappa` of every two annotators that share an item, each item a cluster of its own, by sparse products.
 
-    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low`, `high` and `se`; NaN where the
-    two use one and the same label only, or where there is no interval. Raises LengthMismatch, DuplicateVerdict.
+    Columns as `pairwise_agreement` takes them. Returns `a`, `b`, `n`, `kappa`, `low`, `high`, `se`, `reason`; NaN where
+    the two use one and the same label only, or where there is no interval; `reason` then says why. Raises
+    LengthMismatch, DuplicateVerdict.
     """
     people, items, labels = pd.Series(annotator), pd.Series(item), pd.Series(verdict)
     check_lengths(annotator=people, item=items, verdict=labels)
@@ -170,15 +172,22 @@ def pairwise_kappa(
         for j, second in enumerate(by_label):
             tables[:, i, j] = (first @ second.T).toarray()[a, b]
     kappa, low, high, error = _kappas(tables, level)
+    n = tables.sum(axis=(1, 2))
+    reason = np.select(
+        [~np.isnan(low), np.isnan(kappa), n < FEWEST_GROUPS, np.abs(kappa) > 1 - PERFECT_FROM],
+        ["", CHANCE_IS_CERTAIN, FEW_GROUPS, PERFECT],
+        WITHOUT_ONE,
+    )
     return pd.DataFrame(
         {
             "a": names[a],
             "b": names[b],
-            "n": tables.sum(axis=(1, 2)),
+            "n": n,
             "kappa": kappa,
             "low": low,
             "high": high,
             "se": error,
+            "reason": reason,
         }
     )
 

@@ -155,9 +155,9 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
     for metric in ("agreement", "agreement_decided"):
         agree, n = tables[metric].get(pair, (0, 0))
         shared.append((number(proportion(successes=agree, n=n)), agree, n))
-    n, *values = kappas[pair]
+    n, *values, reason = kappas[pair]
     value, low, high, se = (None if np.isnan(value) else float(value) for value in values)
-    beyond_chance = Number(value, low, high, se, int(n), int(n), KAPPA)
+    beyond_chance = Number(value, low, high, se, int(n), int(n), KAPPA, str(reason))
     return [*shared, (beyond_chance, tables["agreement"][pair][0], int(n))]
 
 

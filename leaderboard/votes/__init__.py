@@ -444,6 +444,9 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         copied = ("item", "level", "group", *(name for name in ("first", "weight", "failed") if name in rows))
         if "preference" in rows:
             columns["preference"] = rows["preference"] if side == "a" else 1 - rows["preference"]
+            if "failed" in rows:  # a tie, or lost
+                counted = np.where(outcome == TIE, 0.5, 0.0)
+                columns["preference"] = columns["preference"].where(~rows["failed"].astype(bool), counted)
         sides.append(pd.DataFrame(columns | {name: rows[name] for name in copied}))
     return pd.concat(sides, ignore_index=True)
 

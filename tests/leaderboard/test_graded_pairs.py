@@ -163,3 +163,25 @@ def test_the_win_rate_at_equal_length_goes_by_preferences_between_the_steps_and_
     rows = by_model(board("models", "--anchor", "Birch", "--ties", "half"))
     for name in ("Alder", "Cedar"):  # all answers have as many words
         assert rows[name]["win_rate_lc"] == pytest.approx(rows[name][column], abs=1e-6)
+
+
+def test_failures_that_count_as_ties_count_as_half_a_preference(brought, board):
+    rows = [
+        row | {"judge": "keen", "protocol": "pair-graded", "settings": {"order": "straight"}, "order": row["responses"]}
+        for row in graded()
+    ]
+    for row in rows[::9]:
+        row.pop("preference")
+        row["status"] = "parse_failed"
+    brought("judgments", rows)
+    left_out, tied, wrong = (
+        by_model(board("models", "--source", "keen", "--failures", rule)) for rule in ("exclude", "tie", "wrong")
+    )
+    for name in THREE:
+        own = [at for at, row in enumerate(rows) if name in row["responses"]]
+        failed = sum(at % 9 == 0 for at in own)
+        assert left_out[name]["preference_n"] == len(own) - failed
+        assert tied[name]["preference_n"] == wrong[name]["preference_n"] == len(own)
+        total = left_out[name]["preference"] * (len(own) - failed)
+        assert tied[name]["preference"] == pytest.approx((total + failed / 2) / len(own))
+        assert wrong[name]["preference"] == pytest.approx(total / len(own))

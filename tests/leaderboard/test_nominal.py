@@ -46,6 +46,18 @@ def majority(rows):
     return frame.groupby("sample")["option"].agg(lambda given: given.mode().iloc[0])
 
 
+def test_categories_come_in_under_the_kind_that_boards_name(brought, folder, manage, board):
+    rows = [row | {"kind": "nominal"} for row in labelled()]
+    brought("labels", [{name: row[name] for name in row if name != "protocol"} for row in rows])
+    brought("judgments", [row | {"kind": "nominal"} for row in judged()])
+    assert Campaign.objects.get().protocol == "label"
+    assert Label.objects.filter(item__kind="score").count() == len(rows)
+    assert SAMPLES in {row["n"] for row in board("judges", "--kind", "nominal")}
+    wrong = folder("wrong", [rows[0] | {"protocol": "pairwise-criteria"}])
+    code, *said = manage("import_labels", "generic", wrong, "--benchmark", "grove")
+    assert (code, "the kind nominal has the protocol label" in "".join(map(str, said))) == (1, True)
+
+
 def test_categories_come_in_as_a_campaign_of_their_own_and_go_out_as_they_came(brought, manage, tmp_path):
     rows = list(labelled())
     brought("labels", rows)

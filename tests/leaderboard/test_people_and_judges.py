@@ -55,6 +55,17 @@ def test_pairwise_kappa_is_cohens_kappa_of_every_pair_with_its_interval(seed):
             assert (row.low, row.high) == pytest.approx((one.interval.low, one.interval.high), abs=1e-12)
 
 
+def test_a_kappa_of_two_people_without_an_interval_says_why():
+    found = pairwise_kappa(
+        annotator=[who for who in "abc" for _ in range(12)],
+        item=[*range(12), *range(12), *range(6, 18)],
+        verdict=["first", "second"] * 6 * 2 + ["first", "tie"] * 6,
+    ).set_index(["a", "b"])
+    assert found.loc[("a", "b"), "reason"] == "a perfect value has no interval"
+    assert found.loc[("a", "c"), "reason"] == "fewer than 8 groups: no interval"
+    assert found["low"].isna().all()
+
+
 def test_pairwise_kappa_refuses_two_labels_on_one_item():
     with pytest.raises(DuplicateVerdict):
         pairwise_kappa(annotator=["a", "a"], item=[1, 1], verdict=["first", "tie"])

@@ -348,6 +348,16 @@ class VerdictRecord(Record):
     confidence: Number | None = None
     reason: Text = ""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _category(cls, row: Any) -> Any:
+        """The kind that boards and commands name for categories: they are stored as scores of the protocol label."""
+        if isinstance(row, dict) and row.get("kind") == "nominal":
+            if row.get("protocol") not in (None, "", LABEL):
+                raise ValueError(f"the kind nominal has the protocol {LABEL}")
+            return row | {"kind": "score", "protocol": LABEL}
+        return row
+
     @model_validator(mode="after")
     def _consistent(self) -> "VerdictRecord":
         wanted = RESPONSES_OF[self.kind]
