@@ -148,6 +148,9 @@ def reviewed(scope: Scope, asked: Asked) -> Rows:
     return Rows(board.as_json(), board.notes)
 
 
+VALUE_ALONE = "within a level the value stands alone, without an interval"
+
+
 def ceiling(scope: Scope, asked: Asked) -> Rows:
     """What judges are measured by: how well people agree with people."""
     board: JudgesBoard = cached(scope, "judges", boards.judges)
@@ -159,7 +162,10 @@ def ceiling(scope: Scope, asked: Asked) -> Rows:
             cells = against.cells.get(metric, {}).get(PEOPLE, {})
             levels = [(level, cells[level]) for level in board.cell_order if level in cells]
             if len(levels) > 1:
-                rows += [row(metric=metric, level=level, value=Number(at.value), n=at.n) for level, at in levels]
+                rows += [
+                    row(metric=metric, level=level, value=Number(at.value, n=at.n, reason=VALUE_ALONE), n=at.n)
+                    for level, at in levels
+                ]
     return Rows(plain(rows), board.notes)
 
 

@@ -204,9 +204,12 @@ def _rows(
     ]
 
 
-def _value(estimate: Estimate, p: float | None, repeats: int = 1) -> MetricValue:
-    """``n`` counts the rows of one repeat."""
-    return MetricValue(number(estimate), -(-estimate.n // repeats), p)
+def _value(estimate: Estimate, p: float | None, repeats: int = 1, datasets: int = 1) -> MetricValue:
+    """``n`` counts the rows of one repeat; over several data sets the method says that it is their mean."""
+    value = number(estimate)
+    if datasets > 1:
+        value = replace(value, method=f"mean over {datasets} data sets, {value.method}")
+    return MetricValue(value, -(-estimate.n // repeats), p)
 
 
 def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
@@ -281,7 +284,8 @@ class Comparison:
         for name, rows in parts.items():
             repeats = max(rows["repeat"].nunique(), 1)
             by_set[name] = {
-                metric: _value(estimate, p, repeats) for metric, (estimate, p) in self.measured(rows).items()
+                metric: _value(estimate, p, repeats, len(datasets) if name == ALL else 1)
+                for metric, (estimate, p) in self.measured(rows).items()
             }
             if asked > 1:
                 by_set[name] |= _of_repeats(steady if name == ALL else steady[steady["dataset"] == name], asked)

@@ -15,7 +15,7 @@ from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
-from stats.prediction import prediction_powered
+from stats.prediction import FEWEST_LABELLED_GROUPS, prediction_powered
 from stats.proportions import mean
 from stats.results import InvalidCount
 from stats.verdicts import three_way
@@ -177,6 +177,9 @@ def _codes(scope: Scope, labels: pd.DataFrame) -> Callable[["pd.Series[Any]"], A
 # ---- people and a judge together ----
 
 
+TOO_FEW_GROUPS = f"this benchmark has too few groups (pictures, prompts): {{}}, and it takes {FEWEST_LABELLED_GROUPS}"
+
+
 def run_beside(scope: Scope) -> int | None:
     """The run to put beside people: that of the view, else of its judge, else of all, the one over most items."""
     if scope.run is not None:
@@ -206,7 +209,10 @@ def _together(scope: Scope) -> TogetherBoard:
     people_values, judge_values = _by_model(scope, labels), _by_model(scope, _verdicts_of(scope, runs))
     on = ["model", "item", "group"]
     merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
-    rows = rows_told(scope, [_estimated(scope, str(model), part) for model, part in merged.groupby("model")])
+    samples = scope.benchmark.samples
+    groups = samples.exclude(group="").values("group").distinct().count() + samples.filter(group="").count()
+    estimated = [_estimated(scope, str(model), part, groups) for model, part in merged.groupby("model")]
+    rows = rows_told(scope, estimated)
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
     return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
 
@@ -230,7 +236,8 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     return values.groupby(["model", "item", "group"], as_index=False, observed=True)["value"].mean()
 
 
-def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
+def _estimated(scope: Scope, model: str, rows: pd.DataFrame, groups: int) -> TogetherRow:
+    """``groups``: how many the benchmark has."""
     labelled, judged = rows["value_people"].notna(), rows["value_judge"].notna()
     shared, further = rows[labelled & judged], rows[~labelled & judged]
     values = rows.loc[labelled, "value_people"].to_numpy(float)
@@ -255,4 +262,7 @@ def _estimated(scope: Scope, model: str, rows: pd.DataFrame) -> TogetherRow:
         )
     except InvalidCount:
         return replace(row, reason="the judge covers nothing beyond the labels")
-    return replace(row, both=number(powered.estimate), weight=powered.weight, reason=powered.estimate.reason)
+    reason = powered.estimate.reason
+    if reason and groups < FEWEST_LABELLED_GROUPS:
+        reason = TOO_FEW_GROUPS.format(groups)
+    return replace(row, both=number(replace(powered.estimate, reason=reason)), weight=powered.weight, reason=reason)

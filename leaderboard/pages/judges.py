@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards.judge_board import (
+    ALL,
     INDIVIDUALS,
     MAJORITY,
     PEOPLE,
@@ -172,7 +173,7 @@ def page_of(
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
-        in_words=metric.words,
+        in_words=metric.words + over_data_sets(board),
         reference=reference,
         heads=_heads(sorting, metric, scale),
         beside=[
@@ -238,6 +239,12 @@ def _heads(sorting: Sorting, metric: Metric, scale: marks.Axis) -> dict[str, Hea
 
 
 FLOOR = "are the baselines: they know no more than chance, the places, the lengths or the words of the answers."
+
+
+def over_data_sets(board: JudgesBoard) -> str:
+    """What a number over all is where there are several source data sets."""
+    sets = {row.source_dataset for row in board.rows} - {ALL}
+    return f", the mean over {len(sets)} data sets, each counting alike" if len(sets) > 1 else ""
 
 
 def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.models import Annotator, Assignment, Label
+from bank.models import Sample
 from judging.models import Run
 from leaderboard import boards, votes
 from leaderboard.boards import judges
@@ -16,6 +17,7 @@ from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import leave_one_out_majority
 from leaderboard.scope import scope_of
+from leaderboard.votes import verdict_cache
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.ranks import Place
 from stats.results import DuplicateVerdict
@@ -292,3 +294,25 @@ def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(bro
     assert client.get("/api/v1/leaderboards/reviews/?benchmark=grove").json() == [row]
     shown = client.get("/leaderboards/grove/judges/").content.decode()
     assert f"{100 * row['agree']:.1f}" in shown[shown.index('id="reviews"') :]
+
+
+def test_a_number_over_several_data_sets_says_that_it_is_their_mean(voted, board, client):
+    pks = list(Sample.objects.order_by("pk").values_list("pk", flat=True))
+    Sample.objects.filter(pk__in=pks[:10]).update(source="Small")
+    Sample.objects.filter(pk__in=pks[10:]).update(source="Large")
+    verdict_cache.forget()
+    rows = [row for row in board("judges") if row["judge"] == "dull" and row["reference"] == "majority"]
+    value = {row["source_dataset"]: row for row in rows if row["metric"] == "accuracy_with_tie"}
+    assert value["all"]["value"] == pytest.approx((value["Small"]["value"] + value["Large"]["value"]) / 2)
+    assert value["all"]["value_method"].startswith("mean over 2 data sets, wilson")
+    assert not value["Large"]["value_method"].startswith("mean over")
+    said = "the mean over 2 data sets, each counting alike"
+    assert said in client.get("/leaderboards/grove/judges/").text
+
+
+def test_every_number_about_people_against_people_has_an_interval_or_a_reason(voted, board):
+    rows = board("ceiling")
+    assert {row["level"] for row in rows} > {""}
+    for row in rows:
+        assert row["value_n"] or row["value"] is None
+        assert row["value_low"] is not None or row["notes"]

@@ -8,9 +8,11 @@ import pandas as pd
 import pytest
 from django.core.management import call_command
 
+from bank.models import Sample
 from judging.models import Run
 from leaderboard.boards import standin
 from leaderboard.scope import BadScope, scope_of
+from leaderboard.votes import verdict_cache
 from stats.alternative import alternative_annotator_test
 from tests.leaderboard.conftest import judgments, labels, pairs, vote
 from tests.leaderboard.test_board_pages import Tables
@@ -77,6 +79,18 @@ def test_below_fifty_labels_in_thirty_groups_the_page_says_how_many_are_missing(
         assert row["reason"].startswith(f"needs {50 - row['n']} more labels")
         assert "20 more groups" in row["reason"]
     assert "20 more groups" in client.get(f"{BASE}/models/together/").content.decode()
+
+
+def test_a_benchmark_with_few_groups_is_not_told_to_label_more_of_them(brought, client):
+    brought("labels", [row for row in labels() if int(row["sample"][1:]) < 10])
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    for n, sample in enumerate(Sample.objects.order_by("pk")):
+        Sample.objects.filter(pk=sample.pk).update(group=f"prompt {n % 13}")
+    verdict_cache.forget()
+    said = "this benchmark has too few groups (pictures, prompts): 13, and it takes 30"
+    rows = standin.together(scope_of(benchmark="grove"), Run.objects.first().pk).as_json()
+    assert {row["reason"] for row in rows if row["model"] != "Dogwood"} == {said}
+    assert said in client.get(f"{BASE}/models/together/").content.decode()
 
 
 def test_what_cannot_be_put_together_is_said_in_words(voted, grove, client):
