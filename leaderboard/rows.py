@@ -111,6 +111,11 @@ class OfJudge(Row):
         return f"{self.judge} (simulated)" if self.simulated else self.judge
 
 
+def with_note(rows: list[JSON], note: str) -> list[JSON]:
+    """The rows with one more note on each, if there is one."""
+    return [row | {"notes": [note, *row["notes"]]} for row in rows] if note else rows
+
+
 def plain(value: Any, *, within: bool = False) -> Any:
     """Rows, and the values in them, as JSON types. ``within``: they are part of another row."""
     if isinstance(value, Row):

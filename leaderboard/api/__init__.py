@@ -12,13 +12,14 @@ from rest_framework.views import APIView
 
 from accounts.rules import allowed
 from bank.models import Benchmark
-from leaderboard import boards
+from leaderboard import boards, votes
 from leaderboard.boards import cached
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines
+from leaderboard.hidden import shows_edition
 from leaderboard.kinds import KINDS, Kind, default_of
 from leaderboard.pages.address import run_number
-from leaderboard.rows import JSON
+from leaderboard.rows import JSON, with_note
 from leaderboard.scope import BadScope, Scope, scope_of
 from leaderboard.tables import OF_BOARD, VIEW
 
@@ -138,6 +139,12 @@ class Models(BoardView):
     """
 
     what = "models"
+
+    def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
+        note = ""
+        if not {"source", "run"} & parameters.keys() and not shows_edition(scope):
+            scope, note = votes.in_place_of_people(scope)
+        return with_note(super().rows(scope, parameters), note)
 
 
 @extend_schema(parameters=parameters_of_board("judges"), responses=OpenApiTypes.OBJECT)

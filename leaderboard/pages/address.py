@@ -4,7 +4,7 @@ The URL contains the whole view, so that it can be linked and cited.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest
@@ -216,20 +216,21 @@ class Source:
 def source_of(address: Address) -> Source:
     """The view's source. The default is people, or a judge if there are no labels.
 
-    For a judge with several settings the newest run counts; the page offers the others. Raises BadScope.
+    For a judge with several settings the run with most items counts; the page offers the others. Raises BadScope.
     """
     note = ""
-    source = address.params.get("source", "")
-    if not source and "run" not in address.params and not address.kind.keyed:
-        source, note = _default_source(address)
-    scope = address.scope(source=source)
+    scope = address.scope()
+    if not address.params.get("source") and "run" not in address.params and not shows_edition(scope):
+        scope, note = votes.in_place_of_people(scope)
     if scope.source in PEOPLE:
         return Source(scope, note)
     runs = list(votes.judged_runs(scope).filter(judge__name=scope.source))
     if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
         return Source(scope, note)
     choices = tuple(Choice(str(run.pk), f"{run.pk}: {settings_in_words(run.protocol, run.settings)}") for run in runs)
-    return Source(address.scope(source=source, run=scope.run or runs[-1].pk), note, choices)
+    most = votes.with_most_items(runs)
+    assert most
+    return Source(replace(scope, run=scope.run or most.pk), note, choices)
 
 
 def rows_behind(address: Address, scope: Scope, model: str) -> str:
@@ -238,19 +239,6 @@ def rows_behind(address: Address, scope: Scope, model: str) -> str:
     if is_kept_back(scope):
         return address.to("leaderboard:models", kind=kind.in_address)
     return address.to(kind.rows_page, model=model, kind=kind.in_address)
-
-
-def _default_source(address: Address) -> tuple[str, str]:
-    if shows_edition(address.scope()):
-        return HUMANS, ""  # the edition's own
-    if address.kind.labels().filter(campaign__benchmark=address.benchmark, excluded=False).exists():
-        return HUMANS, ""
-    # A baseline is a floor for judges; it never ranks models by itself.
-    first = votes.judged_runs(address.scope()).filter(judge__baseline="").order_by("pk").first()
-    if first is None:
-        return HUMANS, ""
-    words = f"People have not labelled this benchmark yet, so these are the verdicts of {first.judge}."
-    return first.judge.name, words
 
 
 def settings_in_words(protocol: str, settings: dict[str, object]) -> str:

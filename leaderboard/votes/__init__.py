@@ -1,7 +1,7 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -215,6 +215,36 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
         Exists(with_verdict), benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols
     )
     return runs.exclude(pk__in=unseen_in(scope)).select_related("judge").order_by("pk")
+
+
+def with_most_items(runs: Sequence[Run]) -> Run | None:
+    """The run with verdicts on most items, the newest of several; None of none."""
+    if len(runs) < 2:
+        return runs[0] if runs else None
+    pks = tuple(run.pk for run in runs)
+    verdicts = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by()
+
+    def count() -> dict[int, int]:
+        return dict(verdicts.values_list("run").annotate(n=Count("item", distinct=True)))
+
+    items = until_written(("items of runs", pks), count)
+    return max(runs, key=lambda run: (items.get(run.pk, 0), run.pk))
+
+
+def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
+    """The view by the judge with most items, and a note that says so, where people have labelled nothing of its kind;
+    else the view as it is. A baseline is a floor for judges; it never ranks models by itself.
+    """
+    labelled = scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False)
+    if scope.kind.keyed or labelled.exists():
+        return scope, ""
+    run = with_most_items(list(judged_runs(scope).filter(judge__baseline="")))
+    if run is None:
+        return scope, ""
+    own = {(of.protocol, of.settings_hash) for of in judged_runs(scope).filter(judge=run.judge_id)}
+    named = f"{run.judge}, run {run.pk}" if len(own) > 1 else str(run.judge)
+    note = f"People have not labelled this benchmark yet, so these are the verdicts of {named}."
+    return replace(scope, source=run.judge.name, run=run.pk if len(own) > 1 else None), note
 
 
 def unseen_in(scope: Scope) -> list[int]:

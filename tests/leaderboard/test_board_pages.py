@@ -238,27 +238,43 @@ def test_the_api_refuses_an_unknown_parameter_and_asks_for_the_benchmark(voted, 
 # ---- where the verdicts come from ----
 
 
-def test_without_labels_the_page_shows_a_judge_and_says_so_while_the_api_keeps_to_people(brought, board, client):
+def test_without_labels_page_command_and_api_show_the_judge_with_most_items_and_say_so(brought, board, client):
+    brought("judgments", [*judgments("early", noise=9.0, seed=3)][:20])
     brought("judgments", judgments("keen", noise=0.6, seed=2))
+    said = "People have not labelled this benchmark yet, so these are the verdicts of keen."
     html = page(client, MODELS_PAGE)
-    assert "People have not labelled this benchmark yet" in html
+    assert said in html
     assert models_of(html)[:3] == ["Alder", "Birch", "Cedar"]
-    assert client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json() == board("models") == []
+    of_judge = board("models", "--source", "keen")
+    for rows in (board("models"), client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json()):
+        assert [row["notes"][0] for row in rows] == [said] * 4
+        assert [row | {"notes": row["notes"][1:]} for row in rows] == of_judge
+    assert board("models", "--source", "humans") == []
     assert "No labels by people yet" in page(client, JUDGES_PAGE)
 
 
-def test_a_judge_with_two_settings_is_shown_by_its_newest_run_and_the_other_is_offered(brought, client):
+def test_without_labels_a_judge_with_several_settings_is_named_with_the_run_that_has_most_items(brought, board, client):
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    brought("judgments", [*judgments("keen", noise=9.0, seed=4, settings={"prompt": "other"})][:30])
+    most = Run.objects.order_by("pk").first().pk
+    said = f"so these are the verdicts of keen, run {most}."
+    assert said in page(client, MODELS_PAGE)
+    assert all(said in row["notes"][0] for row in board("models"))
+    assert [row["n"] for row in board("models")] == [row["n"] for row in board("models", "--run", str(most))]
+
+
+def test_a_judge_with_two_settings_is_shown_by_the_run_with_most_items_and_the_other_is_offered(brought, client):
     brought("labels", labels())
     brought("judgments", judgments("keen", noise=0.6, seed=2))
-    brought("judgments", judgments("keen", noise=0.6, seed=2, settings={"prompt": "other"}))
-    old, new = Run.objects.order_by("pk")
+    brought("judgments", [*judgments("keen", noise=0.6, seed=2, settings={"prompt": "other"})][:30])
+    most, newest = Run.objects.order_by("pk")
     html = page(client, MODELS_PAGE, source="keen")
-    assert f'<option value="{new.pk}" selected>' in html
-    assert f'<option value="{old.pk}">' in html
+    assert f'<option value="{most.pk}" selected>' in html
+    assert f'<option value="{newest.pk}">' in html
     refused = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "source": "keen"})
     assert refused.status_code == 400
-    assert f"run {old.pk}" in str(refused.json())
-    assert len(client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "run": old.pk}).json()) == 4
+    assert f"run {most.pk}" in str(refused.json())
+    assert len(client.get("/api/v1/leaderboards/models/", {"benchmark": "grove", "run": most.pk}).json()) == 4
 
 
 def test_an_empty_benchmark_says_what_to_do(grove, client, client_of):

@@ -9,11 +9,13 @@ from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
+from leaderboard import votes
 from leaderboard.boards import BOARDS
 from leaderboard.boards.standin import EPSILON
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import PRINTED, print_rows
 from leaderboard.kinds import KINDS, default_of
+from leaderboard.rows import with_note
 from leaderboard.scope import ELO, BadScope, scope_of
 from leaderboard.tables import OF_BOARD, TABLES, VIEW, Asked, Rows, checked_epsilon
 
@@ -71,5 +73,8 @@ class Command(InstallationCommand):
         scope = scope_of(benchmark=benchmark, kind=view.pop("kind", default), **view, staff=True)
         if table:
             return table.make(scope, asked)
+        note = ""
+        if what == "models" and not {"source", "run"} & given.keys():
+            scope, note = votes.in_place_of_people(scope)
         board = BOARDS[what](scope)
-        return Rows(board.as_json(), board.notes)
+        return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
