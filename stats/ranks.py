@@ -71,13 +71,18 @@ def may_be_best(
     deviations = _deviations(covariance, of_model, rng, draws, level)
     diagonal = np.diag(covariance)
     among = np.ones(size, dtype=np.bool_)
+    # The quantile lies between that of one other model and what Bonferroni's inequality allows; draws tell the rest.
+    least = ndtri(0.5 + level / 2)
+    most = ndtri(1 - (0.5 - level / 2) / max(size - 1, 1)) * _wider(of_model, level).max(initial=1.0)
     for i in np.flatnonzero(of_model >= 1):
         variance = diagonal + diagonal[i] - 2 * covariance[i]
         others = (variance > _NO_VARIANCE * np.maximum(diagonal, diagonal[i])) & (of_model >= 1)
         error = np.sqrt(variance[others])
-        if len(error):
+        seen = ((theta[others] - theta[i]) / error).max(initial=0.0)
+        among[i] = seen <= least
+        if least < seen <= most:
             by_chance = ((deviations[:, others] - deviations[:, [i]]) / error).max(axis=1)
-            among[i] = ((theta[others] - theta[i]) / error).max() <= np.quantile(by_chance, 0.5 + level / 2)
+            among[i] = seen <= np.quantile(by_chance, 0.5 + level / 2)
     return among
 
 
@@ -88,8 +93,12 @@ def _deviations(
     # Not a Cholesky factor: the strengths sum to 0, and with few clusters the rank is lower still.
     scale, axes = np.linalg.eigh(covariance)
     normal = rng.standard_normal((draws, len(covariance))) @ (axes * np.sqrt(np.maximum(scale, 0.0))).T
-    wider = stdtrit(np.maximum(df, 1.0), 0.5 + level / 2) / ndtri(0.5 + level / 2)
-    return np.asarray(normal * wider)
+    return np.asarray(normal * _wider(df, level))
+
+
+def _wider(df: FloatArray, level: float) -> FloatArray:
+    """The quantiles of t beside the normal's."""
+    return np.asarray(stdtrit(np.maximum(df, 1.0), 0.5 + level / 2) / ndtri(0.5 + level / 2))
 
 
 def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
