@@ -175,6 +175,16 @@ def test_a_label_in_the_text_needs_no_call_a_judge_reads_the_rest_and_nonsense_i
     assert not any(call.images for call in made)
 
 
+def test_an_answer_that_denies_an_option_is_asked_about_and_never_read_as_it(sample, judged):
+    sample.options = {"A": "None", "B": "nan", "C": "a cup"}
+    sample.save()
+    for variant, text in (("", "The answer is not A."), ("b", "B is wrong."), ("c", "It has vitamin C.")):
+        item_of(sample, text, variant=variant)
+    run, made = judged("choice-extraction", lambda call: answer("Choice: X"))
+    assert list(run.judgments.values_list("option", "extraction").distinct()) == [("X", "judge")]
+    assert len(made) == 3
+
+
 def test_yes_and_no_are_read_off_plain_answers_and_asked_of_the_rest(sample, judged):
     for variant, text in (("", "Yes, there is."), ("b", "I cannot see one anywhere"), ("c", "Who knows")):
         item_of(sample, text, variant=variant)

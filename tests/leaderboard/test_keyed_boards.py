@@ -133,6 +133,15 @@ def test_answers_that_say_nothing_are_not_right_or_left_out_with_both_extremes_b
         assert (row["circular_worst"], row["circular_best"]) == pytest.approx((22 / 48, 24 / 48))
 
 
+def test_answers_that_deny_the_right_option_are_not_right(quiz, folder, manage):
+    denied = [row for row in rotations("Denied", right=lambda n, shift: True) if not row["variant"]]
+    for n, row in enumerate(denied):
+        row["text"] = ["The answer is not {}.", "{} is wrong.", "I would rule out option {}"][n % 3].format(key(n))
+    assert manage("import_responses", "generic", folder("responses", denied), "--benchmark", "quiz")[0] == 0
+    row = next(row for row in models(quiz_scope()).as_json() if row["model"] == "Denied")
+    assert (row["vanilla"], row["extraction"]["label"], row["extraction"]["none"]) == (0, 0, SAMPLES)
+
+
 def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder, manage):
     vague = rotations("Vague", right=lambda n, shift: True, text="It is thing {} I think")
     vague = [row for row in vague if not row["variant"]]
