@@ -251,7 +251,7 @@ class RunForm(RequestForm):
     FOLDS = MappingProxyType(
         {
             "Which items": ITEMS,
-            "Prompt": ("prompt", "order", "reasoning", "criteria", "repeats", "question", "categories"),
+            "Prompt": ("prompt", "order", "reasoning", "criteria", "repeats", "unanswered", "question", "categories"),
             "Pictures": ("context", "image_size", "detail"),
             "Sampling": SAMPLING,
         }
@@ -270,6 +270,7 @@ class RunForm(RequestForm):
             "context",
             "criteria",
             "repeats",
+            "unanswered",
         ),
         *("temperature", "top_p", "split", "level", "models", "campaign", "run", "sample", "sample_seed"),
     )
@@ -330,6 +331,16 @@ class RunForm(RequestForm):
     )
     repeats = forms.IntegerField(
         min_value=1, max_value=100, required=False, help_text="Empty: the protocol's default, usually 1."
+    )
+    unanswered = forms.ChoiceField(
+        choices=[
+            ("", "No verdict"),
+            ("loses", "They lose: the lowest verdict"),
+            ("asked", "Whatever the judge says"),
+        ],
+        required=False,
+        label="Answers that are empty, refused or an error",
+        help_text="Only the last costs a call.",
     )
 
     models = forms.CharField(

@@ -13,6 +13,7 @@ from judging.protocols.replies import ParsedVerdict, Place
 from judging.protocols.settings import (
     CONTEXTS,
     NAMES,
+    UNANSWERED,
     BadSettings,
     Settings,
     boolean,
@@ -113,6 +114,9 @@ class Protocol(ABC):
             raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
         if self.kind == Item.Kind.SCORE and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
+        unanswered = one_of("unanswered", values.get("unanswered", UNANSWERED[0]), UNANSWERED)
+        if unanswered == "loses" and type(self).lowest is Protocol.lowest:
+            raise BadSettings(f"unanswered: {self.name} has no lowest verdict; choose no-verdict or asked.")
         return {
             "order": one_of("order", values["order"], ORDERS),
             "criteria": boolean("criteria", values["criteria"]),
@@ -121,6 +125,7 @@ class Protocol(ABC):
             "prompt": self._prompt(values.get("prompt", "default")),
             "repeats": whole("repeats", values.get("repeats", 1), 1, 100),
             **({"step_calls": True} if steps else {}),
+            **({"unanswered": unanswered} if unanswered != UNANSWERED[0] else {}),
         } | request_settings(values, temperature=0)
 
     def _prompt(self, value: Any) -> str:
@@ -197,6 +202,10 @@ class Protocol(ABC):
     def without_call(self, material: Material) -> dict[str, Any] | None:
         """The verdict, if the answer itself states it and no call is needed."""
         return None
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        """The verdict by which the answers at these presented places lose."""
+        raise NotImplementedError
 
     def fallback(self, material: Material, seed: bytes) -> dict[str, Any] | None:
         """A substitute, marked as such, for a reply without a verdict; None leaves it missing."""

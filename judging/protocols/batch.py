@@ -1,6 +1,7 @@
 """Several answers from best to worst, as MLLM-as-a-Judge asks for it (arXiv 2402.04788)."""
 
 import re
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
@@ -46,3 +47,7 @@ class Batch(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_ranking(text, place=self.verdict_line(settings), count=len(material.answers))
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        answered = [place for place in range(len(material.answers)) if place not in places]
+        return {"ranking": [rank for rank in (answered, list(places)) if rank]}

@@ -111,6 +111,9 @@ class Components(Protocol):
             weights=[part.weight or 0 for part in parts],
         )
 
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"parts": {part.key: 0.0 for part in _parts(material)}, "score": 0.0}
+
 
 def _parts(material: Material) -> list[Criterion]:
     parts = [criterion for criterion in material.criteria if criterion.kind == "component"]

@@ -1,6 +1,7 @@
 """The better of two answers, or a tie, as MLLM-as-a-Judge asks for it (arXiv 2402.04788)."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from bank.models import Item
@@ -22,6 +23,11 @@ def parse_letter(text: str, *, place: Place) -> ParsedVerdict:
     raise NoVerdict(NO_VOTE[place])
 
 
+def losing(places: Sequence[int]) -> str:
+    """The choice between two answers where those at these places lose; a tie where both do."""
+    return "tie" if len(places) > 1 else "second" if 0 in places else "first"
+
+
 class Pair(Protocol):
     name = "pair"
     title = "Pairs"
@@ -41,3 +47,6 @@ class Pair(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_letter(text, place=self.verdict_line(settings))
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"choice": losing(places)}

@@ -1,11 +1,13 @@
 """How much better one of two answers is, in five steps, as Arena-Hard asks for it (arXiv 2406.11939)."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from bank.models import Item
 from bank.models.verdict import GRADED, choice_of
 from judging.protocols.base import Material, Protocol
+from judging.protocols.pair import losing
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -40,3 +42,7 @@ class PairGraded(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_preference(text, place=self.verdict_line(settings))
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        choice = losing(places)
+        return {"choice": choice, "preference": {"first": 1.0, "tie": 0.5, "second": 0.0}[choice]}

@@ -1,11 +1,12 @@
 """Pairwise voting with per-sample criteria, as MLLM-Bench does it; the wording of the prompts is ours."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, Material, Protocol
+from judging.protocols.pair import losing
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Settings
 
@@ -74,3 +75,6 @@ class PairwiseCriteria(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_vote(text, place=self.verdict_line(settings))
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"choice": losing(places)}

@@ -44,3 +44,6 @@ class ReasoningQuality(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_score(text, place=self.verdict_line(settings), scale=SCALE)
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"score": self.scale(material)[0]}

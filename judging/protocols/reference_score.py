@@ -39,6 +39,9 @@ class ReferenceScore(Protocol):
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_score(text, place=self.verdict_line(settings), scale=SCALE)
 
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"score": self.scale(material)[0]}
+
 
 def references(material: Material) -> list[str]:
     """The right answers; an answer key is followed by the text of its option. Raises CannotAsk."""

@@ -88,3 +88,6 @@ class Score(Protocol):
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         scale, words = zip(*material.scale, strict=True)
         return parse_score(text, place=self.verdict_line(settings), scale=scale, words=words)
+
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"score": self.scale(material)[0]}

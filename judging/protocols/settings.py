@@ -7,7 +7,7 @@ from typing import Any
 
 Settings = dict[str, Any]
 
-NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats")
+NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats", "unanswered")
 # What goes to the endpoint with every request. Canonical settings leave out what was not chosen, so that settings from
 # before a parameter existed stay the same. Temperature is always included.
 REQUEST = (
@@ -15,6 +15,9 @@ REQUEST = (
     "ask_again",  # so many times, where a reply breaks the format or refuses (MLLM-as-a-Judge, C.2)
 )
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
+# What answers that are empty, refused or an error count: no verdict, without a call; the lowest verdict, without a
+# call; or whatever the judge says of them.
+UNANSWERED = ("no-verdict", "loses", "asked")
 DETAILS = ("low", "high", "auto")
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
 

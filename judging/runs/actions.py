@@ -313,6 +313,7 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
     if run.imported or run.state == Run.State.CANCELLED:
         raise BadInput("Imported and cancelled runs cannot be retried.")
     failed: QuerySet[Any] = table_of(run).objects.filter(run=run).exclude(status="ok")
+    failed = failed.exclude(reason_hash__in=[reason_key(reason) for reason in plan.NOT_ASKED.values()])
     if not run.judges:  # a refusal is a response too, and responses are never changed
         failed = failed.exclude(status="skipped")
         failed = failed.filter(response=None, last=True)

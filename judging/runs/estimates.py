@@ -88,6 +88,9 @@ def estimate(
     template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
     stored_calls = _stored(run, template, [job.subject.item_id for job in jobs]) if reuse else set()
     for job in jobs:
+        if plan.unanswered_places(job, protocol, settings):
+            told += 1
+            continue
         try:
             request = requests.judge_request(run, job, template=template, protocol=protocol)
             needs_no_call = protocol.without_call(request.material) is not None

@@ -1,7 +1,7 @@
 """Which judgments a run is made of: items x orders x repeats (x attacks), minus those already stored."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +19,15 @@ from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
 COMPONENTS = "components"
+# Of responses that are no answers. What was cut off is one, as far as it goes.
+UNANSWERED = (Response.Status.EMPTY, Response.Status.REFUSED, Response.Status.FILTERED, Response.Status.ERROR)
+# Why nobody was asked about an answer, by its status.
+NOT_ASKED = {
+    "empty": "not asked: the answer is empty",
+    "refused": "not asked: the model refused to answer",
+    "filtered": "not asked: the answer was stopped by the provider's content filter",
+    "error": "not asked: the call for the answer failed",
+}
 UNITS: dict[str, str] = {Item.Kind.PAIR: "pairs", Item.Kind.BATCH: "rankings", Item.Kind.SCORE: "answers"}
 SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
 
@@ -29,6 +38,14 @@ class ShownResponse(NamedTuple):
     text: str
     option_order: list[Any] | None
     variant: str
+    status: str
+
+    @property
+    def unanswered(self) -> str:
+        """The status of a response that is no answer: empty, refused, stopped, or of a call that failed; else ""."""
+        if self.status in UNANSWERED:
+            return self.status
+        return "" if self.text.strip() else str(Response.Status.EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,7 @@ class Subject:
     options: tuple[Option, ...]
     images: tuple[SampleImage, ...]
     absent: bool  # an image of the sample is not stored here
+    unanswered: tuple[str, ...] = ()  # of each answer, why it is none, or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +258,7 @@ def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:
             options=options_of(item.sample, responses.get(item.pk, ())),
             images=tuple(images.get(item.sample_id, ())),
             absent=bool(item.sample.absent_images),
+            unanswered=tuple(response.unanswered for response in responses.get(item.pk, ())),
         )
         for item in items
     }
@@ -260,6 +279,16 @@ def options_of(sample: Sample, responses: Sequence[Response | ShownResponse]) ->
             shift = int(rotation["k"]) % len(labels)
             shown_order = labels[shift:] + labels[:shift]
     return tuple(Option(label, key, str(sample.options[key])) for label, key in zip(labels, shown_order, strict=True))
+
+
+def unanswered_places(job: Job, protocol: Protocol, settings: Mapping[str, Any]) -> list[int]:
+    """The presented places of answers that are none, where these settle the verdict and no judge is asked: not in a
+    ranking with two others to compare, nor about samples.
+    """
+    whys = job.subject.unanswered
+    if settings.get("unanswered") == "asked" or not protocol.needs_answer or whys.count("") > 1:
+        return []
+    return [place for place, position in enumerate(job.positions) if whys and whys[position]]
 
 
 def with_criteria(subject: Subject, texts: Sequence[Any]) -> Subject:

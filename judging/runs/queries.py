@@ -17,7 +17,7 @@ from bank import database, guard
 from bank.models import with_answers
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
-from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
+from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, reason_key, table_of
 from judging.runs import plan
 from judging.work import curve
 from judging.work.budget import typical_call
@@ -219,6 +219,16 @@ def failures_in_words(run: Run, most: int = 3) -> list[str]:
     lines = [f"{failure.count:,} x {failure.status}: {failure.reason or 'no reason given'}" for failure in failures]
     others = sum(failure.count for failure in failures[most:])
     return lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
+
+
+def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
+    """Items of which these runs asked nobody, since an answer is none; and whether such an answer lost."""
+    loses = Run.objects.filter(pk__in=runs, settings__unanswered="loses").exists()
+    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
+    rows = Judgment.objects.filter(run__in=runs, reason_hash__in=reasons)
+    if not loses:
+        rows = rows.filter(status__in=list(plan.NOT_ASKED))  # by the index
+    return rows.order_by().values("item").distinct().count(), loses
 
 
 def _link_to_failures(run: Run, status: str, only: int | None, *, trials: bool) -> str:

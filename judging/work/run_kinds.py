@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from django.db.models import Count, Exists, OuterRef, Q
 
@@ -18,7 +18,7 @@ from judging import protocols
 from judging.endpoints.answers import Reply
 from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.protocols import CannotAsk, prompts
-from judging.protocols.replies import ParsedVerdict, Reading, read_reply
+from judging.protocols.replies import ParsedVerdict, Reading, Status, read_reply
 from judging.protocols.score import weighted_score
 from judging.recipes import answers, questions
 from judging.runs import collecting, plan, requests
@@ -156,6 +156,12 @@ class Judgments(Kind[Job]):
         return requests.judge_request(self.run, job, template=template, protocol=self.protocol)
 
     def row_without_call(self, job: Job, request: JudgeRequest) -> Judgment | Trial | None:
+        if places := plan.unanswered_places(job, self.protocol, self.run.settings):
+            why = next(filter(None, job.subject.unanswered))
+            if self.run.settings.get("unanswered") == "loses":
+                lowest = self.protocol.lowest(request.material, places)
+                return self.row(job, Reading("ok", lowest, reason=plan.NOT_ASKED[why]))
+            return self.row(job, Reading(cast(Status, why), reason=plan.NOT_ASKED[why]))
         verdict = self.protocol.without_call(request.material)
         return None if verdict is None else self.row(job, Reading("ok", verdict))
 

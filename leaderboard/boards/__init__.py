@@ -1,10 +1,11 @@
 """The rows of the leaderboards, as the page, the command and the API print them (design: Contract)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
+from judging.runs import queries
 from leaderboard import votes
 from leaderboard.boards.agreement import AgreementBoard, agreements
 from leaderboard.boards.base import B, Board, ModelsBoard, cached, from_stored, whole_from_text
@@ -12,7 +13,7 @@ from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, rows_told, shows_edition
+from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, rows_told, shows_edition, uncounted_runs
 from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, Scope
 
@@ -86,8 +87,22 @@ def _told(scope: Scope, board: B) -> B:
     board = replace(board, rows=[_with_levels_told(scope, row) for row in rows_told(scope, board.rows)])
     simulated, real = votes.labels_by_origin(scope)
     notes = [PARTLY_SIMULATED if real else SIMULATED] if simulated else []
+    notes += _not_asked(scope, board.runs)
     notes += [AS_PUBLISHED] if board.runs and any_as_published(board.runs) else []
     return replace(board, notes=[*board.notes, *notes]) if notes else board
+
+
+def _not_asked(scope: Scope, runs: Sequence[int]) -> list[str]:
+    """How many items its judge was not asked about, since an answer is none, and what that counts."""
+    if scope.edition or not runs:
+        return []
+    withheld = uncounted_runs(staff=scope.staff)
+    items, loses = queries.not_asked([run for run in runs if run not in withheld])
+    if not items:
+        return []
+    counts = "that answer loses" if loses else "there is no verdict"
+    number = f"{items:,} items" if items > 1 else "one item"
+    return [f"Not asked about: {number}, where an answer is empty, refused or an error; {counts}."]
 
 
 def _with_levels_told(scope: Scope, row: Any) -> Any:

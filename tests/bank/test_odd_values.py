@@ -178,3 +178,23 @@ def test_parquet_comes_in_and_its_faults_are_told_by_record(folder, manage):
     bad.write_bytes(good.read_bytes()[:-20])
     assert "is not readable Parquet" in manage("import_benchmark", "generic", bad, "--benchmark", "bad", "--public")[2]
     assert Sample.objects.count() == 2
+
+
+def test_an_option_that_says_nan_or_none_is_kept_and_told(manage, tmp_path):
+    picture = (
+        "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR4nGM4ISdHEmIY1TCqYfhqAADkYgQQ60fIxgAAAABJRU5ErkJggg=="
+    )
+    table = tmp_path / "none-option.tsv"
+    table.write_text(
+        "index\tquestion\thint\tA\tB\tC\tD\tanswer\tcategory\tl2-category\tsplit\timage\n"
+        f"1\tHow many birds?\t\tNone\tTwo\tOne\tThree\tA\tcounting\tfp\tdev\t{picture}\n"
+        "2\tIs it NA?\t\tNA\tnull\tnan\tN/A\tB\tcounting\tfp\tdev\t1\n"
+    )
+    status, out, err = manage("import_benchmark", "mmbench", str(table), "--benchmark", "odd")
+    assert status == 0, err
+    assert Sample.objects.get(key="1").options == {"A": "None", "B": "Two", "C": "One", "D": "Three"}
+    assert Sample.objects.get(key="2").options == {"A": "NA", "B": "null", "C": "nan", "D": "N/A"}
+    for line, option in ((2, "A"), (3, "A"), (3, "B"), (3, "C"), (3, "D")):
+        assert f"line {line}: options.{option}: says what programs write for an empty cell" in out + err
+    again = manage("import_benchmark", "mmbench", str(table), "--benchmark", "odd")
+    assert "empty cell" not in "".join(map(str, again))

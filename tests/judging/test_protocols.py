@@ -1,6 +1,9 @@
 """Every protocol from its items to stored verdicts, against a server that answers as judges do."""
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 
 from bank.criteria import Criterion
 from bank.errors import BadInput
@@ -183,6 +186,86 @@ def test_an_answer_that_denies_an_option_is_asked_about_and_never_read_as_it(sam
     run, made = judged("choice-extraction", lambda call: answer("Choice: X"))
     assert list(run.judgments.values_list("option", "extraction").distinct()) == [("X", "judge")]
     assert len(made) == 3
+
+
+def unanswered(sample: Sample, **why: str) -> None:
+    """Make the answers of models to a sample none, by status."""
+    for place, status in why.items():
+        text = "" if status == "empty" else "I cannot help with that."
+        model = f"model {place.removeprefix('of_')}"
+        Response.all_objects.filter(sample=sample, model__name=model).update(status=status, text=text)
+
+
+def test_an_answer_that_is_empty_refused_or_an_error_costs_no_call_and_has_no_verdict(benchmark, sample, judged):
+    first = benchmark.samples.get(key="1")
+    for one in (sample, first):
+        item_of(one, "A bowl.")
+    unanswered(sample, of_0="empty")
+    run, made = judged("score", lambda call: answer("Judgement: [[4]]"))
+    found = run.judgments.order_by("item__sample__position").values_list("status", "score")
+    assert [*found] == [("empty", None), ("ok", 4.0)]
+    assert len(made) == run.calls == 1
+    assert run.judgments.get(status="empty").reason == "not asked: the answer is empty"
+    assert actions.retry_failed(run=run) == 0
+    said = StringIO()
+    call_command("leaderboard", "models", benchmark=benchmark.slug, kind="score", source=run.judge.name, stdout=said)
+    told = "Not asked about: one item, where an answer is empty, refused or an error; there is no verdict."
+    assert told in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "why", "verdict"),
+    [
+        ("pair", {"of_0": "empty"}, {"choice": "second"}),
+        ("pair", {"of_1": "refused"}, {"choice": "first"}),
+        ("pair", {"of_0": "error", "of_1": "empty"}, {"choice": "tie"}),
+        ("pair-graded", {"of_0": "filtered"}, {"choice": "second", "preference": 0.0}),
+        ("pairwise-criteria", {"of_1": "empty"}, {"choice": "first"}),
+        ("score", {"of_0": "empty"}, {"score": 1.0}),
+        ("batch", {"of_0": "empty", "of_2": "error"}, {"ranking": [[1], [0, 2]]}),
+        ("components", {"of_0": "empty"}, {"score": 0.0, "parts": {"part": 0.0}}),
+        ("reference-score", {"of_0": "refused"}, {"score": 1.0}),
+        ("reasoning-quality", {"of_0": "refused"}, {"score": 0.0}),
+    ],
+)
+def test_a_run_may_count_such_an_answer_as_lost_in_every_order_and_repeat(
+    benchmark, sample, judged, protocol, why, verdict
+):
+    benchmark.samples.exclude(pk=sample.pk).delete()
+    sample.items.all().delete()
+    write_criterion(sample=sample, key="part", kind="component", text="It is named.", weight=4)
+    write_criterion(sample=sample, key="right", kind="soft_reference", text="A bowl.")
+    texts = {"batch": ["A bowl.", "A cup.", "A plate."]}.get(protocol, ["A bowl.", "A cup."])
+    kind = KINDS.get(protocol, "pair" if protocol.startswith("pair") else "score")
+    item_of(sample, *texts[: 1 if kind == "score" else None], kind=kind)
+    unanswered(sample, **why)
+    run, made = judged(protocol, lambda call: error(500), settings={"unanswered": "loses"})
+    assert made == []
+    rows = list(run.judgments.all())
+    assert len(rows) == planned_judgments(run)
+    for name, value in verdict.items():
+        got = [getattr(row, name) for row in rows]
+        assert (
+            all(sorted(map(sorted, one)) == sorted(map(sorted, value)) for one in got)
+            if name == "ranking"
+            else (got == [value] * len(rows))
+        )
+
+
+def test_a_run_may_ask_about_such_answers_and_a_ranking_of_two_others_is_asked(sample, judged):
+    sample.items.all().delete()
+    item_of(sample, "A bowl.", "A cup.", "A plate.", kind="batch")
+    unanswered(sample, of_1="empty")
+    _, made = judged("batch", lambda call: answer("Judgement: [[A]], [[B]], [[C]]"))
+    assert len(made) == 1
+    item_of(sample, "A jug.", variant="asked")
+    unanswered(sample, of_0="refused")
+    _, made = judged("score", lambda call: answer("Judgement: [[4]]"), settings={"unanswered": "asked"})
+    assert len(made) == 1
+    for protocol in ("choice-extraction", "yes-no", "label"):
+        categories = {"categories": ["a", "b"]} if protocol == "label" else {}
+        with pytest.raises(BadInput, match="has no lowest verdict"):
+            judged(protocol, lambda call: answer("x"), settings={"unanswered": "loses"} | categories)
 
 
 def test_yes_and_no_are_read_off_plain_answers_and_asked_of_the_rest(sample, judged):

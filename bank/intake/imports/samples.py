@@ -31,6 +31,9 @@ IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height p
     source_url""".split()
 NEW_VERSION = "Imports never change samples; import the new ones with --version."
 REMEMBERED = 10_000
+# How programs write a cell without a text. Kept, since an option may well be called that.
+NO_TEXT = {"nan", "none", "null", "n/a", "na", "<na>"}
+EMPTY_CELL = "says what programs write for an empty cell; it is kept as the text of the option"
 A_PICTURE = 2**18
 EMPTY, NONE = "{}", "[]"
 ABSENT = "no such file"
@@ -83,6 +86,9 @@ class Samples:
             if number in taken:
                 report.refuse(row.where, "key", f"{record.key!r} already occurs at {taken[number]}")
                 continue
+            for label, text in record.options.items():
+                if text.strip().casefold() in NO_TEXT and not ids[number]:
+                    report.add(Problem(row.where, f"options.{label}", EMPTY_CELL, warning=True))
             pictures_of_row = self._pictures(row, report) if record.images else []
             if pictures_of_row is None:
                 continue
