@@ -521,6 +521,18 @@ class JudgeForm(Styled):
     timeout = forms.IntegerField(initial=120, min_value=1, max_value=3600, label="Seconds one call may take")
     rpm = forms.IntegerField(min_value=1, required=False, label="Calls a minute", help_text="Empty: no limit.")
     tpm = forms.IntegerField(min_value=1, required=False, label="Tokens a minute", help_text="Empty: no limit.")
+    waits = forms.CharField(
+        max_length=100,
+        required=False,
+        label="Minutes before it is tried again",
+        help_text="Where it fails: the first time, the second and so on. Empty: 1, 5, 15, 30, 60.",
+    )
+    give_up_after = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label="Minutes until a run gives up",
+        help_text="Of nothing but errors; it then pauses. Empty: 1440, a day.",
+    )
     price_in = forms.FloatField(
         min_value=0, required=False, label="Price of tokens sent", help_text="US dollars per million."
     )

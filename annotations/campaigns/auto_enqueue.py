@@ -62,7 +62,7 @@ def enqueue_new_items(campaign: Campaign) -> int:
 
 def _runs_with_new_judgments(campaign: Campaign) -> dict[Run, int]:
     """The rule's runs that have judgments since it was last applied, with the newest one."""
-    runs = runs_for(campaign).exclude(state__in=(Run.State.QUEUED, Run.State.RUNNING))
+    runs = runs_for(campaign).exclude(state__in=Run.GOING)
     if campaign.rule["runs"] != ALL:
         runs = runs.filter(pk__in=campaign.rule["runs"])
     newest_by_run = {}

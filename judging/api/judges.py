@@ -36,6 +36,8 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             "rpm",
             "tpm",
             "timeout",
+            "waits",
+            "give_up_after",
             "price_in",
             "price_out",
             "abilities",
@@ -62,6 +64,12 @@ class JudgeIn(serializers.Serializer[Any]):
     rpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
     tpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
     timeout = serializers.IntegerField(min_value=1, max_value=3600, required=False, default=120)
+    waits = serializers.CharField(
+        max_length=100, required=False, default="", allow_blank=True, help_text="minutes before each new try: 1, 5, 15"
+    )
+    give_up_after = serializers.IntegerField(
+        min_value=1, max_value=10**9, required=False, default=None, allow_null=True, help_text="minutes of errors alone"
+    )
     price_in = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
     price_out = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
     family = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)

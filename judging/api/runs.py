@@ -35,6 +35,12 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     total = serializers.SerializerMethodField()
     done = serializers.SerializerMethodField()
     failed = serializers.SerializerMethodField()
+    dropped = serializers.ListField(
+        child=serializers.CharField(), read_only=True, help_text="parameters that the endpoint does not take"
+    )
+    endpoint_says = serializers.SerializerMethodField(
+        help_text="of a single run, for staff: its commonest words where calls failed"
+    )
 
     class Meta:
         model = Run
@@ -55,6 +61,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
             "seed",
             "state",
             "state_reason",
+            "endpoint_says",
+            "dropped",
+            "next_try_at",
+            "tries",
             "total",
             "done",
             "failed",
@@ -94,6 +104,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
                 {row.run.pk: row for row in queries.listed(list(shown or [run]), viewer=self.context["request"].user)}
             )
         return counts[run.pk]
+
+    def get_endpoint_says(self, run: Run) -> str | None:
+        alone = not isinstance(self.parent, serializers.ListSerializer)
+        return queries.endpoint_says(run, viewer=self.context["request"].user) or None if alone else None
 
     def get_total(self, run: Run) -> int:
         return self._counts(run).total

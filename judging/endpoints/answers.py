@@ -1,5 +1,6 @@
 """How a call ended: each way it can end is an ``Outcome``."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,9 +11,18 @@ from typing import Any
 import orjson
 
 DETAIL_LENGTH = 4_000  # characters kept of an endpoint's error
+SENTENCE = 300  # characters shown of what it says
 WAIT_HEADERS = ("retry-after-ms", "retry-after")
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "access_terminated"}
 FILTER_CODES = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"}
+# Parameters that an endpoint may not take, and how it says so.
+PARAMETERS = ("temperature", "top_p", "max_completion_tokens", "max_tokens", "seed")
+_PARAMETER = re.compile(rf"\b(?:{'|'.join(PARAMETERS)})\b")
+_NOT_TAKEN = re.compile(
+    r"unsupported|not supported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed|not accepted"
+    r"|deprecated|only the default|extra (?:fields|inputs|parameter)",
+    re.IGNORECASE,
+)
 FILTER_CODES |= {"invalid_prompt"}  # from OpenAI's reasoning models for prompts they refuse
 
 
@@ -67,6 +77,7 @@ class Answer:
     words: str = ""
     detail: str = ""
     retry_after: float | None = None  # seconds
+    parameter: str = ""  # that the endpoint does not take
     model: str = ""
     fingerprint: str = ""
     prompt_tokens: int | None = None
@@ -165,7 +176,47 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
         return answer(Outcome.FILTERED, "stopped by the provider's content filter")
     if code == "context_length_exceeded":
         return answer(Outcome.PERMANENT, "the prompt is longer than the model's context")
-    return answer(Outcome.PERMANENT, f"the endpoint refused the request ({status})")
+    refusal = answer(Outcome.PERMANENT, f"the endpoint refused the request ({status})")
+    return replace(refusal, parameter=_parameter_not_taken(content) if status in (400, 422) else "")
+
+
+def _parameter_not_taken(content: bytes) -> str:
+    """The parameter that a refusal names, in the formats of common servers; "" for none."""
+    try:
+        data = orjson.loads(content)
+    except ValueError:
+        return ""
+    error = data.get("error", data) if isinstance(data, dict) else None
+    if not isinstance(error, dict):
+        return ""
+    said = f"{error.get('code')} {sentence(content)}"
+    if not _NOT_TAKEN.search(said.replace("_", " ")):
+        return ""
+    if error.get("param") in PARAMETERS:
+        return str(error["param"])
+    details = error.get("detail")
+    for detail in details if isinstance(details, list) else ():
+        place = detail.get("loc") if isinstance(detail, dict) else None
+        if isinstance(place, list) and place and place[-1] in PARAMETERS:
+            return str(place[-1])
+    named = _PARAMETER.search(said)
+    return named[0] if named else ""
+
+
+def sentence(content: bytes | str) -> str:
+    """What an endpoint says of an error, in its own words, on one line; for staff only, as it may quote the prompt."""
+    text = content.decode(errors="replace") if isinstance(content, bytes) else content
+    try:
+        said = orjson.loads(text)
+    except ValueError:
+        said = re.sub(r"<[^>]*>", " ", text)
+    for name in ("error", "message", "detail", "msg"):
+        if isinstance(said, list) and said:
+            said = said[0]
+        if isinstance(said, dict):
+            said = said.get(name, said)
+    said = said if isinstance(said, str) else text
+    return " ".join("".join(char if char.isprintable() else " " for char in said).split())[:SENTENCE]
 
 
 def seconds_to_wait(headers: Mapping[str, str], *, now: datetime) -> float | None:

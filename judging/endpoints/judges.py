@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from typing import Any
@@ -14,6 +15,7 @@ from django.db import transaction
 
 from bank.errors import BadInput
 from bank.text.names import as_stored
+from judging.endpoints.waiting import DAY, WAITS
 from judging.models import BASELINES, Judge
 
 # Variables that hold this site's own secrets: they are never sent to a judge.
@@ -45,6 +47,11 @@ def key_from(variable: str) -> str:
     return key
 
 
+def waits_of(judge: Judge) -> tuple[timedelta, ...]:
+    """How long a run waits before each try where its endpoint fails."""
+    return tuple(timedelta(minutes=float(minutes)) for minutes in judge.waits.split(","))
+
+
 def ensure_baselines() -> None:
     """Make sure the built-in judges, which need no endpoint, are in the database."""
     for baseline in BASELINES:
@@ -65,6 +72,8 @@ def add_judge(
     price_in: float | None = None,
     price_out: float | None = None,
     family: str = "",
+    waits: str = "",
+    give_up_after: int | None = None,
     any_host: bool = False,
 ) -> Judge:
     """Add a judge behind an OpenAI-compatible endpoint. Raises BadInput.
@@ -81,7 +90,15 @@ def add_judge(
     existing = Judge.objects.filter(name=name).first()
     _check_address(base_url, any_host=any_host, unchanged=bool(existing and existing.base_url == base_url))
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
-    _check_numbers(concurrency=concurrency, rpm=rpm, tpm=tpm, timeout=timeout, price_in=price_in, price_out=price_out)
+    _check_numbers(
+        concurrency=concurrency,
+        rpm=rpm,
+        tpm=tpm,
+        timeout=timeout,
+        price_in=price_in,
+        price_out=price_out,
+        give_up_after=give_up_after,
+    )
     values: dict[str, Any] = {
         "key_env": key_env,
         "concurrency": concurrency,
@@ -91,6 +108,8 @@ def add_judge(
         "price_in": price_in,
         "price_out": price_out,
         "family": family,
+        "waits": _waits(waits),
+        "give_up_after": DAY // timedelta(minutes=1) if give_up_after is None else give_up_after,
     }
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
@@ -115,8 +134,9 @@ def _check_numbers(
     timeout: int,
     price_in: float | None,
     price_out: float | None,
+    give_up_after: int | None,
 ) -> None:
-    limits = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm, "timeout": timeout}
+    limits = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm, "timeout": timeout, "give_up_after": give_up_after}
     for field, value in limits.items():
         if value is not None and not 1 <= value <= 1_000_000_000:
             raise BadInput(f"{field}: a whole number, at least 1.", field)
@@ -127,6 +147,19 @@ def _check_numbers(
             raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
     if (price_in is None) != (price_out is None):
         raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
+
+
+def _waits(written: str) -> str:
+    """Minutes in order, separated by commas; the usual ones where nothing is written. Raises BadInput."""
+    if not written.strip():
+        return ", ".join(f"{wait / timedelta(minutes=1):g}" for wait in WAITS)
+    try:
+        minutes = [float(each) for each in written.split(",")]
+    except ValueError:
+        minutes = []
+    if not 1 <= len(minutes) <= 10 or not all(0 < each <= 1_440 for each in minutes):
+        raise BadInput("waits: one to ten numbers of minutes, at most 1,440 each, such as 1, 5, 15.", "waits")
+    return ", ".join(f"{each:g}" for each in minutes)
 
 
 def _check_address(base_url: str, *, any_host: bool, unchanged: bool) -> None:

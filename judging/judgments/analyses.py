@@ -95,14 +95,15 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
 def run_as_seen(run: Run, viewer: "Viewer", *, unseen: Collection[int] | None = None) -> Run:
     """The same run as this viewer may see it; ``unseen`` as from ``RunQuerySet.unseen_by``. Never save the result.
 
-    Below staff: no seed and no reason why it paused. If its calls held closed inputs, also no prices or durations, and
-    until it is told that it has ended only that it has not.
+    Below staff: no seed, no reason why it paused or waits, and not when it is tried again. If its calls held closed
+    inputs, also no prices or durations, and until it is told that it has ended only that it has not.
     """
     if not allowed(viewer, "read-calls"):
         run.seed, run.state_reason = 0, ""
+        run.next_try_at, run.tries, run.failing_since = None, 0, None
         if run.pk in (Run.objects.unseen_by(viewer) if unseen is None else unseen):
             run.calls = run.lost = 0
-            run.reported_model, run.reported, run.batches = "", [], []
+            run.reported_model, run.reported, run.batches, run.abilities = "", [], [], {}
             if run.held:
                 run.state, run.is_untold, run.finished_at = Run.State.RUNNING, True, None
         if run.held:

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.models import Benchmark
 from judging.models import Judge, Judgment, Run
-from judging.runs.actions import retry_failed
-from judging.runs.queries import failures_in_words
-from judging.work import Progress, Shared, Stopped, leases, loop, work
+from judging.runs.actions import pause_run, retry_failed
+from judging.runs.queries import endpoint_says, failures_in_words
+from judging.work import Patience, Progress, Shared, Stopped, leases, loop, work
 from judging.work.loop import db
 from judging.work.worker import worker_name
 
@@ -55,6 +56,12 @@ class RunCommand(BaseCommand):
         parser.add_argument("--limit", type=int, metavar="N", help=f"the first N {self.counted} only")
         parser.add_argument("--budget", type=float, metavar="USD", help="pause when this much is spent")
         parser.add_argument("--wait", action="store_true", help="work the run in this process")
+        parser.add_argument(
+            "--give-up-after",
+            type=float,
+            metavar="MINUTES",
+            help="with --wait: pause after so long of nothing but errors, tries again included (as the judge has it)",
+        )
         parser.add_argument("--new", action="store_true", help="start a new run even if the same run exists")
         parser.add_argument(
             "--retry",
@@ -111,10 +118,18 @@ class RunCommand(BaseCommand):
         """The judges that the command accepts."""
         return Judge.objects.all()
 
-    def work_or_queue(self, run: Run, *, wait: bool, made: str = "verdicts", doing: str = "Judging") -> None:
+    def work_or_queue(
+        self,
+        run: Run,
+        *,
+        wait: bool,
+        give_up_after: float | None = None,
+        made: str = "verdicts",
+        doing: str = "Judging",
+    ) -> None:
         """Work the run here, or leave it to a worker."""
         if wait:
-            follow(self, run, made=made, doing=doing)
+            follow(self, run, made=made, doing=doing, give_up_after=give_up_after)
         else:
             self.stdout.write("A worker will take it (manage.py worker); --wait works it in this process.")
 
@@ -128,11 +143,22 @@ def _statuses(typed: str | None) -> list[str]:
     return statuses
 
 
-def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str = "Judging") -> None:
-    """Work a run until it ends and print the result. Raises CommandError if it paused or was cancelled."""
+def follow(
+    command: BaseCommand,
+    run: Run,
+    *,
+    made: str = "verdicts",
+    doing: str = "Judging",
+    give_up_after: float | None = None,
+) -> None:
+    """Work a run until it ends and print the result. Raises CommandError if it paused or was cancelled.
+
+    Where its endpoint fails it is tried again, as long as the judge has it, or for ``give_up_after`` minutes.
+    """
     loop.settle()
+    patience = Patience() if give_up_after is None else Patience(give_up_after=60 * give_up_after)
     with Display(command, doing) as display:
-        loop.run(lambda: _follow(run, display))
+        loop.run(lambda: _follow(run, display, patience))
     run.refresh_from_db()
     cost = f", ${run.spent:.2f} spent" if run.spent else ""
     saved = f" {run.saved:,} calls saved after a wrong rotation." if run.saved else ""
@@ -141,6 +167,8 @@ def follow(command: BaseCommand, run: Run, *, made: str = "verdicts", doing: str
         f"Run {run.pk} is {run.state}: {run.verdicts:,} {made}{cached}, {run.failures:,} without "
         f"{'an' if made[0] in 'aeiou' else 'a'} {made[:-1]}{cost}.{saved}"
     )
+    if run.dropped:
+        command.stdout.write(f"Not sent, since the endpoint does not take it: {', '.join(run.dropped)}.")
     tell_failures(command, run)
     if run.state == Run.State.PAUSED:
         raise CommandError(run.state_reason or "Somebody paused the run.")
@@ -154,27 +182,34 @@ def tell_failures(command: BaseCommand, run: Run) -> None:
         return
     for line in failures_in_words(run):
         command.stderr.write(f"  {line}")
+    if said := endpoint_says(run, viewer=User(role=Role.ADMINISTRATOR)):
+        command.stderr.write(f"  The endpoint says: {said}")
     command.stderr.write("The same command with --retry asks these again.")
 
 
-async def _follow(run: Run, display: "Display") -> None:
-    """Work the run here; while a worker has it to itself, wait."""
+async def _follow(run: Run, display: "Display", patience: Patience) -> None:
+    """Work the run here; while a worker has it to itself, or its endpoint fails, wait."""
     stop = asyncio.Event()
     shared = Shared()
     stopped = Stopped(Run.State.PAUSED, BY_HAND)
     with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
         while not stop.is_set():
             if await db(leases.take, run, worker=worker_name()):
-                await work(run, shared=shared, stop=stop, stopped=stopped, watch=display.show)
+                await work(run, shared=shared, stop=stop, stopped=stopped, patience=patience, watch=display.show)
             await db(run.refresh_from_db)
-            if run.state not in (Run.State.QUEUED, Run.State.RUNNING):
+            if run.state not in Run.GOING:
                 break
-            display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
+            if run.state == Run.State.WAITING and run.next_try_at:
+                display.say(f"{run.state_reason} Try {run.tries} at {run.next_try_at:%H:%M:%S} UTC.")
+            else:
+                display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
             try:
                 async with asyncio.timeout(LOOK_EVERY):
                     await stop.wait()
             except TimeoutError:
                 pass
+    if run.state == Run.State.WAITING:  # stopped meanwhile
+        await db(pause_run, run=run, reason=BY_HAND)
     await shared.endpoints.close()
 
 

@@ -89,11 +89,12 @@ class Run(models.Model):
     class State(models.TextChoices):
         QUEUED = "queued"
         RUNNING = "running"
+        WAITING = "waiting"  # its endpoint fails; it is tried again at ``next_try_at``
         PAUSED = "paused"
         FINISHED = "finished"
         CANCELLED = "cancelled"
 
-    GOING = (State.QUEUED, State.RUNNING)
+    GOING = (State.QUEUED, State.RUNNING, State.WAITING)  # by itself
 
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
@@ -117,7 +118,10 @@ class Run(models.Model):
     seed = models.PositiveIntegerField(default=0)
     budget = models.FloatField(null=True, blank=True)  # US dollars
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
-    state_reason = models.TextField(blank=True)  # why it paused, in words
+    state_reason = models.TextField(blank=True)  # why it paused or waits, in words
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveIntegerField(default=0, db_default=0)  # in vain, since a call last succeeded
+    failing_since = models.DateTimeField(null=True, blank=True)  # nothing but errors
     tryout = models.BooleanField(default=False, db_default=False)  # on a few items, and nobody has gone on with it
     told = models.CharField(max_length=9, blank=True, db_default="")  # the state as last told to who started it
     imported = models.BooleanField(default=False)
@@ -127,9 +131,9 @@ class Run(models.Model):
     # "Judgement:" counted anywhere in the reply.
     reading = models.CharField(max_length=6, blank=True, default="", db_default="")
     reuse = models.BooleanField(default=False, db_default=False)  # answer identical calls from stored ones
-    abilities = models.JSONField(
-        default=dict, blank=True
-    )  # the judge's when the run started; its requests depend on them
+    # The judge's when the run started, or failures were last retried; its requests depend on them. ``dropped``: the
+    # parameters that the endpoint did not take, when the run asked first.
+    abilities = models.JSONField(default=dict, blank=True)
     batched = models.BooleanField(default=False, db_default=False)  # use the endpoint's batch interface
     batches = models.JSONField(
         default=list, blank=True
@@ -174,6 +178,11 @@ class Run(models.Model):
     def alike(self) -> dict[str, Any]:
         """What selects the runs of the same judge, protocol and settings: one source of verdicts."""
         return {"judge": self.judge_id, "protocol": self.protocol, "settings_hash": self.settings_hash}
+
+    @property
+    def dropped(self) -> list[str]:
+        """Parameters that are not sent, since the endpoint does not take them."""
+        return list(self.abilities.get("dropped", []))
 
     @property
     def reads_criteria(self) -> bool:

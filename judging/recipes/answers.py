@@ -19,6 +19,7 @@ from judging.recipes.questions import Job, Place, variant
 from judging.runs.collecting import STORED_MEANWHILE
 from judging.runs.requests import CallRequest, request_parameters
 
+NEEDED = ("max_tokens", "max_completion_tokens")  # of a likelihood, which is read from the first token
 OK, TRUNCATED, ERROR = Collected.Status.OK, Collected.Status.TRUNCATED, Collected.Status.ERROR
 
 
@@ -37,7 +38,15 @@ def request(run: Run, job: Job) -> CallRequest:
     hashed = [run.judge.base_url, run.judge.model, sent, parameters, job.place, job.step]
     digest = keyed("prompt", hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest())
     images = tuple(picture.image for message in call.messages for picture in message.pictures)
-    return CallRequest(call.messages[-1].text, images, parameters, digest, "", conversation=call.messages)
+    return CallRequest(
+        call.messages[-1].text,
+        images,
+        parameters,
+        digest,
+        "",
+        conversation=call.messages,
+        needs=NEEDED if call.by else (),
+    )
 
 
 def _parameters(run: Run, job: Job, call: Call) -> dict[str, Any]:

@@ -21,6 +21,14 @@ from judging.runs import item_sets, plan
 from judging.runs.collecting import COLLECTORS
 from judging.work import run_kinds
 
+# Of a run that somebody starts again: what failed before is forgotten.
+ANEW: dict[str, Any] = {
+    "state": Run.State.QUEUED,
+    "state_reason": "",
+    "next_try_at": None,
+    "tries": 0,
+    "failing_since": None,
+}
 MOST_ITEMS = 1_000_000_000
 
 
@@ -248,7 +256,7 @@ def _resume(run: Run, budget: float | None) -> Run:
     if budget is not None:
         run.budget = budget
         run.save(update_fields=["budget"])
-    if run.state == Run.State.PAUSED or (
+    if run.state in (Run.State.PAUSED, Run.State.WAITING) or (
         run.state == Run.State.FINISHED and run_kinds.of(run).page(read_criteria=False)
     ):
         _queue(run, frm=run.state)
@@ -269,36 +277,42 @@ def _covered(identity: Mapping[str, Any], item_ids: Sequence[int]) -> tuple[list
 
 
 def _queue(run: Run, *, frm: str) -> None:
-    Run.objects.filter(pk=run.pk, state=frm).update(state=Run.State.QUEUED, state_reason="", finished_at=None)
+    Run.objects.filter(pk=run.pk, state=frm).update(**ANEW, finished_at=None)
 
 
 @transaction.atomic
 def pause_run(*, run: Run, reason: str = "") -> None:
-    """Pause a run; its workers notice within about a second. Raises BadInput if it is not queued or running."""
-    if not Run.objects.filter(pk=run.pk, state__in=Run.GOING).update(state=Run.State.PAUSED, state_reason=reason):
-        raise BadInput("Only a queued or running run can pause.")
+    """Pause a run; its workers notice within about a second. Raises BadInput if it does not go on by itself."""
+    changes = {"state": Run.State.PAUSED, "state_reason": reason, "next_try_at": None}
+    if not Run.objects.filter(pk=run.pk, state__in=Run.GOING).update(**changes):
+        raise BadInput("Only a queued, running or waiting run can pause.")
 
 
 @transaction.atomic
 def resume_run(*, run: Run, budget: float | None = None) -> None:
-    """Resume a paused run. If it paused because another model answered, that model is accepted from now on.
+    """Resume a paused run, or try one that waits now. If it paused because another model answered, that model is
+    accepted from now on.
 
     A new ``budget`` replaces the old one. Raises BadInput.
     """
     check_budget(run.judge, budget)
-    paused = Run.objects.filter(pk=run.pk, state=Run.State.PAUSED, imported=False)
+    paused = Run.objects.filter(pk=run.pk, state__in=(Run.State.PAUSED, Run.State.WAITING), imported=False)
     run.refresh_from_db()
     changes: dict[str, Any] = {"reported_model": ""} if "other_model" in run.live else {}
     changes |= {} if budget is None else {"budget": budget}
-    if not paused.update(state=Run.State.QUEUED, state_reason="", **changes):
-        raise BadInput("Only a paused run can resume.")
+    if not paused.update(**ANEW, **changes):
+        raise BadInput("Only a paused or waiting run can resume.")
 
 
 @transaction.atomic
 def cancel_run(*, run: Run) -> None:
     """End a run for good; its verdicts stay. Raises BadInput if it has already ended."""
     ended = [Run.State.FINISHED, Run.State.CANCELLED]
-    changed = Run.objects.filter(pk=run.pk).exclude(state__in=ended).update(state=Run.State.CANCELLED, state_reason="")
+    changed = (
+        Run.objects.filter(pk=run.pk)
+        .exclude(state__in=ended)
+        .update(state=Run.State.CANCELLED, state_reason="", next_try_at=None)
+    )
     if not changed:
         raise BadInput("This run has already ended.")
 
@@ -307,8 +321,9 @@ def cancel_run(*, run: Run) -> None:
 def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None = None) -> int:
     """Judge again what ended without a verdict; returns how many judgments.
 
-    Failed judgments are deleted, and the run then makes what is missing. Their calls stay in the log of attempts, and
-    their cost stays spent. Verdicts are never deleted. Raises BadInput.
+    Failed judgments are deleted, and the run then makes what is missing, with what the judge can do as far as is known
+    today. Their calls stay in the log of attempts, and their cost stays spent. Verdicts are never deleted. Raises
+    BadInput.
     """
     if run.imported or run.state == Run.State.CANCELLED:
         raise BadInput("Imported and cancelled runs cannot be retried.")
@@ -324,9 +339,16 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
     _, deleted = failed.delete()
     number = deleted.get(failed.model._meta.label, 0)
     if number:
-        Run.objects.filter(pk=run.pk).update(failures=F("failures") - number)
+        abilities = run.judge.abilities | ({"dropped": run.dropped} if run.dropped else {})
+        abilities |= {name: run.abilities[name] for name in _abilities_of(run.dropped)}
+        Run.objects.filter(pk=run.pk).update(failures=F("failures") - number, abilities=abilities)
         _queue(run, frm=Run.State.FINISHED)
     return number
+
+
+def _abilities_of(parameters: Sequence[str]) -> set[str]:
+    """The abilities that say whether these parameters are sent."""
+    return {"max_tokens" if name.startswith("max_") else name for name in parameters}
 
 
 def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:

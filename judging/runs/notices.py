@@ -22,7 +22,8 @@ def _tell(run: Run, person: User) -> None:
     with guard.serving(lambda: person):
         text = _text(run)
     if text:
-        key = f"run-{run.pk}-{run.state}-{run.calls}"
+        of_outage = run.failing_since if run.state == Run.State.WAITING else None
+        key = f"run-{run.pk}-{run.state}-{of_outage or run.calls}"
         notices.tell(person, key=key, text=text, link=reverse("judging:run-detail", args=[run.pk]))
 
 
@@ -40,4 +41,6 @@ def _text(run: Run) -> str:
             return f"{name} is finished{verdicts}."
         case Run.State.PAUSED if run.state_reason:
             return f"{name} is paused: {run.state_reason}."
+        case Run.State.WAITING if run.next_try_at:
+            return f"{name} waits: {run.state_reason} It is tried again by itself, next at {run.next_try_at:%H:%M} UTC."
     return ""

@@ -15,9 +15,10 @@ from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
 from bank import database, guard
 from bank.models import with_answers
+from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
-from judging.models import Collected, Judge, Judgment, Run, RunItem, WorkerBeat, reason_key, table_of
+from judging.models import Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, reason_key, table_of
 from judging.runs import plan
 from judging.work import curve
 from judging.work.budget import typical_call
@@ -25,6 +26,7 @@ from judging.work.run_kinds import needs_pictures
 
 ROWS = 14  # recent results on a run's page
 WORKER_SILENT_AFTER = timedelta(seconds=60)
+SAID = 100  # failed calls that are looked through for what the endpoint says
 OUTCOMES = {
     "rate": "Rate limit (429)",
     "transient": "The endpoint failed",
@@ -229,6 +231,25 @@ def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
     if not loses:
         rows = rows.filter(status__in=list(plan.NOT_ASKED))  # by the index
     return rows.order_by().values("item").distinct().count(), loses
+
+
+def endpoint_says(run: Run, *, viewer: Viewer) -> str:
+    """What the endpoint said most often where calls failed lately, in its own words; "" for viewers who may not see it.
+
+    It may quote the prompt: what it said of one item alone is left to that item's own page, if others failed.
+    """
+    if not allowed(viewer, "read-calls") or run.imported:
+        return ""
+    failed = Attempt.objects.filter(Q(http_status__gte=400) | Q(outcome=Outcome.GARBAGE), run=run).order_by("-pk")
+    said: dict[str, set[Any]] = {}
+    for subject, sample, detail in failed.values_list("item", "sample", "detail")[:SAID]:
+        if words := sentence(detail or ""):
+            said.setdefault(words, set()).add((subject, sample))
+    if not said:
+        return ""
+    words, about = max(said.items(), key=lambda pair: len(pair[1]))
+    is_of_one = len(about) == 1 and (len(said) > 1 or run.reads_criteria)
+    return "" if is_of_one else words
 
 
 def _link_to_failures(run: Run, status: str, only: int | None, *, trials: bool) -> str:

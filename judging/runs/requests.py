@@ -60,6 +60,7 @@ class CallRequest:
     key: str
     overlay: str = field(default="", kw_only=True)
     conversation: tuple[Message, ...] = field(default=(), kw_only=True)
+    needs: tuple[str, ...] = field(default=(), kw_only=True)  # parameters that may not be left out
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -273,7 +274,7 @@ def call_key(
 
 
 def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
-    """What goes to the endpoint beside the message, limited to what it could do when the run started.
+    """What goes to the endpoint beside the message, limited to what it takes as far as the run knows.
 
     ``weighted`` also asks for the log-probabilities of the tokens. Each repeat of a seeded call gets its own seed.
     """
@@ -282,11 +283,11 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
     if abilities.get("temperature") is not False:
         parameters["temperature"] = settings.get("temperature", 0.0)
     for name in ("top_p", "reasoning_effort"):
-        if name in settings:
+        if name in settings and (name == "reasoning_effort" or abilities.get(name) is not False):
             parameters[name] = settings[name]
-    if "seed" in settings or abilities.get("seed"):
+    if abilities.get("seed") is not False and ("seed" in settings or abilities.get("seed")):
         parameters["seed"] = settings.get("seed", 0) + repeat
-    if "max_tokens" in settings:
+    if "max_tokens" in settings and abilities.get("max_tokens") != "":
         parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
     if weighted and abilities.get("logprobs"):
         parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}

@@ -70,7 +70,8 @@ class RunPermissions:
     @classmethod
     def of(cls, run: Run, *, writes: bool, is_jury: bool) -> "RunPermissions":
         judgments = run.kind == Run.Kind.JUDGMENTS
-        active, paused = run.state in Run.GOING, run.state == Run.State.PAUSED
+        active = run.state in Run.GOING
+        paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
         can_change_state = writes and not run.imported
         return cls(
             pause=can_change_state and active,
@@ -103,6 +104,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
         "rows": queries.recent(run, viewer=request.user, show=show),
         "all_items": tryouts.all_items(run),
         "show": show,
+        "says": queries.endpoint_says(run, viewer=request.user) if progress.failures or run.state_reason else "",
         "live": run.state in Run.GOING,
         "worker": queries.worker_seen(),
         "lacking": queries.workers_without_pictures(run),

@@ -183,7 +183,7 @@ class Batches(Session):
                 if answer is None or self.ending is not None:
                     continue
                 pending = self.attempts.setdefault(name, PendingCall(job))
-                self._take(pending, self.kind.request(job, template=self.template), at, answer)
+                await self.take(pending, self.kind.request(job, template=self.template), at, answer)
             self.later.clear()  # the next batch has them
             await self._flush()
 
@@ -204,6 +204,7 @@ class Batches(Session):
 
     async def _received(self, method: str, path: str, body: bytes | None = None, **rest: Any) -> Received | None:
         """One request, pending again while its faults pass; None when the session ends over it."""
+        passing = False
         for number in range(self.patience.failures):
             try:
                 received = await self.endpoint.send(method, path, body, key=self.key, timeout=TRANSFER, **rest)
@@ -217,6 +218,8 @@ class Batches(Session):
             if not passing or self.ending is not None:
                 break
             await asyncio.sleep(self.patience.wait_after(number + 1))
+        if passing:
+            self.wait(f"{words}, asked for a batch")
         self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}, asked for a batch.")
         return None
 

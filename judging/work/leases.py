@@ -5,7 +5,7 @@ changes this locks the run's row first, as every commit does: what happens to a 
 whose calls are all stored are claimed no more; those of a worker that fell silent are free again with its hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,9 +21,24 @@ from judging.work.budget import typical_call
 
 # What workers go by and change; whoever needs more of a locked run reads it.
 CHANGED = (
-    *("id", "judge_id", "state", "batched", "budget", "calls", "priced", "lost", "spent", "cached", "planned"),
+    *(
+        "id",
+        "judge_id",
+        "state",
+        "next_try_at",
+        "tries",
+        "batched",
+        "budget",
+        "calls",
+        "priced",
+        "lost",
+        "spent",
+        "cached",
+        "planned",
+    ),
     *("verdicts", "failures", "undecided", "reported", "reported_model", "live"),
 )
+TAKEN = (Run.State.QUEUED, Run.State.RUNNING)
 SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
 
 
@@ -54,8 +69,9 @@ def waiting() -> QuerySet[Any]:
 
 
 def unfinished() -> QuerySet[Any]:
-    """Runs that workers are at or may take."""
-    return Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.RUNNING)).select_related("judge")
+    """Runs that workers are at or may take now."""
+    due = Q(state=Run.State.WAITING, next_try_at__lte=database.now())
+    return Run.objects.filter(Q(state__in=TAKEN) | due).select_related("judge")
 
 
 @transaction.atomic
@@ -66,12 +82,14 @@ def take(run: Run, *, worker: str = "") -> bool:
     """
     locked = lock(run)
     others = sweep(locked)
-    if locked.state not in (Run.State.QUEUED, Run.State.RUNNING) or (others and locked.works_alone):
+    is_due = locked.state == Run.State.WAITING and locked.next_try_at and locked.next_try_at <= database.now()
+    if not (locked.state in TAKEN or is_due) or (others and locked.works_alone):
         return False
     hold = RunHold.objects.create(run=locked, worker=worker[:100], until=database.now() + LEASE)
     Run.objects.filter(pk=run.pk).update(
         state=Run.State.RUNNING,
         state_reason="",
+        next_try_at=None,
         started_at=Coalesce(F("started_at"), Now()),
         live={"curve": locked.live.get("curve") or {}},
     )
@@ -182,12 +200,19 @@ def finish(run: Run, *, kind: run_kinds.Kind[Any]) -> bool:
 
 @transaction.atomic
 def leave(
-    *, run: Run, state: str | None, reason: str = "", live: dict[str, Any] | None = None, alone: bool = False
+    *,
+    run: Run,
+    state: str | None,
+    reason: str = "",
+    live: dict[str, Any] | None = None,
+    alone: bool = False,
+    next_try: Mapping[str, Any] | None = None,
 ) -> bool:
     """Give the hold back, and put the run into another state if there is one; False when the hold was gone.
 
     While others are at it, the run goes on where it would wait for another worker, and where the ``reason`` is this
-    worker's ``alone``. A state that somebody else has set stays.
+    worker's ``alone``. A state that somebody else has set stays. ``next_try``: of a run that waits, when it is tried
+    again, how often it was in vain, and since when.
     """
     locked = lock(run)
     if not held(run).exists():
@@ -197,7 +222,7 @@ def leave(
     past = curve.merged(locked.live.get("curve") or {}, counts.pop("curve", {}))
     changes: dict[str, Any] = {"live": locked.live | {"curve": past} | counts}
     if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
-        changes |= {"state": state, "state_reason": reason}
+        changes |= {"state": state, "state_reason": reason} | dict(next_try or {})
     Run.objects.filter(pk=run.pk).update(**changes)
     held(run).delete()
     return True

@@ -9,14 +9,16 @@ from datetime import timedelta
 from judging.models import Judge
 
 INFINITE = math.inf
+LATEST, MANY = 20, 0.25  # calls that are looked back upon, and the share of limits among them at which all pause
+SLOWED_FOR, SLOWER = 1.0, 0.9
 
 
 class Limiter:
     """The calls of one judge in this process, over all its runs.
 
-    Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. After a rate limit all
-    calls pause and the number in flight is halved; each success lets it grow again by a little. Of the judge's
-    concurrency other workers may have their ``share``, too.
+    Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. A second with a rate
+    limit takes a tenth of the calls in flight, each success lets them grow again by a little. Where many of the latest
+    calls met one, all pause. Of the judge's concurrency other workers may have their ``share``, too.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -26,6 +28,8 @@ class Limiter:
         self.in_flight = 0
         self.closed_until = 0.0
         self.renewed_at = -INFINITE
+        self._slowed_at = -INFINITE
+        self._latest: deque[bool] = deque(maxlen=LATEST)  # whether they met a limit
         self._wants: dict[asyncio.Event, bool] = {}
 
     @property
@@ -80,13 +84,17 @@ class Limiter:
         self.wake()
 
     def succeeded(self) -> None:
+        self._latest.append(False)
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
 
     def limited(self, now: float, seconds: float) -> None:
         """The endpoint asked for a pause. Calls that were in flight together count as one sign."""
-        if now >= self.closed_until:
-            self.limit = max(1.0, min(self.limit, self.share) / 2)
-        self.closed_until = max(self.closed_until, now + seconds)
+        self._latest.append(True)
+        if now >= self._slowed_at + SLOWED_FOR:
+            self.limit = max(1.0, min(self.limit, self.share) * SLOWER)
+            self._slowed_at = now
+        if sum(self._latest) >= MANY * len(self._latest):
+            self.closed_until = max(self.closed_until, now + seconds)
 
 
 class Pacer:

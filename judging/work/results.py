@@ -3,26 +3,32 @@
 import asyncio
 import heapq
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from judging.endpoints.answers import Answer, Outcome, Reply
+from judging.endpoints.judges import waits_of
+from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Attempt, Run
 from judging.models.runs import BUDGET_SPENT
 from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
 from judging.runs.requests import STEPS, CallRequest
 from judging.work import run_kinds, store
 from judging.work.budget import Spending
-from judging.work.health import Health
+from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
 from judging.work.loop import db
 from judging.work.pace import Pacer
-from judging.work.writer import Writer
+from judging.work.writer import Ended, Writer
 
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 UNREADABLE = ("parse_failed", "refused")
-FINAL = {Outcome.GARBAGE, Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
-PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE}
+FINAL = {Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
+PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE, Outcome.GARBAGE}
 
 
 @dataclass(slots=True)
@@ -33,7 +39,9 @@ class PendingCall:
     claim: int = 0  # under which it is this worker's
     failures: int = 0
     limits: int = 0
+    odd: int = 0  # replies that were empty, or none
     asked: int = 0  # times it was asked again for a reply that can be read
+    dropped: set[str] = field(default_factory=set)  # parameters that the endpoint did not take from it
     why: str = ""  # the outcome it waits after
     since: float | None = None  # its first call failed
     said: list[str] = field(default_factory=list)  # the replies to its steps so far, where each is a call
@@ -55,7 +63,7 @@ class CallResults(Writer):
     def __init__(self, run: Run, **rest: Any) -> None:
         super().__init__(run, **rest)
         self.limiter = self.shared.limiter(self.judge.pk, self.judge.concurrency)
-        self.health = Health(self.judge, self.patience)
+        self.health = Health(self.judge, self.patience, trying=bool(run.tries))
         self.spending = Spending(run)
         self.reported = Reported(run)
         self.claimed: dict[int, int] = {}  # results that each claim still lacks
@@ -86,14 +94,43 @@ class CallResults(Writer):
         self._done(pending, row)
         return True
 
+    async def take(self, pending: PendingCall, request: CallRequest, at: datetime, answer: Answer) -> None:
+        """Go by the end of a call; where the endpoint does not take a parameter, go on without it."""
+        name = answer.parameter
+        # A batch was sent with what may have been dropped since; a job is asked again for each parameter once.
+        was_sent = name in request.parameters or (name in self.run.dropped and name not in pending.dropped)
+        ability = self._without(name)
+        if not name or not was_sent or (name in request.needs and ability.get("max_tokens") == ""):
+            self._take(pending, request, at, answer)
+            return
+        self._log(pending.job, at, answer, self._pay(answer))
+        abilities = None
+        if not self.batch.replies:
+            abilities = await db(store.drop_parameter, run=self.run, name=name, ability=ability)
+        if abilities is None:
+            words = f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."
+            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            return
+        self.run.abilities = abilities
+        pending.dropped.add(name)
+        self.repeated(pending)
+
+    def _without(self, name: str) -> dict[str, Any]:
+        """What to know of an endpoint that does not take a parameter. The token limit has two names."""
+        if name not in TOKEN_LIMITS:
+            return {name: False}
+        other = next(limit for limit in TOKEN_LIMITS if limit != name)
+        return {"max_tokens": "" if other in self.run.dropped else other}
+
     def _take(self, pending: PendingCall, request: CallRequest, at: datetime, answer: Answer) -> None:
         """Decide what the end of a call means for its job and for the run."""
         now = asyncio.get_running_loop().time()
         cost = self._pay(answer)
-        pause = self.health.note(answer, now=now, limiter=self.limiter)
+        halt = self.health.note(answer, now=now, limiter=self.limiter)
         row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:
             self.limiter.succeeded()
+            self.run.tries, self.run.failing_since = 0, None
             if self._accepted(answer):
                 if self.run.settings.get("step_calls") and self._stepped(pending, answer, cost):
                     return
@@ -101,8 +138,11 @@ class CallResults(Writer):
                 if row.status in UNREADABLE and pending.asked < self.run.settings.get("ask_again", 0):
                     self._ask_again(pending, row.status, at, answer, cost)
                     return
+                if row.status == "empty" and pending.odd + 1 < self.patience.odd and self._again(pending, answer, now):
+                    self._log(pending.job, at, answer, cost, outcome=row.status)
+                    return
             else:
-                pause = self._other_model(answer.model, self.reported.newest)
+                halt = Halt(self._other_model(answer.model, self.reported.newest))
         elif answer.outcome in FINAL or (answer.outcome in PASSING and not self._again(pending, answer, now)):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
             row = self.kind.row(pending.job, Reading(status, reason=answer.words))
@@ -116,8 +156,37 @@ class CallResults(Writer):
             self._done(pending, row)
         if row is None or row.status != "ok":
             self._log(pending.job, at, answer, cost)
-        if pause:
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {pause}")
+        if halt and halt.waits:
+            self.wait(halt.words)
+        elif halt:
+            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {halt.words}")
+
+    def wait(self, words: str, *, retry_after: float | None = None) -> None:
+        """End the session: the run is tried again later, or given up when that has been in vain for long enough."""
+        if self.ending is not None:
+            return
+        now, words = timezone.now(), f"{self.judge.name} at {self.judge.host}: {words}."
+        failing_for = asyncio.get_running_loop().time() - (self.health.failing_since or math.inf)
+        errors = Errors(
+            since=self.run.failing_since or now - timedelta(seconds=max(0.0, failing_for)),
+            tries=self.run.tries,
+            retry_after=None if retry_after is None else timedelta(seconds=retry_after),
+            waits=waits_of(self.judge),
+            give_up_after=self._gives_up_after(),
+        )
+        at = next_try(now, errors)
+        if at is None:
+            minutes = errors.give_up_after / timedelta(minutes=1)
+            span = f"{minutes:g} minutes" if minutes < 120 else f"{minutes / 60:.3g} hours"
+            self.end(Run.State.PAUSED, f"{words} Nothing but errors for {span}. Resume when it works again.")
+            return
+        tried = {"next_try_at": at, "tries": errors.tries + 1, "failing_since": errors.since}
+        self.ending = Ended(Run.State.WAITING, words, alone=True, next_try=tried)
+        self.wake.set()
+
+    def _gives_up_after(self) -> timedelta:
+        seconds = self.patience.give_up_after
+        return timedelta(minutes=self.judge.give_up_after) if seconds is None else timedelta(seconds=seconds)
 
     def _stepped(self, pending: PendingCall, answer: Answer, cost: float | None) -> bool:
         """Go on with the next step; False where the reply is that of the last one, or no step."""
@@ -127,7 +196,7 @@ class CallResults(Writer):
             return False
         pending.said.append(reply.text.strip())
         pending.step_costs.append((cost, answer.prompt_tokens, answer.completion_tokens))
-        pending.failures = pending.limits = 0
+        pending.failures = pending.limits = pending.odd = 0
         pending.since = None
         self.repeated(pending)
         return True
@@ -170,16 +239,17 @@ class CallResults(Writer):
             at = self.limiter.closed_until
         else:
             limited = answer.outcome == Outcome.RATE
+            odd = answer.outcome in (Outcome.GARBAGE, Outcome.OK)
             pending.limits += limited
-            pending.failures += not limited
+            pending.odd += odd
+            pending.failures += not (limited or odd)
             pending.since = now if pending.since is None else pending.since
-            if now - pending.since > self.patience.altogether:
+            if self._gives_up(pending, answer, now):
                 return False
-            if pending.limits >= self.patience.limits or pending.failures >= self.patience.failures:
-                return False
-            wait = self.patience.wait_after(pending.limits if limited else pending.failures)
+            wait = self.patience.wait_after(pending.limits if limited else pending.odd if odd else pending.failures)
             if answer.retry_after is not None:
-                wait = min(answer.retry_after, self.patience.longest_wait)
+                may_ask = answer.retry_after <= DAY.total_seconds()
+                wait = answer.retry_after if may_ask else self.patience.longest_wait
             at = now + wait
             if limited:
                 self.limiter.limited(now, at - now)
@@ -187,8 +257,25 @@ class CallResults(Writer):
         heapq.heappush(self.later, (at, next(self.numbers), pending))
         return True
 
+    def _gives_up(self, pending: PendingCall, answer: Answer, now: float) -> bool:
+        """Whether a job has had its share of calls: not while the endpoint fails all others, too."""
+        since = pending.since or now
+        too_many = pending.failures >= self.patience.failures or pending.odd >= self.patience.odd
+        if not too_many and now - since <= self.patience.altogether:
+            return False
+        if self.health.succeeded_at is not None and self.health.succeeded_at >= since:
+            return True
+        is_away = answer.outcome == Outcome.RATE or answer.http_status in AWAY
+        return not is_away and self.is_last(pending)
+
+    def is_last(self, pending: PendingCall) -> bool:
+        """Whether nothing is left to call for but jobs that failed."""
+        return True
+
     def _pay(self, answer: Answer) -> float | None:
-        """Count a call and what it cost; returns that, None where nobody knows."""
+        """Count a call and what it cost; returns that, None where nobody knows. Without a connection there was none."""
+        if answer.outcome == Outcome.UNREACHABLE:
+            return None
         cost, counted = self.spending.pay(answer)
         self.batch.calls += 1
         self.batch.priced += counted > 0

@@ -155,7 +155,9 @@ class Session(CallResults):
                 return
             now = loop.time()
             self._refill()
-            if not self._due(now) and not self.ready:
+            if not (self.calls or self.unstored) and (pause := self._pause(now)) > self.patience.longest_wait:
+                self.wait(self.health.words or "it asked for a pause", retry_after=pause)
+            elif not self._due(now) and not self.ready:
                 if self.exhausted and not (self.later or self.calls or self.fetching):
                     await self._finish()
                 else:
@@ -170,6 +172,16 @@ class Session(CallResults):
                 await self._sleep(INFINITE)  # they may cost less than was reckoned
             else:
                 self.end_without_budget()
+
+    def _pause(self, now: float) -> float:
+        """Seconds until a call may be made, as far as the endpoint has asked for a pause."""
+        pause = self.limiter.closed_until - now if self.ready or self.later else 0.0
+        if self.later and self.exhausted and not (self.ready or self.fetching):
+            pause = max(pause, self.later[0][0] - now)
+        return pause
+
+    def is_last(self, pending: PendingCall) -> bool:
+        return self.exhausted and not self.ready
 
     def _due(self, now: float) -> bool:
         return bool(self.later) and self.later[0][0] <= now
@@ -284,7 +296,7 @@ class Session(CallResults):
         request, body = prepared
         at = timezone.now()
         answer = await self.endpoint.complete(body, key=self.key, timeout=self.judge.timeout)
-        self._take(pending, request, at, answer)
+        await self.take(pending, request, at, answer)
 
     async def _prepared(self, pending: PendingCall) -> tuple[CallRequest, bytes] | None:
         """The request of a job; None where it needs no call, and its row is made already."""

@@ -73,6 +73,8 @@ def commit(*, run: Run, batch: Batch) -> Seen:
             }
         if replies:
             changes |= identity.counted(locked, replies)
+            if locked.tries:
+                changes |= {"tries": 0, "failing_since": None}
         if rows:
             # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
             verdicts, failures, undecided = run_kinds.of(run).store(rows)
@@ -93,6 +95,24 @@ def commit(*, run: Run, batch: Batch) -> Seen:
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
     return Seen(locked.state, stored, failed, locked.spent + batch.spent, locked.budget, elsewhere, other_model)
+
+
+@transaction.atomic
+def drop_parameter(*, run: Run, name: str, ability: dict[str, Any]) -> dict[str, Any] | None:
+    """Send a parameter no more, that the endpoint does not take; returns the run's abilities from now on.
+
+    None where replies are stored already: verdicts with and without it are not mixed.
+    """
+    locked = leases.lock(run)
+    abilities: dict[str, Any] = Run.objects.values_list("abilities", flat=True).get(pk=run.pk)
+    dropped = abilities.get("dropped", [])
+    if name in dropped:  # another worker was told, too
+        return abilities
+    if locked.reported:
+        return None
+    abilities |= ability | {"dropped": [*dropped, name]}
+    Run.objects.filter(pk=run.pk).update(abilities=abilities)
+    return abilities
 
 
 @transaction.atomic

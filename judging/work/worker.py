@@ -137,7 +137,7 @@ def take(
 def is_idle(name: str, *, pictures: bool = True) -> bool:
     """Whether no run waits but those that others are at. Raises GaveUp when this worker can take none that wait."""
     others = RunHold.objects.live().exclude(worker=name).filter(run=OuterRef("pk"))
-    waiting = list(leases.unfinished().filter(~Exists(others)))
+    waiting = list(Run.objects.filter(~Exists(others), state__in=Run.GOING).select_related("judge"))
     if waiting and not pictures and all(run_kinds.needs_pictures(run) for run in waiting):
         raise GaveUp(f"{len(waiting)} runs wait for a worker that has their pictures.")
     return not waiting

@@ -7,7 +7,7 @@ import random
 import secrets
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,16 +43,16 @@ CRITERIA_CHANGED = (
 class Patience:
     """How often and how long to try. Times are in seconds."""
 
-    failures: int = 6  # calls for one judgment that the endpoint fails
-    limits: int = 30  # calls for one judgment that meet a rate limit
+    failures: int = 6  # calls for one judgment that the endpoint fails while it answers others
+    odd: int = 3  # calls for one judgment whose replies are empty, or none
     backoff: float = 1.0  # at most, before the second call, or before the database is asked again; doubles
-    longest_wait: float = 60.0  # whatever Retry-After asks for
-    first_contact: int = 3  # rounds without a connection before the run pauses, when there never was one
-    out_of_reach: float = 60.0  # without a connection, when there was one before
-    limited: float = 900.0  # of nothing but rate limits
+    longest_wait: float = 60.0  # between calls; where Retry-After asks for more, the run waits
+    outage: float = 60.0  # of nothing but errors, before the run waits
+    try_for: float = 5.0  # the same, when it has waited, or never had a connection
+    limited: float = 900.0  # of nothing but rate limits, before it waits
+    give_up_after: float | None = None  # of nothing but errors, all waiting included; None: as its judge has it
     altogether: float = 900.0  # for one judgment, from its first call that failed, all waiting included
     refusals: int = 10  # calls in a row that will never do
-    errors: int = 32  # failed calls in a row
     drain: float = 5.0  # for calls in flight when the run stops
     tick: float = 1.0  # between commits where there is nothing to store: they keep the lease
     gather: float = 0.008  # from a result to its commit, for others to come along
@@ -105,14 +105,18 @@ class Shared:
 class Ended(Exception):
     """Why a session ends. ``state`` is None where somebody else has decided, or the run is finished.
 
-    ``alone``: the reason is this worker's; others that are at the run go on with it.
+    ``alone``: the reason is this worker's; others that are at the run go on with it. ``next_try``: of a run that waits,
+    see ``leases.leave``.
     """
 
-    def __init__(self, state: str | None, reason: str = "", *, alone: bool = False) -> None:
+    def __init__(
+        self, state: str | None, reason: str = "", *, alone: bool = False, next_try: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(reason)
         self.state = state
         self.reason = reason
         self.alone = alone
+        self.next_try = next_try
 
 
 class Writer(ABC):
@@ -199,10 +203,11 @@ class Writer(ABC):
             state=ended.state,
             reason=ended.reason,
             alone=ended.alone,
+            next_try=ended.next_try,
             live={"curve": self.curve} | self.left_word,
         )
-        if ended.state == Run.State.PAUSED:
-            log.warning("Run %s paused: %s", self.run.pk, ended.reason)
+        if ended.state in (Run.State.PAUSED, Run.State.WAITING):
+            log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason)
 
     # -- results ------------------------------------------------------------------------------------------------
 

@@ -105,13 +105,13 @@ def _decisions(viewer: User) -> Iterator[Decision]:
 
 
 def _paused_runs() -> Iterator[Decision]:
-    paused = Run.objects.filter(state=Run.State.PAUSED).exclude(state_reason="").select_related("judge", "benchmark")
-    for run in paused.order_by("-pk")[:MOST]:
+    halted = Run.objects.filter(state__in=(Run.State.PAUSED, Run.State.WAITING)).exclude(state_reason="")
+    for run in halted.select_related("judge", "benchmark").order_by("-pk")[:MOST]:
         done = "" if run.planned is None else f"{run.verdicts or 0:,} of {run.planned:,}, "
         spent = f", ${run.spent:.2f} spent" if run.spent else ""
         yield Decision(
             "player-pause",
-            f"Run {run.pk} is paused: {run.state_reason}",
+            f"Run {run.pk} {'waits' if run.state == Run.State.WAITING else 'is paused'}: {run.state_reason}",
             f"{run.judge} on {run.benchmark.titled}: {done}{number_of(run.calls, 'call')}{spent}",
             "Raise the budget" if run.is_out_of_budget else "See and resume",
             reverse("judging:run-detail", args=[run.pk]),

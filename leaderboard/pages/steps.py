@@ -75,9 +75,7 @@ def _items(benchmark: Benchmark) -> Step:
 
 
 def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
-    going = Run.objects.filter(
-        benchmark=benchmark, kind=Run.Kind.JUDGMENTS, state__in=(Run.State.QUEUED, Run.State.RUNNING)
-    ).count()
+    going = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, state__in=Run.GOING).count()
     open_campaigns = Campaign.objects.filter(benchmark=benchmark, state=Campaign.State.OPEN).count()
     under_way = [
         *([f"{number_of(open_campaigns, 'campaign')} open"] if open_campaigns else []),

@@ -11,7 +11,7 @@ from bank.models.items import content_hash
 from judging.work import Patience
 from tests.hidden import write_criterion
 
-QUICK = Patience(backoff=0.01, longest_wait=0.2, out_of_reach=0.5, drain=1.0, tick=0.05, poll=0.02)
+QUICK = Patience(backoff=0.01, longest_wait=0.2, outage=0.5, try_for=0.1, drain=1.0, tick=0.05, poll=0.02)
 
 
 def picture(number: int) -> tuple[str, int, int]:

@@ -7,6 +7,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -17,7 +18,7 @@ from judging.endpoints.probing import COLOURS, probe_judge
 from judging.models import Judge, Run
 from judging.protocols.score import weighted_score
 from judging.runs import actions
-from tests.judging.server import Server, answer, completion, error
+from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import make_benchmark
 from tests.judging.test_protocols import item_of
 
@@ -272,3 +273,121 @@ def test_the_last_token_that_states_the_score_is_the_one_that_counts():
 def test_a_weighted_score_never_leaves_the_scale(likely, score):
     found = weighted_score((Token(f"{score:g}", tuple(likely.items())),), score=score, scale=SCALE)
     assert found is None or 1.0 <= found <= 5.0
+
+
+# -- what an endpoint that was never tested does not take -------------------------------------------------------------
+
+SAYS = "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is supported."
+
+
+def reasoning(*refused, after=0):
+    """A reasoning model at OpenAI: it refuses these parameters, from so many calls on."""
+
+    def script(call):
+        for name in refused:
+            if name in call.body and call.number >= after:
+                other = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+                said = SAYS if name == "temperature" else f"Unsupported parameter: '{name}' is not supported.{other}"
+                return status(400, {"error": {"message": said, "param": name, "code": "unsupported_parameter"}})
+        return answer("Answer1")
+
+    return script
+
+
+def test_a_parameter_that_an_untested_endpoint_does_not_take_is_dropped_and_the_run_says_so(
+    judge_at, start, work_on, client_of
+):
+    with Server(reasoning("temperature", "max_tokens", "seed", "top_p")) as server:
+        chosen = {"max_tokens": 500, "seed": 3, "top_p": 0.9}
+        run = work_on(start(judge_at(server.url), settings=chosen))
+    assert (run.state, run.verdicts, run.failures) == (Run.State.FINISHED, 6, 0)
+    assert set(server.calls[-1].body) == {"model", "messages", "max_completion_tokens"}
+    assert sorted(run.dropped) == ["max_tokens", "seed", "temperature", "top_p"]
+    client = client_of("curator")
+    assert sorted(client.get(f"/api/v1/runs/{run.pk}/").json()["dropped"]) == sorted(run.dropped)
+    page = client.get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    assert "The endpoint does not take" in page
+    assert run.judge.abilities == {}  # the judge's own are what its test shows
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        {"error": {"message": "Unrecognized request argument supplied: temperature", "type": "invalid_request_error"}},
+        {
+            "detail": [
+                {"type": "extra_forbidden", "loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}
+            ]
+        },
+        {"object": "error", "message": "temperature is not supported by this model", "code": 400},
+        {"error": {"code": "unsupported_value", "message": SAYS, "param": "temperature"}},
+    ],
+)
+def test_a_parameter_is_found_in_the_words_of_every_common_server(judge_at, start, work_on, refusal):
+    code = 422 if "detail" in refusal else 400
+    with Server(lambda call: status(code, refusal) if "temperature" in call.body else answer("Answer1")) as server:
+        run = work_on(start(judge_at(server.url)))
+    assert (run.state, run.verdicts, run.dropped) == (Run.State.FINISHED, 6, ["temperature"])
+
+
+def test_after_the_first_reply_a_parameter_is_not_dropped_and_the_run_pauses(judge_at, start, work_on):
+    with Server(reasoning("temperature", after=2)) as server:
+        run = work_on(start(judge_at(server.url, concurrency=1)))
+    assert (run.state, run.verdicts, run.failures, run.dropped) == (Run.State.PAUSED, 2, 0, [])
+    assert "it does not take temperature any more" in run.state_reason
+    assert len(server.calls) == 3
+
+
+def test_what_the_protocol_needs_is_never_dropped_nor_what_a_value_is_wrong_of(judge_at, start, work_on):
+    needed = status(400, {"error": {"message": "response_format is not supported", "param": "response_format"}})
+    with Server(lambda call: needed) as server:
+        judge = judge_at(server.url)
+        judge.abilities = {"json_schema": True}
+        judge.save()
+        chosen = {"structured": True}
+        run = work_on(
+            actions.start_run(judge=judge, benchmark=start(judge).benchmark, protocol="pair", settings=chosen)
+        )
+    assert (run.verdicts, run.failures, run.dropped) == (0, 6, [])
+    large = status(400, {"error": {"message": "max_tokens is too large: 9000", "param": "max_tokens"}})
+    with Server(lambda call: large) as server:
+        run = work_on(start(judge_at(server.url, name="other"), settings={"max_tokens": 9000}))
+    assert (run.verdicts, run.failures, run.dropped) == (0, 6, [])
+
+
+def test_a_retry_uses_what_the_judge_can_do_today(judge_at, start, work_on):
+    unclear = status(400, {"error": {"message": "Bad request."}})
+    with Server(lambda call: unclear if "temperature" in call.body else answer("Answer1")) as server:
+        judge = judge_at(server.url)
+        run = work_on(start(judge))
+        assert (run.verdicts, run.failures) == (0, 6)
+        probe_judge(judge=judge)
+        assert actions.retry_failed(run=Run.objects.get(pk=run.pk)) == 6
+        run = work_on(run)
+    assert (run.verdicts, run.failures) == (6, 0)
+
+
+def test_the_commonest_words_of_the_endpoint_stand_in_the_command_the_page_and_the_api(
+    judge_at, benchmark, client_of, capsys
+):
+    said = "The model `kestrel-vl` takes no pictures, see https://example.org/models."
+    refusals = [status(400, {"error": {"message": said}}), status(400, {"error": {"message": "Too long."}})]
+    with Server(lambda call: refusals[call.number == 3]) as server:
+        judge_at(server.url)
+        run = {"benchmark": "everyday", "judge": "kestrel", "protocol": "pairwise-criteria", "wait": True}
+        call_command("judge", **run, stdout=StringIO())
+    assert f"The endpoint says: {said}" in capsys.readouterr().err
+    run = Run.objects.get()
+    curator, researcher = client_of("curator"), client_of("researcher")
+    assert curator.get(f"/api/v1/runs/{run.pk}/").json()["endpoint_says"] == said
+    assert "takes no pictures" in curator.get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+    assert researcher.get(f"/api/v1/runs/{run.pk}/").json()["endpoint_says"] is None
+    assert "takes no pictures" not in researcher.get(reverse("judging:run-detail", args=[run.pk])).content.decode()
+
+
+def test_what_an_endpoint_says_of_one_item_alone_may_quote_it_and_stays_on_its_own_page(judge_at, benchmark, capsys):
+    with Server(lambda call: error(400, message=f"you sent: {call.text[-300:]}")) as server:
+        judge_at(server.url)
+        run = {"benchmark": "everyday", "judge": "kestrel", "protocol": "pairwise-criteria", "wait": True}
+        call_command("judge", **run, stdout=StringIO())
+    assert "walnut" not in capsys.readouterr().err

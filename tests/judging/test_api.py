@@ -25,7 +25,7 @@ def run(start, judge_at, work_on):
 def half_failed(start, judge_at, work_on):
     """Three judgments: a vote, a reply without one, an empty reply."""
     replies = [answer("Answer1"), answer("Hm."), answer("")]
-    with Server(lambda call: replies[call.number]) as server:
+    with Server(lambda call: replies[min(call.number, 2)]) as server:
         run = work_on(start(judge_at(server.url, concurrency=1), settings={"order": "fixed"}))
     ended_before_today()
     return run

@@ -45,7 +45,7 @@ def test_without_wait_the_run_is_left_to_the_worker(benchmark, judge_at):
 
 @pytest.mark.django_db
 def test_what_failed_is_made_again_with_retry_all_of_it_or_by_its_status(benchmark, judge_at):
-    replies = [answer("Hm."), answer("Answer1"), answer("")]
+    replies = [answer("Hm."), answer("Answer1"), answer("", finish="length")]
     with Server(lambda call: replies[call.number] if call.number < 3 else answer("Answer2")) as server:
         judge_at(server.url, concurrency=1)
         fixed = {"wait": True, "chosen": '{"order": "fixed"}'}

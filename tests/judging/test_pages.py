@@ -257,7 +257,7 @@ def test_staff_pause_resume_and_cancel_a_run(client_of, start, judge_at):
         run.refresh_from_db()
         assert run.state == state
     again = client.post(reverse("judging:run-resume", args=[run.pk]), follow=True)
-    assert "Only a paused run can resume" in text_of(again)
+    assert "Only a paused or waiting run can resume" in text_of(again)
 
 
 def test_a_run_changes_only_by_post_and_with_a_token_of_the_form(client_of, people, run):

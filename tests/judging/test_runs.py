@@ -194,9 +194,9 @@ def test_a_run_over_sixty_items_gives_every_outcome_its_status_and_finishes(star
     assert run.judgments.filter(choice="undecided", situation=1).count() == 12
     assert run.judgments.filter(choice="first").count() == 3 * 12
     assert server.most_in_flight <= 16
-    assert run.calls == len(server.calls) == 120 + 24
-    assert run.attempts.count() == 24 + 6 * 12  # calls that brought no verdict
-    assert run.reported == [{"model": "test-vl-1", "fingerprint": "", "replies": 108}]
+    assert run.calls == len(server.calls) == 120 + 24 + 2 * 24  # garbage and empty ones are asked for three times
+    assert run.attempts.count() == 24 + 6 * 12 + 2 * 24  # calls that brought no verdict
+    assert run.reported == [{"model": "test-vl-1", "fingerprint": "", "replies": 108 + 2 * 12}]
 
 
 # -- stopping and going on ------------------------------------------------------------------------------------------
@@ -646,17 +646,29 @@ def test_starts_given_to_two_workers_never_overlap_and_a_clock_set_back_is_survi
     assert store.reserve(judge_id=judge.pk, each=each, number=1) < 5
 
 
-def test_a_limiter_halves_once_for_calls_that_were_in_flight_together_and_grows_back():
+def test_a_limiter_slows_once_for_calls_that_were_in_flight_together_and_grows_back():
     limiter = Limiter(16)
     limiter.set_share(16, of=16)
     for _ in range(8):
         limiter.limited(now=100.0, seconds=2.0)
-    assert limiter.limit == 8
+    assert limiter.limit == pytest.approx(14.4)
     assert limiter.wait(101.0) == 1.0
     assert limiter.wait(102.0) == 0.0
     for _ in range(200):
         limiter.succeeded()
     assert limiter.limit == 16
+
+
+def test_a_rate_limit_now_and_then_slows_the_others_a_little_and_pauses_none():
+    limiter = Limiter(24)
+    limiter.set_share(24, of=24)
+    for number in range(2_000):  # a call in twenty, 45 a second
+        if number % 20 == 10:
+            limiter.limited(now=number / 45, seconds=1.0)
+        else:
+            limiter.succeeded()
+    assert limiter.limit > 18
+    assert limiter.wait(2_000 / 45) == 0.0
 
 
 # -- the worker -----------------------------------------------------------------------------------------------------

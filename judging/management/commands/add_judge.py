@@ -21,13 +21,33 @@ class Command(InstallationCommand):
         parser.add_argument("--rpm", type=int, metavar="N", help="calls a minute, over all workers")
         parser.add_argument("--tpm", type=int, metavar="N", help="tokens a minute, over all workers")
         parser.add_argument("--timeout", type=int, default=120, metavar="S", help="seconds one call may take (120)")
+        parser.add_argument(
+            "--waits",
+            default="",
+            metavar="MINUTES,...",
+            help="before a run whose endpoint fails is tried again, each time (1,5,15,30,60)",
+        )
+        parser.add_argument(
+            "--give-up-after", type=int, metavar="MINUTES", help="of nothing but errors: the run pauses (1440)"
+        )
         parser.add_argument("--price-in", type=float, metavar="USD", help="per million tokens sent")
         parser.add_argument("--price-out", type=float, metavar="USD", help="per million tokens received")
         parser.add_argument("--family", default="", help="of the model, for the bias towards its own family")
 
     def handle(self, *, name: str, base_url: str, model: str, key_env: str, **options: Any) -> None:
         limits = {
-            key: options[key] for key in ("concurrency", "rpm", "tpm", "timeout", "price_in", "price_out", "family")
+            key: options[key]
+            for key in (
+                "concurrency",
+                "rpm",
+                "tpm",
+                "timeout",
+                "price_in",
+                "price_out",
+                "family",
+                "waits",
+                "give_up_after",
+            )
         }
         try:
             judge = add_judge(name=name, base_url=base_url, model=model, key_env=key_env, any_host=True, **limits)

@@ -26,4 +26,4 @@ class Command(RunCommand):
         self.stdout.write(
             f"Run {run.pk}: {run.judge.name} on {run.benchmark}, {run.protocol}, {run.items.count()} items"
         )
-        self.work_or_queue(run, wait=wait)
+        self.work_or_queue(run, wait=wait, give_up_after=options["give_up_after"])
