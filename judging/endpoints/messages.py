@@ -16,6 +16,7 @@ from bank.recipes.pictures import corrupted
 
 Steps = tuple[Step, ...]
 CACHE_BYTES = 24_000_000  # of encoded images: jobs come in the order of their images
+CORRUPTED_AT_ONCE = 4  # pictures, each of which takes 20 times its size meanwhile, however many threads there are
 Key = tuple[str, int | None, str | None, str, Steps, str]  # hash, longest edge, detail, words on it, corruption, seed
 # The likelihood of an answer that we write ourselves: vLLM's means. 0: of the prompt's own tokens alone.
 PREFILLED: dict[str, Any] = {
@@ -35,6 +36,7 @@ class Pictures:
         self._cached_bytes = 0
         self._parts: OrderedDict[Key, bytes] = OrderedDict()
         self._reading: dict[Key, asyncio.Task[bytes]] = {}
+        self._corrupting = asyncio.Semaphore(CORRUPTED_AT_ONCE)
 
     async def part(
         self,
@@ -60,10 +62,15 @@ class Pictures:
             return part
         reading = self._reading.get(key)
         if reading is None:  # calls with the same image start together: one of them reads it for all
-            work = asyncio.to_thread(_encoded, path, kind, key)
-            reading = self._reading[key] = asyncio.create_task(work)
+            reading = self._reading[key] = asyncio.create_task(self._encoded(path, kind, key))
             reading.add_done_callback(partial(self._read, key))
         return await asyncio.shield(reading)  # a cancelled call leaves the reading to the others
+
+    async def _encoded(self, path: Path, kind: str, key: Key) -> bytes:
+        if not key[4]:
+            return await asyncio.to_thread(_encoded, path, kind, key)
+        async with self._corrupting:
+            return await asyncio.to_thread(_encoded, path, kind, key)
 
     def _read(self, key: Key, reading: "asyncio.Task[bytes]") -> None:
         del self._reading[key]

@@ -24,7 +24,7 @@ from judging.protocols import CannotAsk, prompts
 from judging.protocols.prompts import checks
 from judging.recipes import questions
 from judging.runs import item_sets
-from judging.runs.actions import check_budget, check_limit, retry_failed
+from judging.runs.actions import ANEW, check_budget, check_limit, lacking_all, retry_failed
 from judging.runs.estimates import REPLY_TOKENS, image_tokens, text_tokens
 from judging.work.budget import price
 
@@ -192,9 +192,12 @@ def calls_of(spec: Spec, sample: Sample) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an evaluation takes: ``stored`` answers need no call. ``cost`` in US dollars, None without prices."""
+    """What an evaluation takes: ``stored`` answers need no call. ``absent`` questions cannot be asked, since a picture
+    of theirs is not stored here. ``cost`` in US dollars, None without prices.
+    """
 
     questions: int
+    absent: int
     answers: int
     stored: int
     calls: int
@@ -208,16 +211,18 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
     spec = store.spec_of(recipe)
     checked_queries(spec)
     name = model.strip() or judge.model
-    asked = answers = stored = calls = 0
+    asked = absent = answers = stored = calls = 0
     sent = received = 0.0
     for scenario in spec.scenario:
         tasks = tasks_of(recipe, spec, scenario, limit=limit)
+        absent += sum(bool(sample.absent_images) for sample in tasks.samples)
         missing = _missing(recipe, spec, tasks, name)
         asked, answers, stored = (
             asked + len(tasks.samples),
             answers + len(tasks.rows),
             stored + len(tasks.rows) - len(missing),
         )
+        missing = [task for task in missing if not task[0].absent_images]
         few = missing[:: max(1, len(missing) // 24)]
         made = [(calls_of(spec, sample), _tokens(spec, sample, shows)) for sample, _, shows in few]
         if made:
@@ -227,7 +232,14 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
             thoughts = sum(turn.kind == "cot" for turn in spec.turns)
             received += len(missing) * (thoughts * REPLY_TOKENS["first"] + (per_task - thoughts) * 4)
     return Estimate(
-        asked, answers, stored, calls, round(sent), round(received), price(judge, round(sent), round(received))
+        questions=asked,
+        absent=absent,
+        answers=answers,
+        stored=stored,
+        calls=calls,
+        sent=round(sent),
+        received=round(received),
+        cost=price(judge, round(sent), round(received)),
     )
 
 
@@ -274,7 +286,9 @@ def start_evaluation(
             "recipe",
         )
     for scenario in spec.scenario:  # what cannot be asked is said before anything is paid for
-        tasks_of(recipe, spec, scenario, limit=limit)
+        tasks = tasks_of(recipe, spec, scenario, limit=limit)
+        if all(sample.absent_images for sample in tasks.samples):
+            raise BadInput(lacking_all(tasks.benchmark, len(tasks.samples), "questions"), "recipe")
     same = Evaluation.objects.select_for_update().filter(recipe=recipe, judge=judge, model_name=name, limit=limit)
     evaluation = same.order_by("-pk").first()
     if evaluation is None or evaluation.runs.filter(state=Run.State.CANCELLED).exists():
@@ -286,10 +300,10 @@ def start_evaluation(
             evaluation.budget = budget
         evaluation.state_reason, evaluation.finished_at = "", None
         evaluation.save(update_fields=["budget", "state_reason", "finished_at"])
-        for run in evaluation.runs.filter(state=Run.State.PAUSED):
+        for run in evaluation.runs.filter(state__in=(Run.State.PAUSED, Run.State.WAITING)):
             run.budget = _left(evaluation, but=run)
-            run.state, run.state_reason = Run.State.QUEUED, ""
-            run.save(update_fields=["budget", "state", "state_reason"])
+            run.save(update_fields=["budget"])
+            Run.objects.filter(pk=run.pk).update(**ANEW)
     advance(evaluation)
     evaluation.refresh_from_db()
     return evaluation

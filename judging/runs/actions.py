@@ -120,6 +120,7 @@ def start_run(
             identity["items_hash"] = items_hash(item_ids)
     template = None
     if not judge.is_baseline:
+        _check_pictures(benchmark, item_ids, canonical_settings)
         template = prompts.get(protocol, *prompts.split(str(canonical_settings["prompt"])))
     run = Run.objects.create(
         **identity,
@@ -142,6 +143,23 @@ def start_run(
     run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.judgments_per_item(run), 0, 0, 0
     run.save(update_fields=["criteria_fingerprint", "held", "planned", "verdicts", "failures", "undecided"])
     return run
+
+
+def lacking_all(benchmark: Benchmark, number: int, what: str) -> str:
+    """What to say where a picture of everything that would be asked is not stored here."""
+    return (
+        f"{benchmark}: a picture of each of the {number:,} {what} is not stored here, so nothing could be asked. Bring "
+        "them in first: import the benchmark with --images, or fetch those with an address (manage.py fetch_images)."
+    )
+
+
+def _check_pictures(benchmark: Benchmark, item_ids: Sequence[int], settings: Mapping[str, Any]) -> None:
+    """Raises BadInput where all these items lack a picture that the judge is to see, or to be told of."""
+    if settings.get("context", "image") == "none":
+        return
+    absent = set(plan.without_pictures(benchmark).values_list("pk", flat=True))
+    if absent and absent.issuperset(item_ids):
+        raise BadInput(lacking_all(benchmark, len(item_ids), "items"), "benchmark")
 
 
 def _split_settings(settings: Mapping[str, Any] | None) -> tuple[Any, Any]:
@@ -436,6 +454,9 @@ def start_collecting(
     if not missing:
         field = "model" if kind == Run.Kind.RESPONSES else "benchmark"
         raise BadInput(f"{collector.complete.format(model=name)}; nothing is left to collect.", field)
+    asked = {sample.pk: sample for sample in samples}
+    if kind != Run.Kind.REWRITES and all(asked[pk].absent_images for pk, _ in missing):
+        raise BadInput(lacking_all(benchmark, len({pk for pk, _ in missing}), "samples"), "benchmark")
     template = prompts.get(kind, *prompts.split(str(canonical_settings["prompt"])))
     run = Run.objects.create(
         **identity,

@@ -30,12 +30,13 @@ REPLY_TOKENS = {"none": 12, "first": 220, "after": 220, "three-step": 400}  # by
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """``sent`` and ``received`` are the tokens of all calls, None for a judge that makes none. ``measured``: taken from
-    earlier calls. ``told`` judgments need no call, ``stored`` ones reuse stored calls; both extrapolated from the
-    sample.
+    earlier calls. Of ``absent`` items a picture is not stored here. ``told`` judgments need no call, ``stored`` ones
+    reuse stored calls; both extrapolated from the sample.
     """
 
     items: int
     judgments: int
+    absent: int = 0
     told: int = 0
     stored: int = 0
     sent: int | None = None
@@ -77,6 +78,11 @@ def estimate(
     judgments = int(number) * plan.judgments_per_item(run)
     if not number or judge.is_baseline:
         return Estimate(int(number), judgments)
+    absent = 0
+    if settings["context"] != "none":
+        absent = (
+            items.filter(pk__in=items.order_by().values("pk")[: int(number)]).exclude(sample__absent_images=[]).count()
+        )
     subjects = list(plan.subjects_by_item(_spread(items.order_by(), int(number))).values())
     jobs = [
         plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
@@ -102,7 +108,7 @@ def estimate(
         calls += 1
         tokens += text_tokens(request.text) + sum(image_tokens(image, settings) for image in request.images)
     share = judgments / len(jobs)
-    rough = Estimate(int(number), judgments, round(told * share), round(stored * share))
+    rough = Estimate(int(number), judgments, absent, round(told * share), round(stored * share))
     sent, received, measured = tokens / calls if calls else 0.0, _reply_tokens(settings), False
     if earlier := None if ordinary else _measured(run, template):
         (sent, received), measured = earlier, True

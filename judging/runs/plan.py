@@ -104,6 +104,11 @@ def judgeable_items(*, benchmark: Benchmark, protocol: Protocol, rejected: bool 
     return items.order_by("sample__position", "sample_id", "pk")
 
 
+def without_pictures(benchmark: Benchmark) -> "QuerySet[Item]":
+    """Items of which a picture is not stored here."""
+    return Item.objects.filter(sample__benchmark=benchmark).exclude(sample__absent_images=[])
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A protocol for a judge and a benchmark: how many items it would judge, or why it cannot."""

@@ -249,7 +249,11 @@ class OfTasks(Kind[S]):
     def missing(self, *, after: int = 0) -> Any:
         ended = Collected.objects.filter(run=self.run, last=True)
         done = ended.filter(sample=OuterRef("sample"), place=OuterRef("place"))
-        return RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after).select_related("sample").order_by("pk")
+        return (
+            RunTask.objects.filter(~Exists(done), run=self.run, pk__gt=after)
+            .select_related("sample__capability")
+            .order_by("pk")
+        )
 
     def row(self, job: S, reading: Reading) -> Collected:
         reason = reading.reason.replace("the judge", "the model")

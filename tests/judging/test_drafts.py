@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bank.errors import BadInput
-from bank.models import CriteriaAccess, Draft, Sample, SampleImage
+from bank.models import Capability, CriteriaAccess, Draft, Sample, SampleImage
 from bank.models.drafts import REWRITINGS
 from bank.recipes import store
 from bank.recipes.spec import from_yaml as read
@@ -141,6 +141,33 @@ def test_drafted_criteria_are_kept_encrypted_and_become_criteria_when_a_person_s
     draft.refresh_from_db()
     assert draft.state == "taken"
     assert curator.get(f"/api/v1/drafts/{draft.pk}/").json()["text"] == ""  # a criterion now, read where that is logged
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "reply"),
+    [
+        ("responses", {"circular": True}, "A"),
+        ("captions", {}, "A bowl on a table."),
+        ("objects", {}, "walnut bowl: 10, 20, 30, 40"),
+        ("rewrites", {}, "In other words: what is on it?"),
+        ("drafts", {}, json.dumps({"criteria": ["Counts the spoons."]})),
+        ("drafts", {"prompt": "instruction"}, json.dumps({"instruction": "Count.", "criteria": ["Counts."]})),
+        (
+            "drafts",
+            {"prompt": "composed", "components": {"mention": 1}},
+            json.dumps({"instruction": "Count.", "criteria": [{"text": "Counts.", "category": "mention"}]}),
+        ),
+    ],
+)
+def test_every_kind_is_collected_on_samples_with_capabilities(kind, settings, reply, benchmark, judge_at, work_on):
+    top = Capability.objects.create(benchmark=benchmark, name="Perception", path="Perception")
+    leaf = Capability.objects.create(benchmark=benchmark, name="Tables", path="Perception / Tables", parent=top)
+    benchmark.samples.update(capability=leaf, options={"A": "a bowl", "B": "a cup"})
+    with Server(lambda call: answer(reply)) as server:
+        run = collect(kind, judge_at(server.url), benchmark, work_on, **settings)
+    assert (run.state, run.failures, run.verdicts) == ("finished", 0, run.planned), run.state_reason
+    if kind == "drafts" and settings.get("prompt") != "composed":
+        assert all("Perception / Tables" in call.text for call in server.calls)
 
 
 def test_an_instruction_is_composed_of_weighted_components(benchmark, judge_at, work_on):

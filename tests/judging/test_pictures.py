@@ -7,9 +7,12 @@ import asyncio
 import base64
 import os
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from bank.corruptions import Step
 from judging.endpoints.messages import Pictures
 from judging.work import loop
 
@@ -77,3 +80,30 @@ def test_what_is_kept_stays_within_its_bytes(tmp_path, size):
 
     kept = loop.run(many)
     assert kept == ([True] * 6 if size == 10 else [False] * 4 + [True] * 2)
+
+
+def test_a_few_pictures_are_corrupted_at_once_however_many_calls_want_some(tmp_path, monkeypatch):
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"pixels")
+    at_once, most, lock = [0], [0], threading.Lock()
+
+    def corrupted(path, **what):
+        with lock:
+            at_once[0] += 1
+            most[0] = max(most[0], at_once[0])
+        time.sleep(0.02)
+        with lock:
+            at_once[0] -= 1
+        return b"fog"
+
+    monkeypatch.setattr("judging.endpoints.messages.corrupted", corrupted)
+
+    async def together():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
+        pictures = Pictures()
+        fog = {"kind": "png", "path": picture, "corruption": (Step("fog", 1),)}
+        return await asyncio.gather(*(pictures.part(sha256="a", seed=str(n), **fog) for n in range(64)))
+
+    parts = loop.run(lambda: asyncio.wait_for(together(), 20))
+    assert {base64.b64encode(b"fog") in part for part in parts} == {True}
+    assert most[0] == 4

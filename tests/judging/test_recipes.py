@@ -1,6 +1,7 @@
 """Recipes: models asked over real HTTP, in conversations, with examples, by likelihood; and what is refused."""
 
 import math
+from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -505,6 +506,24 @@ def test_an_estimate_counts_what_is_left(quiz, recipe, evaluate):
     _, _, judge = evaluate(mine, Talker(sure()), limit=2)
     estimate = evaluations.estimate(mine, judge=judge, model="hawk")
     assert (estimate.questions, estimate.answers, estimate.stored, estimate.calls) == (6, 6, 2, 8)
+
+
+ABSENT = [{"position": 0, "file": "gone.jpg", "url": "", "description": ""}]
+
+
+def test_questions_without_their_picture_are_counted_and_where_all_lack_it_nothing_starts(quiz, recipe, judge_at):
+    mine, judge = recipe(turns=[{"kind": "direct"}]), judge_at("http://127.0.0.1:9/v1")
+    quiz.samples.filter(key__in=["q0", "q1"]).update(absent_images=ABSENT)
+    estimate = evaluations.estimate(mine, judge=judge)
+    assert (estimate.questions, estimate.absent, estimate.calls) == (6, 2, 4)
+    said = StringIO()
+    call_command("evaluate", recipe=str(mine), endpoint=judge.name, estimate=True, stdout=said)
+    assert "6 questions (2 without their picture: not asked)" in said.getvalue()
+    quiz.samples.update(absent_images=ABSENT)
+    assert evaluations.estimate(mine, judge=judge).calls == 0
+    with pytest.raises(BadInput, match="a picture of each of the 6 questions is not stored here"):
+        evaluations.start_evaluation(recipe=mine, judge=judge)
+    assert not Run.objects.exists()
 
 
 def test_a_version_that_was_used_stays_and_a_change_makes_the_next_one(quiz, recipe, evaluate):

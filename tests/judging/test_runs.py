@@ -17,8 +17,9 @@ from bank import images
 from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, PictureStorage, SampleImage
+from judging import protocols
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
-from judging.runs import actions, plan
+from judging.runs import actions, estimates, plan
 from judging.work import leases, loop, run_kinds, store, worker
 from judging.work.loop import db
 from judging.work.pace import Limiter
@@ -430,6 +431,25 @@ def test_the_same_judge_protocol_settings_and_items_continue_the_run(start, judg
             start(judge_at(server.url, name="other")),
         ]
     assert len({run.pk, *(other.pk for other in different)}) == 4
+
+
+def test_where_no_item_has_its_picture_no_run_starts_that_would_show_it(start, judge_at, work_on, benchmark):
+    absent = [{"position": 0, "file": "gone.jpg", "url": "", "description": ""}]
+    judge = judge_at("http://127.0.0.1:9/v1")
+    asked = {"judge": judge, "benchmark": benchmark, "protocol": protocols.get("pair"), "limit": None}
+    asked["items"] = plan.judgeable_items(benchmark=benchmark, protocol=asked["protocol"])
+    settings = asked["protocol"].settings({})
+    benchmark.samples.filter(key="0").update(absent_images=absent)
+    assert estimates.estimate(settings=settings, **asked).absent == 1
+    assert estimates.estimate(settings=settings | {"context": "none"}, **asked).absent == 0
+    benchmark.samples.update(absent_images=absent)
+    with pytest.raises(BadInput, match="a picture of each of the 3 items is not stored here"):
+        start(judge)
+    with pytest.raises(BadInput, match="a picture of each of the 3 samples is not stored here"):
+        actions.start_collecting(kind="responses", judge=judge, benchmark=benchmark)
+    assert not Run.objects.exists()
+    assert start(judge, settings={"context": "none"}).state == Run.State.QUEUED
+    assert actions.start_collecting(kind="rewrites", judge=judge, benchmark=benchmark).planned == 15
 
 
 def test_a_call_over_more_items_judges_the_new_ones_only(start, judge_at, work_on):

@@ -47,7 +47,7 @@ class Command(RunCommand):
             f"{len(run.attacks)} attacks"
         )
         if run.state != Run.State.FINISHED:
-            self.work_or_queue(run, wait=wait)
+            self.work_or_queue(run, wait=wait, give_up_after=options["give_up_after"])
         if as_json:
             from judging.runs.attack_report import report  # loads pandas: only when there is something to report
 

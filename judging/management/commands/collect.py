@@ -41,4 +41,4 @@ class Command(RunCommand):
             model=model,
         )
         self.stdout.write(f"Run {run.pk}: {kind} of {run.model_name} for {run.benchmark}, {run.planned:,} calls")
-        self.work_or_queue(run, wait=wait, made=kind, doing="Collecting")
+        self.work_or_queue(run, wait=wait, give_up_after=options["give_up_after"], made=kind, doing="Collecting")

@@ -36,6 +36,12 @@ class Command(BaseCommand):
         parser.add_argument("--estimate", action="store_true", help="say what it would take, and start nothing")
         parser.add_argument("--retry", action="store_true", help="ask again what failed")
         parser.add_argument("--wait", action="store_true", help="ask in this process")
+        parser.add_argument(
+            "--give-up-after",
+            type=float,
+            metavar="MINUTES",
+            help="with --wait: pause after so long of nothing but errors (as the endpoint has it)",
+        )
         parser.add_argument("--format", choices=PRINTED, default="table", help="of the board, with --wait")
 
     def handle(self, *, recipe: str, endpoint: str | None, model: str, **options: Any) -> None:
@@ -73,24 +79,26 @@ class Command(BaseCommand):
         if not options["wait"]:
             self.stdout.write("A worker will take it (manage.py worker); --wait works it in this process.")
             return
-        self._work(evaluation)
+        self._work(evaluation, options["give_up_after"])
         self._board(chosen, options["format"])
 
     def _estimate(self, estimate: evaluations.Estimate) -> None:
+        absent = f" ({estimate.absent:,} without their picture: not asked)" if estimate.absent else ""
         cost = "no prices known" if estimate.cost is None else f"${estimate.cost:.2f}"
         self.stdout.write(
-            f"{estimate.questions:,} questions, {estimate.answers:,} answers ({estimate.stored:,} stored), "
+            f"{estimate.questions:,} questions{absent}, {estimate.answers:,} answers ({estimate.stored:,} stored), "
             f"{estimate.calls:,} calls, about {estimate.sent:,} tokens sent and {estimate.received:,} received, {cost}"
         )
 
-    def _work(self, evaluation: Evaluation) -> None:
+    def _work(self, evaluation: Evaluation, give_up_after: float | None) -> None:
         """Work the runs of the evaluation one after the other. Raises CommandError if one stops."""
         worked = set()
         while run := evaluations.advance(evaluation):
             if run.state in (Run.State.PAUSED, Run.State.CANCELLED):
                 raise CommandError(run.state_reason or f"Run {run.pk} is {run.state}.")
             worked.add(run.pk)
-            follow(self, run, made="marks" if run.kind == Run.Kind.MARKS else "answers", doing="Asking")
+            made = "marks" if run.kind == Run.Kind.MARKS else "answers"
+            follow(self, run, made=made, doing="Asking", give_up_after=give_up_after)
         evaluation.refresh_from_db()
         for run in evaluation.runs.exclude(pk__in=worked):
             tell_failures(self, run)
