@@ -152,14 +152,14 @@ def _check_numbers(
 def _waits(written: str) -> str:
     """Minutes in order, separated by commas; the usual ones where nothing is written. Raises BadInput."""
     if not written.strip():
-        return ", ".join(f"{wait / timedelta(minutes=1):g}" for wait in WAITS)
+        return ",".join(f"{wait / timedelta(minutes=1):g}" for wait in WAITS)
     try:
         minutes = [float(each) for each in written.split(",")]
     except ValueError:
         minutes = []
     if not 1 <= len(minutes) <= 10 or not all(0 < each <= 1_440 for each in minutes):
         raise BadInput("waits: one to ten numbers of minutes, at most 1,440 each, such as 1, 5, 15.", "waits")
-    return ", ".join(f"{each:g}" for each in minutes)
+    return ",".join(f"{each:g}" for each in minutes)
 
 
 def _check_address(base_url: str, *, any_host: bool, unchanged: bool) -> None:

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='judge',
             name='waits',
-            field=models.CharField(db_default='1, 5, 15, 30, 60', default='1, 5, 15, 30, 60', max_length=100),
+            field=models.CharField(db_default='1,5,15,30,60', default='1,5,15,30,60', max_length=100),
         ),
         migrations.AddField(
             model_name='run',

@@ -29,7 +29,7 @@ class Judge(models.Model):
     tpm = models.PositiveIntegerField(null=True, blank=True)
     timeout = models.PositiveIntegerField(default=120)  # seconds one call may take
     # Minutes before a run whose endpoint fails is tried again, the first time, the second and so on.
-    waits = models.CharField(max_length=100, default="1, 5, 15, 30, 60", db_default="1, 5, 15, 30, 60")
+    waits = models.CharField(max_length=100, default="1,5,15,30,60", db_default="1,5,15,30,60")
     give_up_after = models.PositiveIntegerField(default=1_440, db_default=1_440)  # minutes of nothing but errors
     paced_until = models.DateTimeField(null=True, blank=True)  # call starts up to here are reserved, over all workers
     price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens

@@ -159,8 +159,8 @@ class UnderWay:
     pk: int
 
 
-def under_way(recipe: Recipe) -> list[UnderWay]:
-    """What is being asked, what stopped, and where answers failed, newest first."""
+def under_way(recipe: Recipe, *, reasons: bool) -> list[UnderWay]:
+    """What is being asked, what stopped, and where answers failed, newest first; ``reasons`` of runs are for staff."""
     lines = []
     for evaluation in Evaluation.objects.filter(recipe=recipe).select_related("judge")[:20]:
         runs = list(evaluation.runs.order_by("pk"))
@@ -172,8 +172,10 @@ def under_way(recipe: Recipe) -> list[UnderWay]:
         done = None
         if current is not None and current.planned:
             done = round(100 * ((current.verdicts or 0) + (current.failures or 0)) / current.planned)
-        state = evaluation.state_reason or (current.state_reason or current.state_words if current else "Waits")
-        halted = current is not None and current.state in (Run.State.PAUSED, Run.State.CANCELLED)
+        of_run = (reasons and current.state_reason) or current.state_words if current else "Waits"
+        state = evaluation.state_reason or of_run
+        halts = (Run.State.PAUSED, Run.State.WAITING, Run.State.CANCELLED)
+        halted = current is not None and current.state in halts
         lines.append(
             UnderWay(
                 evaluation.model_name,

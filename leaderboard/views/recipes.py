@@ -80,7 +80,7 @@ def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **m
         "yaml": specs.to_yaml(spec),
         "endpoints": pages.endpoints_for(spec),
         # Whether there is anything to mark tells whether answers are right.
-        "under_way": pages.under_way(recipe)
+        "under_way": pages.under_way(recipe, reasons=allowed(request.user, "read-calls"))
         if spec.metric != "language" or allowed(request.user, "read-hidden")
         else [],
         "board": board,

@@ -20,7 +20,7 @@ KEPT = {
     "Judge": "paced_until any_host any_address created_at",
     "Recipe": "by",
     "Evaluation": "judge model_name by",
-    "Run": """held recipe evaluation items_hash criteria_fingerprint reported live by told tryout
+    "Run": """failing_since held recipe evaluation items_hash criteria_fingerprint reported live by told tryout
         abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",

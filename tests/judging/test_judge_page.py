@@ -67,7 +67,7 @@ def test_limits_and_prices_are_changed_from_what_they_are(client_of, settings):
     form = client.get(path, {"from": judge.pk}).context["form"]
     begun = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     kept = {name: value for name, value in begun.items() if value not in (None, "")}
-    assert kept == given | {"concurrency": 8, "waits": "1, 5, 15, 30, 60", "give_up_after": 1440}
+    assert kept == given | {"concurrency": 8, "waits": "1,5,15,30,60", "give_up_after": 1440}
     client.post(path, kept | {"price_in": 1, "price_out": 2})
     judge.refresh_from_db()
     assert (judge.concurrency, judge.price_in, judge.price_out) == (8, 1.0, 2.0)
