@@ -40,6 +40,8 @@ class PendingCall:
     failures: int = 0
     limits: int = 0
     odd: int = 0  # replies that were empty, or none
+    own: int = 0  # failures while the endpoint answered others
+    failed_at: float | None = None  # last
     asked: int = 0  # times it was asked again for a reply that can be read
     dropped: set[str] = field(default_factory=set)  # parameters that the endpoint did not take from it
     why: str = ""  # the outcome it waits after
@@ -197,7 +199,7 @@ class CallResults(Writer):
         pending.said.append(reply.text.strip())
         pending.step_costs.append((cost, answer.prompt_tokens, answer.completion_tokens))
         pending.failures = pending.limits = pending.odd = 0
-        pending.since = None
+        pending.own, pending.since, pending.failed_at = 0, None, None
         self.repeated(pending)
         return True
 
@@ -258,15 +260,19 @@ class CallResults(Writer):
         return True
 
     def _gives_up(self, pending: PendingCall, answer: Answer, now: float) -> bool:
-        """Whether a job has had its share of calls: not while the endpoint fails all others, too."""
-        since = pending.since or now
-        too_many = pending.failures >= self.patience.failures or pending.odd >= self.patience.odd
-        if not too_many and now - since <= self.patience.altogether:
-            return False
-        if self.health.succeeded_at is not None and self.health.succeeded_at >= since:
+        """Whether a job has had its share of calls. What counts are failures between which the endpoint answered
+        others: while it fails all, nothing is known of this one.
+        """
+        since, before, pending.failed_at = pending.since or now, pending.failed_at, now
+        answered = self.health.succeeded_at or -math.inf
+        pending.own += before is None or answered >= before
+        is_odd = answer.outcome in (Outcome.GARBAGE, Outcome.OK)
+        most = self.patience.odd if is_odd else self.patience.failures
+        limited = answer.outcome == Outcome.RATE
+        if (pending.own >= most and not limited) or answered - since > self.patience.altogether:
             return True
-        is_away = answer.outcome == Outcome.RATE or answer.http_status in AWAY
-        return not is_away and self.is_last(pending)
+        is_away = limited or answer.http_status in AWAY
+        return not is_away and (pending.odd if is_odd else pending.failures) >= most and self.is_last(pending)
 
     def is_last(self, pending: PendingCall) -> bool:
         """Whether nothing is left to call for but jobs that failed."""

@@ -133,13 +133,13 @@ def test_a_call_that_is_always_refused_for_the_rate_is_given_up_when_its_time_is
     """And the others, which are answered, are stored."""
 
     def script(call):
-        return error(429) if "on table 0?" in call.text else VOTE
+        return error(429) if "on table 0?" in call.text else endpoint.after(0.05, VOTE)
 
-    patience = replace(QUICK, altogether=0.3)
+    patience = replace(QUICK, altogether=0.2)
     with Server(script) as server:
-        run = work_on(start(judge_at(server.url)), patience=patience)
+        run = work_on(start(judge_at(server.url), on=make_benchmark(samples=24, slug="larger")), patience=patience)
     assert run.state == Run.State.FINISHED
-    assert sorted(run.judgments.values_list("status", flat=True)) == ["error"] * 2 + ["ok"] * 4
+    assert sorted(run.judgments.values_list("status", flat=True)) == ["error"] * 2 + ["ok"] * 46
     assert set(run.judgments.filter(status="error").values_list("reason", flat=True)) == {"rate limit (429)"}
 
 
@@ -178,6 +178,13 @@ def test_while_an_endpoint_fails_every_call_no_judgment_fails_and_the_run_waits(
     assert (run.state, run.tries, run.judgments.count()) == (Run.State.WAITING, 1, 0)
     assert f"the endpoint failed ({code})" in run.state_reason
     assert timedelta(seconds=50) < run.next_try_at - timezone.now() <= timedelta(minutes=1)
+
+
+def test_a_call_that_failed_just_before_the_last_answer_does_not_fail_with_the_endpoint(start, judge_at, work_on):
+    first = {0: status(500), 1: endpoint.after(0.05, VOTE)}
+    with Server(lambda call: first.get(call.number, status(503))) as server:
+        run = work_on(start(judge_at(server.url, concurrency=2), on=make_benchmark(samples=12, slug="larger")))
+    assert (run.state, run.verdicts, run.failures) == (Run.State.WAITING, 1, 0)
 
 
 @pytest.mark.parametrize(
