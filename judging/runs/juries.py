@@ -19,6 +19,7 @@ from django.db.models import RestrictedError
 from django.utils import timezone
 
 from accounts.models import User
+from bank import guard
 from bank.database import chunks
 from bank.errors import BadInput
 from bank.text.names import as_stored
@@ -38,6 +39,7 @@ def members_of(run: Run) -> list[int]:
     return [int(pk) for pk in run.settings.get(SETTING, [])]
 
 
+@guard.working()
 def is_stale(run: Run) -> bool:
     """Whether a member's run got more verdicts since the jury's were computed."""
     made = run.finished_at or run.created_at

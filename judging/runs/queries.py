@@ -223,6 +223,7 @@ def failures_in_words(run: Run, most: int = 3) -> list[str]:
     return lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
 
 
+@guard.working()
 def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
     """Items of which these runs asked nobody, since an answer is none; and whether such an answer lost."""
     loses = Run.objects.filter(pk__in=runs, settings__unanswered="loses").exists()

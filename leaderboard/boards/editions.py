@@ -199,7 +199,7 @@ def usual_run(scope: Scope) -> Run | None:
         and scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
     )
     runs = _readable(scope) if scope.kind.keyed else _readable(scope).filter(judge__baseline="")
-    return None if people else votes.fullest(runs)
+    return None if people else votes.with_most_items(runs)
 
 
 def publish(

@@ -325,7 +325,7 @@ def read_by_judges(scope: Scope) -> tuple[marked_responses.Read | None, tuple[in
         runs = Run.objects.filter(pk__in=[run.pk for run in votes.runs_of(scope, scope.source)])
     else:
         finished = runs.filter(state=Run.State.FINISHED)
-        run = votes.fullest(finished)
+        run = votes.with_most_items(finished)
         runs = finished.filter(**run.alike) if run else runs.none()
     ids = tuple(runs.order_by("pk").values_list("pk", flat=True))
     if not ids:

@@ -186,7 +186,7 @@ def run_beside(scope: Scope) -> int | None:
         return scope.run
     newest = [runs[-1] for runs in judges_of(scope)]
     of_judge = [run for run in newest if run.judge.name == scope.source]
-    run = votes.fullest(Run.objects.filter(pk__in=[run.pk for run in of_judge or newest]))
+    run = votes.with_most_items(Run.objects.filter(pk__in=[run.pk for run in of_judge or newest]))
     return None if run is None else run.pk
 
 

@@ -217,18 +217,20 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
     return runs.exclude(pk__in=unseen_in(scope)).select_related("judge").order_by("pk")
 
 
-def with_most_items(runs: Sequence[Run]) -> Run | None:
-    """The run with verdicts on most items, the newest of several; None of none."""
-    if len(runs) < 2:
-        return runs[0] if runs else None
-    pks = tuple(run.pk for run in runs)
-    verdicts = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by()
+@guard.working()
+def with_most_items(runs: Iterable[Run]) -> Run | None:
+    """The run with verdicts on most items, the newest of several; None of none. A try-out replaces no whole run."""
+    found = list(runs)
+    if len(found) < 2:
+        return found[0] if found else None
+    pks = tuple(run.pk for run in found)
 
     def count() -> dict[int, int]:
-        return dict(verdicts.values_list("run").annotate(n=Count("item", distinct=True)))
+        judged = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by().values_list("run")
+        return dict(judged.annotate(n=Count("item", distinct=True)))
 
     items = until_written(("items of runs", pks), count)
-    return max(runs, key=lambda run: (items.get(run.pk, 0), run.pk))
+    return max(found, key=lambda run: (items.get(run.pk, 0), run.pk))
 
 
 def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
@@ -238,7 +240,7 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     labelled = scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False)
     if scope.kind.keyed or labelled.exists():
         return scope, ""
-    run = with_most_items(list(judged_runs(scope).filter(judge__baseline="")))
+    run = with_most_items(judged_runs(scope).filter(judge__baseline=""))
     if run is None:
         return scope, ""
     own = {(of.protocol, of.settings_hash) for of in judged_runs(scope).filter(judge=run.judge_id)}
@@ -250,14 +252,6 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
 def unseen_in(scope: Scope) -> list[int]:
     """Runs that the view must not count."""
     return unseen_runs(scope.benchmark, staff=scope.staff, edition=scope.edition)
-
-
-@guard.working()
-def fullest(runs: QuerySet[Run]) -> Run | None:
-    """The run that was asked about most items, the newest among equals: a try-out replaces no complete run."""
-    items = Judgment.objects.filter(run=OuterRef("pk")).order_by().values("run")
-    asked = items.annotate(n=Count("item", distinct=True)).values("n")
-    return runs.annotate(item_count=Subquery(asked)).order_by("item_count", "pk").last()
 
 
 def judges_of(scope: Scope) -> list[str]:

@@ -180,7 +180,7 @@ WORKERS = (
     "bank/submissions/",  # compares one's own answers, stores them
     "bank/recipes/",  # compares answers by recipes
     "bank/samples/items.py",  # which items are outside
-    "judging/runs/(queries|estimates|attack_report|submissions|notices).py",  # counts, reports, notices
+    "judging/runs/(queries|estimates|attack_report|juries|submissions|notices).py",  # counts, reports, notices
     "judging/judgments/browse.py",  # where a page of rows ends
     "judging/api/judgments.py",  # the first row of each run
     "annotations/(assignment/|models.py)",  # one's own work, whether a campaign is complete
