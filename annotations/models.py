@@ -159,8 +159,11 @@ class Membership(models.Model):
 
 class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
     def assignable(self) -> "CampaignItemQuerySet":
-        """Without items of samples that staff have withdrawn. Their labels stay, but nobody gets them any more."""
-        return self.filter(item__sample__status=Sample.Status.APPROVED)
+        """Without items of samples that staff have withdrawn, and verdicts under review that tell a closed key. Their
+        labels stay, but nobody gets them any more.
+        """
+        told = Q(reviewed__isnull=True) | exposure.counted(held="reviewed__run__held")
+        return self.filter(told, item__sample__status=Sample.Status.APPROVED)
 
 
 class CampaignItem(models.Model):

@@ -8,6 +8,7 @@ text on answers from outside: these count in editions alone.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -19,11 +20,11 @@ from annotations.models import Label
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
-from judging.models import Judgment, Run, RunItem
+from judging.models import Judgment, Run
 from leaderboard.cache import until_written
 from leaderboard.definitions import changed
 from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
-from leaderboard.scope import ELO, HUMANS, NO_ELO, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, BadScope, Scope
 from stats.disclosure import MIN_SAMPLES
 
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
@@ -93,17 +94,20 @@ def left_out(scope: Scope, run: Run) -> list[int]:
     return [*outside, *_sealed_of_few(scope.benchmark, run)]
 
 
+@guard.working()
 def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     """The run's items of sealed samples, if it covers few of these: a number of the run would be about few samples, or
-    about few beside that of another run. Otherwise those of models that it judges on few. Cached until a write.
+    about few beside that of another run. Otherwise those of models that it judges together on few; a call without a
+    verdict covers nothing. Cached until a write.
     """
     sealed = sealed_samples(benchmark)
 
     def read() -> list[int]:
-        rows = RunItem.objects.filter(run=run, item__sample__benchmark=benchmark).order_by()
+        judged = Judgment.objects.filter(run=run, status=Judgment.Status.OK)
+        rows = judged.filter(item__sample__benchmark=benchmark).order_by()
         of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in=rows.values("item__kind"))
         could_be = sealed & set(of_kind.order_by().values_list("sample", flat=True))
-        covered = rows.values_list("item", "item__sample", "item__places__response__model")
+        covered = rows.values_list("item", "item__sample", "item__places__response__model").distinct()
         return sorted(_of_few([row for row in covered if row[1] in sealed], of=len(could_be)))
 
     return until_written(("sealed of few", run.pk), read) if sealed else []
@@ -111,7 +115,7 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
 
 def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
-    few of these, or leave few to other campaigns, nor on models that they are about on few.
+    few of these, or leave few to other campaigns, nor on models that they are about together on few.
     """
     if scope.staff or scope.edition:
         return labels
@@ -154,20 +158,20 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
 # ---- few samples ----
 
 UNTOLD = "\x1f"  # the level of samples that no level below staff counts
-FEW = (
-    f"Numbers on hidden splits, and on what people still label blind, are about {MIN_SAMPLES} samples or more, with "
-    "one filter at a time. This view would be about fewer, or would leave fewer beside it: take a filter away."
-)
 
 
 def _of_few(covered: Sequence[tuple[int, int, int]], *, of: int) -> set[int]:
     """The items that numbers below staff leave out, of ``covered`` sealed ones: item, sample, and a model in it."""
     if _is_few(len({sample for _, sample, _ in covered}), of=of):
         return {item for item, _, _ in covered}
-    of_model = defaultdict(set)
-    for _, sample, model in covered:
-        of_model[model].add(sample)
-    return {item for item, _, model in covered if len(of_model[model]) < MIN_SAMPLES}
+    models_in, sample_of = defaultdict(set), {}
+    for item, sample, model in covered:
+        models_in[item].add(model)
+        sample_of[item] = sample
+    together = defaultdict(set)
+    for item, models in models_in.items():
+        together[frozenset(models)].add(sample_of[item])
+    return {item for item, models in models_in.items() if len(together[frozenset(models)]) < MIN_SAMPLES}
 
 
 def _is_few(samples: int, *, of: int) -> bool:
@@ -188,27 +192,48 @@ def sealed_samples(benchmark: Benchmark) -> set[int]:
     return until_written(("sealed", benchmark.pk, tuple(benchmark.hidden_splits)), read)
 
 
-def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a view, with columns ``sample`` and ``level``, as far as below staff numbers may be made of them.
+def counts_sealed(scope: Scope) -> bool:
+    """Whether numbers of this view are made for somebody who sees no single verdict on some of its samples."""
+    return not (scope.staff or scope.edition) and bool(sealed_samples(scope.benchmark))
 
-    Of sealed samples, fewer than MIN_SAMPLES are left out, and the levels that hold few of them, or would leave few
-    beside them, become UNTOLD. Raises BadScope for a filter that would leave few, or few beside it.
+
+def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a view, with columns ``sample``, ``level`` and ``dataset``, as far as below staff numbers may be made
+    of them.
+
+    Sealed samples count as a whole alone: where there are MIN_SAMPLES of them, in views without filters and with the
+    usual definitions, and in no level. Otherwise two views, or a view and one of its levels, could differ in few.
     """
-    sealed = set() if scope.staff or scope.edition else sealed_samples(scope.benchmark)
-    if not sealed:
+    if not counts_sealed(scope):
         return frame
-    is_sealed = frame["sample"].isin(sealed)
-    counts = frame[is_sealed].groupby("level")["sample"].nunique()
-    total = int(frame["sample"][is_sealed].nunique())
-    filters = sum(map(bool, [scope.level, scope.question_type, scope.split]))
-    if filters and total and (filters > 1 or _is_few(total, of=len(sealed))):
-        raise BadScope(FEW)
-    if total < MIN_SAMPLES:
-        return frame[~is_sealed]
-    told = counts[counts >= MIN_SAMPLES].sort_values() if not (scope.question_type or scope.split) else counts.iloc[:0]
-    while len(told) and 0 < total - told.sum() < MIN_SAMPLES:
-        told = told.iloc[1:]
-    return frame.assign(level=frame["level"].where(~is_sealed | frame["level"].isin(told.index), UNTOLD))
+    sealed = frame["sample"].isin(sealed_samples(scope.benchmark))
+    several_sets = frame["dataset"].nunique() > 1  # some numbers are means over data sets
+    if several_sets or frame["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope):
+        return frame[~sealed]
+    return frame.assign(level=frame["level"].where(~sealed, UNTOLD))
+
+
+def _is_narrowed(scope: Scope) -> bool:
+    """Whether the view counts another part of the sealed samples' verdicts, or counts them otherwise, than the usual
+    one.
+    """
+    benchmark = scope.benchmark
+    if scope.singly:
+        return True
+    if scope.split:
+        samples = benchmark.samples.filter(split=scope.split).order_by().values_list("pk", flat=True)
+        if not sealed_samples(benchmark) <= set(samples):
+            return True
+    usual_anchor = benchmark.anchor.name if benchmark.anchor else ""
+    other = scope.level or scope.question_type or scope.majority or changed(scope) or scope.anchor != usual_anchor
+    return bool(other) or scope.source in (INDIVIDUALS, ADJUDICATED)
+
+
+def without_sealed(scope: Scope) -> Scope:
+    """The view without sealed samples, for numbers that would be about parts of these: what two have in common, places,
+    bins.
+    """
+    return replace(scope, singly=True) if counts_sealed(scope) else scope
 
 
 Rows = TypeVar("Rows", bound=Any)

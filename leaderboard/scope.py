@@ -40,6 +40,7 @@ class Scope:
     kind: "Kind"
     source: str = HUMANS
     run: int | None = None
+    singly: bool = False  # below staff, count only samples whose verdicts are seen one by one
     alike: bool = False  # count the run's finished likes with it: same judge, protocol and settings
     campaign: str = ""
     anchor: str = ""

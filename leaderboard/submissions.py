@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,10 +33,12 @@ from leaderboard.boards import editions
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
 from leaderboard.hidden import rests_on_hidden
 from leaderboard.methods import PROVISIONAL
+from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope, scope_of
+from stats import ladder
 
 SHAPES = ("jsonl", "csv", "tsv")
-DIGITS = 2  # of the one number that is told of verdicts that may follow hidden criteria
+NO_BETTER = "No better than your best, or by too little to be told."
 
 
 # ---- the next edition ----
@@ -199,9 +202,7 @@ class Standing:
     def _own(self, row: dict[str, Any]) -> dict[str, Any]:
         if not self.whole or self.scope is None:
             return row
-        main = self.scope.kind.shape.main.name
-        told = {name: row.get(name) for name in ("model", "rank", "n")}
-        told[main] = None if row.get(main) is None else round(row[main], DIGITS)
+        told = {name: row.get(name) for name in ("model", "rank", self.scope.kind.shape.main.name)}
         return {name: {} if isinstance(value, dict) else told.get(name) for name, value in row.items()}
 
 
@@ -222,13 +223,40 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
     ranked = sorted((row for row in board.rows if row.rank is not None and row.n >= PROVISIONAL), key=by_rank)
     own = _row_of(submission, board)
     if own is None and whole:  # of what researchers sent, everybody sees the next edition, its sender the whole at once
-        own = _row_of(submission, _board_like(run, replace(scope, staff=True)))
-        own = own and replace(own, rank=None)
-    if own is not None and own.n < PROVISIONAL:
+        judged_all = _board_like(run, replace(scope, staff=True))
+        own = _told_row(submission, judged_all, scope)
+        if own is None and _row_of(submission, judged_all):
+            return Standing(scope, reason=NO_BETTER, whole=True)
+    elif own is not None and own.n < PROVISIONAL:
         own = replace(own, rank=None)
     best = next((row for row in ranked if row.model != submission.name), None)
     reason = "" if own else " ".join(board.notes) or "It has no verdict yet."
     return Standing(scope, own, best, len(ranked), reason, whole)
+
+
+def _told_row(submission: Submission, board: ModelsBoard, scope: Scope) -> ModelRow | None:
+    """The submission with its main number alone, as its sender is told it: by the Ladder (``stats.ladder``), since a
+    judge may have been asked about hidden text. None where it is no better than what they were told of, or about few.
+
+    The step is the larger of ten verdicts and three standard errors of the difference of two independent shares.
+    """
+    main = scope.kind.shape.main.name
+    low, high = (0.0, 1.0) if scope.kind.pairwise else scope.kind.ends(scope.benchmark)
+    rows = {row.model: row for row in board.rows}
+    sent = Submission.objects.filter(by=submission.by_id, benchmark=submission.benchmark_id, pk__lte=submission.pk)
+    best, told = -math.inf, None
+    for each in sent.order_by("pk"):
+        row = rows.get(each.name)
+        told = None
+        if row is None or row.n < ladder.LEAST or (value := row.number(main).value) is None:
+            continue
+        step = ladder.LEAST * max(1, math.ceil(ladder.ERRORS * math.sqrt(row.n / 2) / ladder.LEAST)) / row.n
+        share = (value - low) / (high - low)
+        if share > best + step:
+            best = step * math.floor(share / step)
+            alone: dict[str, Any] = {main: Number(low + best * (high - low))}
+            told = replace(row, rank=None, **alone)
+    return told
 
 
 def _board_like(run: Run, scope: Scope) -> ModelsBoard:

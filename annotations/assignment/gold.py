@@ -15,6 +15,7 @@ from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
 from annotations.ballots import BadVerdict
+from annotations.campaigns.blinding import note_blind_in
 from annotations.labels.actions import clean_note
 from annotations.labels.verdicts import main_column, majority_word, verdict_key
 from annotations.models import Adjudication, Assignment, Campaign, CampaignItem, Label
@@ -60,6 +61,7 @@ def mark_gold(
     gold = {name: value for name, value in verdict.items() if value is not None}
     if not _unassigned(campaign_item).update(gold=gold, practice=practice, note=clean_note(note)):
         raise Refused("Somebody has this item or has labelled it, so it stays an ordinary one.")
+    note_blind_in(campaign_item.campaign)
 
 
 @transaction.atomic
@@ -80,6 +82,7 @@ def unmark_gold(*, campaign_item: CampaignItem) -> None:
     """Turn a gold or practice item back into an ordinary one. Raises Refused once it has been assigned."""
     if not _unassigned(campaign_item).update(gold=None, practice=False, note=""):
         raise Refused("Annotators have had this item, so it stays as it is.")
+    note_blind_in(campaign_item.campaign)
 
 
 def _unassigned(campaign_item: CampaignItem) -> "QuerySet[CampaignItem]":

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from annotations.models import Annotator, Campaign, CampaignItem
+from bank import exposure
 
 # Least labelled first spreads the labels over the items; the other orders finish one item after another.
 ORDERS = {
@@ -25,18 +26,23 @@ EXPIRED = """
 SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' AND lease_until < %s LIMIT 500
 """
 
-# Items of withdrawn samples are not assigned; see CampaignItemQuerySet.assignable.
-SAMPLE_APPROVED = """EXISTS (
+# As CampaignItemQuerySet.assignable: no items of withdrawn samples, no verdicts under review that tell a closed key.
+ASSIGNABLE = f"""EXISTS (
     SELECT 1 FROM bank_item AS item JOIN bank_sample AS sample ON sample.id = item.sample_id
-    WHERE item.id = ci.item_id AND sample.status = 'approved'
-)"""
+    LEFT JOIN judging_judgment AS verdict ON verdict.id = ci.reviewed_id
+    LEFT JOIN judging_run AS run ON run.id = verdict.run_id
+    WHERE item.id = ci.item_id AND sample.status = 'approved' AND (
+        run.id IS NULL OR ((run.held & sample.closed & {exposure.KEYED:d}) = 0
+            AND (NOT item.outside OR (run.held & sample.closed) = 0))
+    )
+)"""  # noqa: S608 (a number of ours)
 
 # Open assignments in the order they were leased, the others by when they expired or were skipped.
 UNFINISHED = """
 SELECT mine.id, mine.state, ci.id, ci.taken, ci.practice, ci.practice OR ci.gold IS NOT NULL
 FROM annotations_assignment AS mine JOIN annotations_campaignitem AS ci ON ci.id = mine.campaign_item_id
 WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND ci.campaign_id = %s
-    AND (mine.state = 'leased' OR {sample_approved})
+    AND (mine.state = 'leased' OR {assignable})
 ORDER BY CASE mine.state WHEN 'leased' THEN mine.leased_at ELSE mine.lease_until END, mine.id
 """
 
@@ -48,7 +54,7 @@ WHERE taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s)
     WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL
     AND taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND NOT EXISTS (
         SELECT 1 FROM annotations_assignment WHERE campaign_item_id = ci.id AND annotator_id = %(annotator)s
-    ) AND {sample_approved}
+    ) AND {assignable}
     ORDER BY {order} LIMIT 1 {lock}
 )
 RETURNING *
@@ -82,7 +88,7 @@ def expired_leases(now: datetime) -> list[tuple[int, int]]:
 
 def unfinished(campaign: Campaign, annotator: Annotator) -> list[Unfinished]:
     """This annotator's assignments without a label in the campaign, oldest first."""
-    rows = _rows(UNFINISHED.format(sample_approved=SAMPLE_APPROVED), annotator.pk, campaign.pk)
+    rows = _rows(UNFINISHED.format(assignable=ASSIGNABLE), annotator.pk, campaign.pk)
     return [Unfinished(*row) for row in rows]
 
 
@@ -95,7 +101,7 @@ def take_next_item(campaign: Campaign, annotator: Annotator) -> CampaignItem | N
     parameters = {"campaign": campaign.pk, "annotator": annotator.pk}
     order = ORDERS[Campaign.Order(campaign.order)]
     for lock in locks:
-        statement = TAKE_NEXT.format(sample_approved=SAMPLE_APPROVED, order=order, lock=lock)
+        statement = TAKE_NEXT.format(assignable=ASSIGNABLE, order=order, lock=lock)
         for campaign_item in CampaignItem.objects.raw(statement, parameters):
             return campaign_item
     return None

@@ -9,12 +9,14 @@ from bank.models import Item
 def note_blind(items: QuerySet[Item]) -> None:
     """Note which of these items still lack labels in a blind campaign that goes on.
 
-    Call it after every write that opens or ends a campaign, changes its items or their slots, or stores a label. Gold
-    and practice items lack labels as long as the campaign goes on: everybody gets them.
+    Call it after every write that opens or ends a campaign, changes its items or their slots, or stores a label.
+    Practice items lack labels as long as the campaign goes on: everybody gets them. Where gold is hidden among the
+    items, all of them do: it would be what stays blind.
     """
+    gold = CampaignItem.objects.filter(campaign=OuterRef("campaign"), gold__isnull=False, practice=False)
     leased = Assignment.objects.filter(campaign_item=OuterRef("pk"), state=Assignment.State.LEASED)
     places = CampaignItem.objects.filter(
-        Q(practice=True) | Q(gold__isnull=False) | Q(taken__lt=F("campaign__overlap")) | Exists(leased),
+        Q(practice=True) | Exists(gold) | Q(taken__lt=F("campaign__overlap")) | Exists(leased),
         item=OuterRef("pk"),
         campaign__blind=True,
         campaign__state__in=Campaign.GOING,

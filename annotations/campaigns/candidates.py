@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, QuerySet
 
 import bank.criteria
@@ -11,6 +12,7 @@ from annotations import ballots
 from annotations.ballots import Ballot
 from annotations.ballots.scores import Components
 from annotations.models import Campaign
+from bank import exposure
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import in_hidden_splits
@@ -41,8 +43,13 @@ def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = Fa
 
 
 def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[Judgment]:
-    """Judgments whose single verdicts annotators may see: not the overlap baseline's, nor those on hidden splits."""
+    """Judgments whose single verdicts annotators may see: not the overlap baseline's, nor those on hidden splits, nor
+    what says a closed key or text, nor those of runs that nobody below staff is told of.
+    """
     judgments = Judgment.objects.filter(run__benchmark=benchmark, status=Judgment.Status.OK)
+    judgments = judgments.filter(exposure.counted(held="run__held")).exclude(
+        run__in=Run.objects.unseen_by(AnonymousUser())
+    )
     judgments = judgments.filter(item__sample__status=Sample.Status.APPROVED, item__sample__retired_in="")
     judgments = judgments.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
     return (judgments if run is None else judgments.filter(run=run)).order_by("pk")

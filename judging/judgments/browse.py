@@ -182,10 +182,14 @@ class _Selection:
         first_rows: list[list[Place]] = []
         ends: list[Place] = []
         for source in sources:
-            # The end of a page reveals how many rows there are, so rows of unseen runs do not count.
+            # Where a page ends tells how many rows there are: rows of unseen runs do not count, and below staff all
+            # others do, whatever their verdict.
             with guard.working():
                 stored = Judgment.objects.filter(**source).exclude(run__in=self.unseen)
-            stretch = order.keyset.beyond(self.indexed(stored), position)
+            if order.column or allowed(self.viewer, "read-hidden"):
+                stretch = order.keyset.beyond(self.indexed(stored), position)
+            else:
+                stretch = order.keyset.beyond(stored, position)
             visible = Judgment.objects.seen_by(self.viewer).filter(**source)
             matching = self.restricted(order.keyset.beyond(self.indexed(visible), position))
             if limit is not None and (last := _positions(stretch, order, limit, limit + 1)):

@@ -189,7 +189,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
-        workers=[hold.worker for hold in holds],
+        workers=[] if withheld else [hold.worker for hold in holds],
     )
 
 

@@ -13,7 +13,16 @@ from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import LENGTH, NO_CONTROL
-from leaderboard.hidden import NONE_YET, STAFFS, edition_of, is_kept_back, rows_told, shows_edition, uncounted_runs
+from leaderboard.hidden import (
+    NONE_YET,
+    STAFFS,
+    edition_of,
+    is_kept_back,
+    rows_told,
+    shows_edition,
+    uncounted_runs,
+    without_sealed,
+)
 from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, Scope
 
@@ -62,7 +71,7 @@ def judges(scope: Scope) -> JudgesBoard:
     an edition.
     """
     if not is_kept_back(scope):
-        return _told(scope, scope.kind.judges(scope))
+        return _told(scope, scope.kind.judges(without_sealed(scope)))
     edition = edition_of(scope, Edition.What.JUDGES)
     if edition is None:
         return JudgesBoard([], [STAFFS])
@@ -72,12 +81,12 @@ def judges(scope: Scope) -> JudgesBoard:
 
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
-    return _told(scope, agreements(scope, names=scope.staff))
+    return _told(scope, agreements(without_sealed(scope), names=scope.staff))
 
 
 def bias_of(scope: Scope) -> BiasBoard:
     """Every judge's biases, by verdicts of the view's kind."""
-    return _told(scope, biases(scope))
+    return _told(scope, biases(without_sealed(scope)))
 
 
 def _told(scope: Scope, board: B) -> B:

@@ -25,7 +25,7 @@ from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
-from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, rows_told
+from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
@@ -333,6 +333,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
 
     A judge's verdicts in two orders count as two. None of verdicts that do not say in which order answers were shown.
     """
+    scope = without_sealed(scope)
     items = votes.pairs(scope)
     if scope.run is None and scope.source in PEOPLE:
         frame = _labels_with_order(scope, items)
@@ -361,7 +362,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
     rows = pd.concat(sides)
     if scope.anchor:
         rows = rows[(rows["other"] == scope.anchor) & (rows["model"] != scope.anchor)]
-    places = [
+    return [
         PlaceRow(
             model=str(model),
             shown="second" if is_second else "first",
@@ -371,7 +372,6 @@ def by_place(scope: Scope) -> list[PlaceRow]:
         )
         for (model, is_second), of_place in rows.groupby(["model", "second"], observed=True)
     ]
-    return rows_told(scope, places)
 
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:

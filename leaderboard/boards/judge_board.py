@@ -14,7 +14,7 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import Cell, ItemSums
-from leaderboard.hidden import counted_judgments
+from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
@@ -171,7 +171,7 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
         items=int(labels["item"].nunique()),
         against=against,
         cell_order=[name for name in levels if name in labelled_levels],
-        running=_running(used),
+        running=_running(scope, used),
     )
 
 
@@ -442,7 +442,7 @@ def _pairs_of_labels(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 @guard.working()
-def _running(runs: Sequence[Run]) -> dict[int, Running]:
+def _running(scope: Scope, runs: Sequence[Run]) -> dict[int, Running]:
     ids = [run.pk for run in runs]
     rows = (
         Judgment.objects.filter(run__in=ids)
@@ -459,8 +459,9 @@ def _running(runs: Sequence[Run]) -> dict[int, Running]:
         for row in rows
     }
     review = "assignment__campaign_item__reviewed__run"
-    labels = Label.objects.filter(**{f"{review}__in": ids}, excluded=False)
-    labels = labels.exclude(assignment__campaign_item__practice=True)
+    given = Label.objects.filter(**{f"{review}__in": ids}, excluded=False)
+    given = given.exclude(assignment__campaign_item__practice=True)
+    labels = counted_reviews(scope, given, held=f"{review}__held")
     columns = ["run", "item", "agree", "grade", "hallucination"]
     reviews = pd.DataFrame(labels.values_list(review, *columns[1:]), columns=columns)
     opinions = {run: _opinions(rows) for run, rows in reviews.groupby("run")}

@@ -12,6 +12,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, level_names, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
 from leaderboard.definitions import EXCLUDE, NO_CONTROL, NO_TIES, WRONG
+from leaderboard.hidden import counts_sealed
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
@@ -114,7 +115,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
     battle = Battle.of(frame, anchor=scope.anchor, strong=int(scope.weight))
     found = strengths(scope, battle)
     rating = found.fit
-    elo_of = _elo(scope, battle)
+    elo_of = {} if counts_sealed(scope) else _elo(scope, battle)  # in full it tells each vote of the order
     anchor = scope.anchor if scope.anchor in battle.place else ""
     at_length = length_controlled(scope, battle, anchor)
     names = battle.names

@@ -10,7 +10,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.judge_board import majority_of
-from leaderboard.hidden import rows_told
+from leaderboard.hidden import without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
@@ -105,6 +105,7 @@ def stand_ins(scope: Scope, epsilon: float = EPSILON) -> StandInBoard:
 
 
 def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
+    scope = without_sealed(scope)
     labels = _labels(scope)
     codes = _codes(scope, labels)
     labels = labels.assign(value=codes(labels["value"]))
@@ -114,7 +115,6 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
         verdicts = scores.mean_by_item(_verdicts_of(scope, runs))
         coded = verdicts.assign(value=codes(verdicts["value"]))
         rows.append(_tested(scope, runs[-1], labels, coded, epsilon, people))
-    rows = [replace(row, annotators=rows_told(scope, row.annotators)) for row in rows_told(scope, rows)]
     return StandInBoard(rows, [], tuple(row.run for row in rows), people=people)
 
 
@@ -203,6 +203,7 @@ def _together(scope: Scope) -> TogetherBoard:
     runs = next((runs for runs in judges_of(scope) if scope.run in [run.pk for run in runs]), None)
     if runs is None:
         raise BadScope(f"No judge has a run {scope.run} here.")
+    scope = without_sealed(scope)
     labels = _majority(scope) if scope.kind.pairwise else _labels(scope)
     if labels.empty:  # the judge's verdicts alone are on the board of models
         return TogetherBoard([], [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
@@ -211,8 +212,7 @@ def _together(scope: Scope) -> TogetherBoard:
     merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
     samples = scope.benchmark.samples
     groups = samples.exclude(group="").values("group").distinct().count() + samples.filter(group="").count()
-    estimated = [_estimated(scope, str(model), part, groups) for model, part in merged.groupby("model")]
-    rows = rows_told(scope, estimated)
+    rows = [_estimated(scope, str(model), part, groups) for model, part in merged.groupby("model")]
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
     return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
 

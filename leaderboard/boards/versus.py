@@ -20,7 +20,7 @@ from leaderboard.boards.base import level_names
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
-from leaderboard.hidden import rows_told
+from leaderboard.hidden import without_sealed
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -132,11 +132,6 @@ def tested_together(versus: Versus) -> Versus:
     return replace(versus, measures=tested(versus.measures))
 
 
-def _told(scope: Scope, versus: Versus) -> Versus:
-    levels, measures = rows_told(scope, versus.levels), rows_told(scope, versus.measures)
-    return replace(versus, levels=levels, measures=measures)
-
-
 def refuse_unknown(known: set[str], *names: str) -> None:
     for name in names:
         if name not in known:
@@ -150,7 +145,7 @@ def models(scope: Scope, a: str, b: str) -> Versus:
     """Two models by the verdicts, scores or keys of the view. Raises BadScope if one has none."""
     if a == b:
         raise BadScope("Choose two different models.")
-    return tested_together(_told(scope, scope.kind.compare_models(scope, a, b)))
+    return tested_together(scope.kind.compare_models(without_sealed(scope), a, b))
 
 
 def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
@@ -261,12 +256,13 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
 
 def judges(scope: Scope, a: int, b: int) -> Versus:
     """Two judges' runs against people, on the items that both judged. Raises BadScope if one has no run."""
+    scope = without_sealed(scope)
     first, second = _group(scope, a), _group(scope, b)
     if first[-1].pk == second[-1].pk:
         raise BadScope("Choose two different judges, or two settings of one.")
     result = scope.kind.compare_judges(scope, first, second)
     result = replace(result, measures=[*result.measures, *_reviewed(scope, first, second)])
-    return tested_together(_told(scope, result))
+    return tested_together(result)
 
 
 REVIEWED = {

@@ -331,8 +331,8 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     numbers = [
         (
             name,
-            own.n,
-            _rounded(own.number(column.name)) if standing.whole else own.number(column.name),
+            None if standing.whole else own.n,
+            own.number(column.name),
             best.number(column.name) if best else UNKNOWN,
         )
         for name, own, best in parts
@@ -365,12 +365,6 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
             for name, n, own, best in numbers
         ],
     )
-
-
-def _rounded(number: Number) -> Number:
-    """The value alone, in two digits: an interval would tell more than it."""
-    value = None if number.value is None else round(number.value, submissions.DIGITS)
-    return Number(value, reason=number.reason)
 
 
 def _between(number: Number, write: Callable[[float | None], str]) -> str:

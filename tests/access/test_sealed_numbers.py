@@ -1,0 +1,200 @@
+"""Attacks on sealed verdicts through numbers that many people may read: differences of views, cells, orders, ends of
+pages. Found by hand; each view is asked for as anybody may ask for it.
+"""
+
+import itertools
+import random
+import re
+
+import pytest
+from django.core.cache import cache
+from django.utils import timezone
+
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.blinding import note_blind_in
+from annotations.campaigns.members import make_annotator
+from annotations.labels.actions import submit_label
+from annotations.models import CampaignItem
+from bank import exposure
+from bank.models import Capability, Item, Response
+from bank.samples.items import ItemSpec, ensure_items
+from judging.models import Judgment, Run
+from tests.access.test_sealing import API, judged, pairs_with, questions, rows_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
+BELOW = ("anonymous", "annotator", "researcher")
+OPEN, HIDDEN = 20, 30
+
+
+def coin(seed):
+    dice = random.Random(seed)
+    return lambda item, responses: {"choice": dice.choice(["first", "second"])}
+
+
+@pytest.fixture
+def partly_hidden():
+    """20 open samples and a hidden split of 30, with a level and a type that hold eleven of it and one less."""
+    benchmark = questions("partly", ["It counts."] * (OPEN + HIDDEN), kind="guideline", models=("lark", "wren", "rook"))
+    top = Capability.objects.create(benchmark=benchmark, name="A", path="A")
+    below = Capability.objects.create(benchmark=benchmark, name="a", path="A / a", parent=top)
+    benchmark.samples.filter(position__gte=OPEN).update(split="test")
+    benchmark.samples.filter(position__lt=OPEN).update(split="dev")
+    benchmark.samples.filter(position__in=range(OPEN, OPEN + 11)).update(capability=top)
+    benchmark.samples.filter(position__in=range(OPEN, OPEN + 10)).update(capability=below, question_type="open")
+    benchmark.hidden_splits = ["test"]
+    benchmark.save()
+    pairs_with(benchmark, "lark")
+    judged(benchmark, coin(1), held=exposure.NOTHING, protocol="pair")
+    cache.clear()
+    return benchmark
+
+
+@pytest.mark.parametrize("table", ["models", "judges", "bias", "agreement", "places", "ceiling", "stand-in"])
+def test_views_of_a_hidden_split_differ_in_all_of_it_or_in_nothing(table, partly_hidden, client_of):
+    client = client_of("researcher")
+    filters = ["", "&level=A", "&level=A / a", "&question_type=open", "&split=dev", "&split=test", "&majority=strict"]
+    filters += ["&anchor=partly-wren", "&ties=half", "&failures=tie", "&control=length", "&elo=online"]
+    whole, opened = (
+        {OPEN + HIDDEN, 2 * (OPEN + HIDDEN), HIDDEN, 2 * HIDDEN},
+        {0, OPEN, 2 * OPEN},
+    )  # the anchor is in two pairs a sample
+    for chosen in itertools.chain(filters, map("".join, itertools.permutations(filters[1:6], 2))):
+        answer = client.get(f"{API}/leaderboards/{table}/?benchmark=partly&kind=pair&source=oracle{chosen}")
+        for row in answer.json() if answer.status_code == 200 else ():
+            assert row["n"] in whole | opened, (chosen, row)
+            assert {level["n"] for level in (row.get("levels") or {}).values()} <= opened, (chosen, row)
+
+
+def arena(slug, *, hidden):
+    """66 samples with a pair each, of twelve models, so that every cell of the matrix is one verdict."""
+    names = [f"m{number:02}" for number in range(12)]
+    benchmark = questions(slug, ["It counts."] * 66, kind="guideline", models=names)
+    if hidden:
+        benchmark.samples.update(split="test")
+        benchmark.hidden_splits = ["test"]
+        benchmark.save()
+    pairs = list(itertools.combinations(names, 2))
+    specs = []
+    for sample, (one, two) in zip(benchmark.samples.order_by("position"), pairs, strict=True):
+        kept = Response.objects.filter(sample=sample, model__name__in=[f"{slug}-{one}", f"{slug}-{two}"])
+        Response.objects.filter(sample=sample).exclude(pk__in=kept).delete()
+        specs.append(ItemSpec("pair", sample.pk, tuple(kept.order_by("pk").values_list("pk", flat=True))))
+    ensure_items(specs)
+    return benchmark
+
+
+def label_everything(benchmark, people, *, overlap=2, **settings):
+    """A campaign that goes on, in which one of two annotators has labelled everything."""
+    annotator = make_annotator(people["annotator"])
+    campaign = make_campaign(
+        name="Round",
+        benchmark=benchmark,
+        protocol="pair",
+        annotators=[people["annotator"]],
+        overlap=overlap,
+        **settings,
+    )
+    dice = random.Random(5)
+    while (shown := next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())) is not None:
+        submit_label(assignment=shown, verdict={"choice": dice.choice(["left", "right"])}, now=timezone.now())
+    cache.clear()
+    return campaign
+
+
+@pytest.mark.parametrize("by", ["judge", "people"])
+def test_no_cell_of_the_matrix_is_one_sealed_verdict(by, people, client_of):
+    benchmark = arena("arena", hidden=by == "judge")
+    if by == "judge":
+        judged(benchmark, coin(2), held=exposure.NOTHING, protocol="pair")
+    else:
+        label_everything(benchmark, people)
+    cache.clear()
+    for role in BELOW:
+        page = client_of(role).get(
+            f"/leaderboards/arena/models/matrix/?kind=pair&source={'oracle' if by == 'judge' else 'humans'}"
+        )
+        assert not re.findall(r'href="[^"]*model=[\w-]+&amp;other=[\w-]+"', page.content.decode())
+
+
+def test_elo_does_not_spell_out_votes_that_are_sealed(people, client_of):
+    """Online Elo of 22 votes in full precision fits one order alone."""
+    benchmark = questions("spelled", ["It counts."] * 22, kind="guideline", models=("lark", "wren"))
+    pairs_with(benchmark, "lark")
+    label_everything(benchmark, people)
+    for role in BELOW:
+        for way in ("online", "online-bootstrap"):
+            rows = client_of(role).get(f"{API}/leaderboards/models/?benchmark=spelled&kind=pair&elo={way}").json()
+            assert {row["elo"] for row in rows} == {None}
+    assert all(
+        row["elo"] for row in client_of("curator").get(f"{API}/leaderboards/models/?benchmark=spelled&kind=pair").json()
+    )
+
+
+def test_where_a_page_of_judgments_ends_follows_no_verdict(client_of, monkeypatch):
+    """The link to the next page named the thousand-and-first row of a choice: 260 of 260 keys."""
+    monkeypatch.setattr("judging.judgments.browse.SEARCHED", 1_000)
+    benchmark = questions("ends", ["A"] * 1_040, models="AB")
+    pairs_with(benchmark, "A")
+    run = judged(benchmark, coin(3))
+    client = client_of("researcher")
+    assert rows_of(client, f"{API}/judgments/?run={run.pk}") == []
+    rows = list(Judgment.objects.filter(run=run).order_by("pk").values_list("pk", "choice")[:30])
+
+    def moves(show):
+        for pk, _ in rows:
+            page = client.get(f"/judging/judgments/?run={run.pk}&show={show}&sort=oldest&after={pk}").content.decode()
+            further = re.search(r"after=(\d+)&(?:amp;)?trail", page)
+            yield further and int(further[1]) - pk
+
+    for show in ("first", "second", "failed"):
+        assert len(set(moves(show))) == 1, show
+
+
+def test_no_annotator_reviews_a_verdict_that_says_a_closed_key(people, client_of):
+    """A default campaign of reviews showed 30 of 30."""
+    benchmark = questions("reviewed", ["A", "B"] * 10, models="AB")
+    pairs_with(benchmark, "A")
+    run = judged(benchmark, coin(4), held=exposure.NOTHING, protocol="pair")
+    campaign = make_campaign(
+        name="Reviews", benchmark=benchmark, protocol="review", annotators=[people["annotator"]], overlap=1
+    )
+    annotator = make_annotator(people["annotator"])
+    shown = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+    submit_label(assignment=shown, verdict={"agree": True}, now=timezone.now())
+    Run.objects.filter(pk=run.pk).update(held=exposure.UNKNOWN)
+    assert next_assignment(campaign=campaign, annotator=annotator, now=timezone.now()) is None
+    with pytest.raises(ValueError, match="no judge has given a verdict that annotators may see"):
+        make_campaign(name="More", benchmark=benchmark, protocol="review", annotators=[people["annotator"]], overlap=1)
+
+
+def test_which_labelled_items_were_gold_follows_from_nothing_that_is_shown(people, client_of):
+    """Whatever did not appear after its label was gold: 50 of 50."""
+    benchmark = questions("golden", ["It counts."] * 24, kind="guideline", models=("lark", "wren"))
+    pairs_with(benchmark, "lark")
+    annotator = make_annotator(people["annotator"])
+    campaign = make_campaign(
+        name="Gold", benchmark=benchmark, protocol="pair", annotators=[people["annotator"]], overlap=1, gold_rate=0.2
+    )
+    some = list(campaign.campaign_items.values_list("pk", flat=True)[:5])
+    CampaignItem.objects.filter(pk__in=some).update(gold={"choice": "first"})
+    note_blind_in(campaign)
+    client = client_of("researcher")
+    for _ in range(20):
+        shown = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        submit_label(assignment=shown, verdict={"choice": "left"}, now=timezone.now())
+        assert rows_of(client, f"{API}/labels/?campaign=Gold") == []
+        assert Item.objects.filter(blind=True).count() == 24
+
+
+def test_how_long_closed_answers_are_is_told_by_no_board(client_of):
+    """Three letters were yes, two no: 120 of 120."""
+    benchmark = questions("long", ["yes", "no"] * 12, models=("yes", "no"), own_levels=True)
+    pairs_with(benchmark, "yes")
+    judged(benchmark, coin(6), held=exposure.NOTHING, protocol="pair")
+    cache.clear()
+    view = f"{API}/leaderboards/models/?benchmark=long&kind=pair&source=oracle"
+    for role in BELOW:
+        for level in ("", "&level=l3"):
+            assert {row["mean_length"] for row in client_of(role).get(view + level).json()} == {None}
+    assert all(row["mean_length"] for row in client_of("curator").get(view).json())
