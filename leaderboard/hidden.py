@@ -81,7 +81,7 @@ def outside_items(benchmark: Benchmark) -> list[int]:
 
 def sealing(benchmark: Benchmark) -> list[Any]:
     """Changes whenever something that boards below staff may count is closed, hidden or opened."""
-    return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_samples(benchmark))]
+    return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_items(benchmark))]
 
 
 def left_out(scope: Scope, run: Run) -> list[int]:
@@ -100,15 +100,15 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     about few beside that of another run. Otherwise those of models that it judges together on few; a call without a
     verdict covers nothing. Cached until a write.
     """
-    sealed = sealed_samples(benchmark)
+    sealed = sealed_items(benchmark)
 
     def read() -> list[int]:
         judged = Judgment.objects.filter(run=run, status=Judgment.Status.OK)
         rows = judged.filter(item__sample__benchmark=benchmark).order_by()
         of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in=rows.values("item__kind"))
-        could_be = sealed & set(of_kind.order_by().values_list("sample", flat=True))
+        could_be = {sample for item, sample in of_kind.order_by().values_list("pk", "sample") if item in sealed}
         covered = rows.values_list("item", "item__sample", "item__places__response__model").distinct()
-        return sorted(_of_few([row for row in covered if row[1] in sealed], of=len(could_be)))
+        return sorted(_of_few([row for row in covered if row[0] in sealed], of=len(could_be)))
 
     return until_written(("sealed of few", run.pk), read) if sealed else []
 
@@ -121,12 +121,12 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
         return labels
     if closed_of(scope.benchmark):
         labels = labels.filter(exposure.counted(held="campaign__held"))
-    sealed = sealed_samples(scope.benchmark)
+    sealed = sealed_items(scope.benchmark)
     if not sealed:
         return labels
     of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
     columns = ("item", "item__sample", "item__places__response__model", "campaign__name")
-    given = [row for row in of_benchmark.order_by().values_list(*columns).distinct() if row[1] in sealed]
+    given = [row for row in of_benchmark.order_by().values_list(*columns).distinct() if row[0] in sealed]
     asked = [row[:3] for row in given if scope.campaign in ("", row[3])]
     few = _of_few(asked, of=len({sample for _, sample, *_ in given}))
     return labels.exclude(item__in=few) if few else labels
@@ -139,7 +139,7 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
     if scope.staff or scope.edition:
         return reviews
     return counted_labels(scope, reviews.filter(exposure.counted(held=held))).exclude(
-        item__sample__in=sealed_samples(scope.benchmark)
+        item__in=sealed_items(scope.benchmark)
     )
 
 
@@ -149,7 +149,7 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
         return judgments
     if closed_of(scope.benchmark):
         judgments = judgments.filter(exposure.counted(held="run__held"))
-    if sealed_samples(scope.benchmark):
+    if sealed_items(scope.benchmark):
         for run in Run.objects.filter(pk__in=judgments.order_by().values("run")):
             judgments = judgments.exclude(run=run, item__in=_sealed_of_few(scope.benchmark, run))
     return judgments
@@ -192,25 +192,38 @@ def sealed_samples(benchmark: Benchmark) -> set[int]:
     return until_written(("sealed", benchmark.pk, tuple(benchmark.hidden_splits)), read)
 
 
+def sealed_items(benchmark: Benchmark) -> set[int]:
+    """The items in use whose single verdicts are for staff whatever was held, see ``sealed_samples``. Cached until a
+    write.
+    """
+
+    def read() -> set[int]:
+        items = Item.objects.filter(sample__in=benchmark.samples.in_use().order_by())
+        sealed = items.filter(Q(sample__split__in=benchmark.hidden_splits) | Q(blind=True))
+        return set(sealed.order_by().values_list("pk", flat=True))
+
+    return until_written(("sealed items", benchmark.pk, tuple(benchmark.hidden_splits)), read)
+
+
 def counts_sealed(scope: Scope) -> bool:
     """Whether numbers of this view are made for somebody who sees no single verdict on some of its samples."""
-    return not (scope.staff or scope.edition) and bool(sealed_samples(scope.benchmark))
+    return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
 
 
 def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a view, with columns ``sample``, ``level`` and ``dataset``, as far as below staff numbers may be made
-    of them.
+    """The items of a view (index ``item``; columns ``sample, level, dataset``) of which its numbers may be made.
 
-    Sealed samples count as a whole alone: where there are MIN_SAMPLES of them, in views without filters and with the
+    Sealed items count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and with the
     usual definitions, and in no level. Otherwise two views, or a view and one of its levels, could differ in few.
     """
     if not counts_sealed(scope):
         return frame
-    sealed = frame["sample"].isin(sealed_samples(scope.benchmark))
+    sealed = pd.Series(frame.index.isin(list(sealed_items(scope.benchmark))), index=frame.index)
     several_sets = frame["dataset"].nunique() > 1  # some numbers are means over data sets
     if several_sets or frame["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope):
         return frame[~sealed]
-    return frame.assign(level=frame["level"].where(~sealed, UNTOLD))
+    level = frame["level"].astype(object).where(~sealed, UNTOLD)
+    return frame.assign(level=level.astype("category") if frame["level"].dtype == "category" else level)
 
 
 def _is_narrowed(scope: Scope) -> bool:
@@ -221,8 +234,8 @@ def _is_narrowed(scope: Scope) -> bool:
     if scope.singly:
         return True
     if scope.split:
-        samples = benchmark.samples.filter(split=scope.split).order_by().values_list("pk", flat=True)
-        if not sealed_samples(benchmark) <= set(samples):
+        items = Item.objects.filter(sample__benchmark=benchmark, sample__split=scope.split).order_by()
+        if not sealed_items(benchmark) <= set(items.values_list("pk", flat=True)):
             return True
     usual_anchor = benchmark.anchor.name if benchmark.anchor else ""
     other = scope.level or scope.question_type or scope.majority or changed(scope) or scope.anchor != usual_anchor
@@ -243,7 +256,7 @@ def rows_told(scope: Scope, rows: Iterable[Rows]) -> list[Rows]:
     """Those of these rows of numbers, which carry their ``n``, that the view may tell: below staff, where something is
     sealed, none about few.
     """
-    if scope.staff or scope.edition or not sealed_samples(scope.benchmark):
+    if scope.staff or scope.edition or not sealed_items(scope.benchmark):
         return list(rows)
     return [row for row in rows if getattr(row, "n", None) is None or row.n >= MIN_SAMPLES]
 

@@ -59,7 +59,6 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
     samples["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
     samples["group"] = samples["group"].where(samples["group"] != "", samples["key"])
     samples["dataset"] = dataset_of(scope, samples["dataset"])
-    samples = as_told(scope, samples.rename(columns={"pk": "sample"})).rename(columns={"sample": "pk"})
 
     items = verdict_cache.pair_items(scope.benchmark)
     items = items if only is None else items.among(only.to_numpy(np.int64))
@@ -72,7 +71,7 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
         columns[name] = pd.Categorical.from_codes(words.codes[place[rows]], dtype=words.dtype)
     for name, side in (("a", items.first), ("b", items.second)):
         columns[name] = pd.Categorical.from_codes(codes[side[rows]], categories=names)
-    return pd.DataFrame(columns, index=pd.Index(items.item[rows], name="item"), copy=False)
+    return as_told(scope, pd.DataFrame(columns, index=pd.Index(items.item[rows], name="item"), copy=False))
 
 
 def locate(ids: Any, targets: Any) -> tuple[Any, Any]:
@@ -121,7 +120,7 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
         }
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
-    parts = [view, _answers(scope), sample_groups(scope.benchmark)]
+    parts = [view, _answers(scope), sample_groups(scope.benchmark), sealing(scope.benchmark)]
     return cached("lengths", parts, read, history=history([scope]))
 
 

@@ -367,12 +367,14 @@ def test_how_many_verdicts_failed_is_not_told_where_an_answer_can_make_them_fail
 def test_what_people_say_of_verdicts_tells_no_more_than_these(obeyed, people, client_of):
     """Found by hand: the board of reviews told of each reviewed verdict, of submitted answers too, by level."""
     make_annotator(people["annotator"])
+    Item.objects.update(outside=False)
     campaign = make_campaign(
         name="Reviews", benchmark=obeyed.benchmark, protocol="review", annotators=[people["annotator"]], run=obeyed
     )
     for _ in range(3):
         shown = next_assignment(campaign=campaign, annotator=people["annotator"].annotator, now=timezone.now())
         submit_label(assignment=shown, verdict={"agree": True}, now=timezone.now())
+    Item.objects.update(outside=True)
     board = f"{API}/leaderboards/reviews/?benchmark=obeyed&kind=pair"
     assert [row["reviews"] for row in client_of("curator").get(board).json()] == [3]
     for role in ("anonymous", "researcher"):

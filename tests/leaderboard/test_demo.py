@@ -81,7 +81,8 @@ def test_judges_stand_in_lean_and_help_people_as_they_were_made_to(demo):
     assert ("Prefers length", "length") in found
     assert not {("Steady", "position"), ("Steady", "length")} & found
     together = rows(demo, "/api/v1/leaderboards/people-and-judge/?benchmark=everyday-scenes&kind=pair&source=Steady")
-    assert all(row["both"] is not None for row in together)
+    # What people still label blind is left out below staff, and one model then has a group too few.
+    assert [row["model"] for row in together if row["both"] is None] == ["Wren 3B"]
     assert Judgment.objects.filter(run__judge__name="Steady").count() == 2 * 192
 
 
