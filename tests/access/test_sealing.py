@@ -98,19 +98,20 @@ def knows_the_key(call):
     return answer(f"Answer{1 + answers.index(told[1])}")
 
 
-def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", **columns):
+def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", items=None, **columns):
     """A run from a file, of which nobody knows what its judge was shown: ``verdict(item, responses)`` gives columns."""
     oracle, _ = Judge.objects.get_or_create(name=judge)
     kind = "pair" if protocol.startswith("pair") else "score"
-    items = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by("pk")
+    items = list(
+        (Item.objects.filter(sample__benchmark=benchmark, kind=kind) if items is None else items).order_by("pk")
+    )
     run = Run.objects.create(
         judge=oracle,
         benchmark=benchmark,
         protocol=protocol,
         settings={"order": "fixed"},
-        settings_hash=judge,
         state="finished",
-        **{"imported": True, "held": exposure.UNKNOWN, "finished_at": timezone.now()} | columns,
+        **{"settings_hash": judge, "imported": True, "held": exposure.UNKNOWN, "finished_at": timezone.now()} | columns,
     )
     for item in items:
         responses = item.ordered_responses()
