@@ -16,13 +16,14 @@ from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
 from bank.submissions.scoring import PAGE, KeyedSample, chosen_option
 from stats.answer_text import pope_answer
+from stats.answers import shown_as
 
 LABEL, JUDGE, RANDOM, NONE, NO_TEXT = "label", "judge", "random", "none", "no_text"
 UNASKED = "unasked"  # the text names no option, and the judge who reads such texts was not asked about it
 SKIPPED = "skipped"  # both what it said and how: a rotation that was not asked, since an earlier one was wrong
 COLUMNS = [
     *("model", "sample", "split", "path", "group", "kind", "options", "key"),
-    *("variant", "said", "how", "right", "response"),
+    *("variant", "said", "how", "right", "response", "letter", "key_letter"),
 ]
 Read = Mapping[int, tuple[str, str]]  # by response: what a judge read in it, and how it came to it
 
@@ -39,7 +40,8 @@ def as_frame(
 
     Columns: ``model`` (id), ``sample``, ``split``, ``path`` (capability), ``group``, ``kind``, ``options`` (how many),
     ``key``, ``variant``, ``said`` (the sample's own label of the option, yes, no, or empty), ``how`` (label, judge,
-    random, none, unasked, no_text), ``right`` (bool), ``response``. If a text names no option itself, ``read`` decides;
+    random, none, unasked, no_text), ``right`` (bool), ``response``, and what was said and the key by the labels that
+    stood before them in this pass (``letter``, ``key_letter``). If a text names no option itself, ``read`` decides;
     what is not in it was not asked. Keys are read page by page, and each page is logged. With ``pope``, yes and no are
     read as POPE's own script does.
     """
@@ -53,8 +55,17 @@ def as_frame(
                 continue
             said, how = _said(response, sample.labels, read, pope)
             about = (response.model_id, sample.pk, sample.split, sample.path, sample.cluster, kind, len(sample.labels))
-            rows.append((*about, kind_and_key[1], response.variant, said, how, said == kind_and_key[1], response.pk))
+            key = kind_and_key[1]
+            letters = (letter_of(said, response, sample.labels), letter_of(key, response, sample.labels))
+            rows.append((*about, key, response.variant, said, how, said == key, response.pk, *letters))
     return _with_skipped(pd.DataFrame(rows, columns=COLUMNS))
+
+
+def letter_of(option: str, response: Any, labels: tuple[str, ...]) -> str:
+    """The label that stood before an option of the sample when this response was given (CircularEval moves them)."""
+    shift = int(response.variant.rpartition("-")[2]) if response.variant else 0
+    shown = (label for label in labels if shown_as(label, labels, shift=shift, order=response.option_order) == option)
+    return next(shown, option)
 
 
 def _with_skipped(frame: pd.DataFrame) -> pd.DataFrame:

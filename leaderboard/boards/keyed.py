@@ -116,7 +116,9 @@ class KeyedBoard(ModelsBoard):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChoiceBoard(KeyedBoard):
-    """``letters``: by model, the share of each chosen option; ``right``: the share of each right option."""
+    """``letters``: by model, the share of each letter among those it chose in all passes (MMBench, Figure 4);
+    ``right``: the share of each that was the right one there.
+    """
 
     rows: Sequence[ChoiceRow] = field(default=(), kw_only=False)
     ranked_by: str = VANILLA
@@ -464,9 +466,12 @@ def _choice_board(
         )
         rows.append(row)
         counted[name] = all_rotations if rotated else one_pass
-    letters = {name: _shares(_one_pass(answered)["said"]) for name, answered in answers.items()}
+    passes = {name: answered[answered["how"] != marked_responses.SKIPPED] for name, answered in answers.items()}
+    letters = {name: _shares(asked["letter"].where(asked["said"] != "", "")) for name, asked in passes.items()}
     # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
-    keys = pd.concat(answers.values()).drop_duplicates("sample")["key"] if answers and told is None else None
+    keys = None
+    if passes and told is None:
+        keys = pd.concat(passes.values()).drop_duplicates(["sample", "variant"])["key_letter"]
     rows, notes = _ranked(rows, counted) if told is None else (rows, [])
     return ChoiceBoard(
         rows,

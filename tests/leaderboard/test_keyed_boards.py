@@ -97,7 +97,18 @@ def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
     assert {level["n"] for level in shaky["levels"].values()} == {24, 12}
     # Each letter is the key of a quarter; Shaky names the next one where it is wrong.
     assert board.right == dict.fromkeys(LABELS, 0.25)
-    assert board.letters["Shaky"] == {"A": 0.5, "C": 0.5}
+    assert board.letters["Sure"] == dict.fromkeys(LABELS, 0.25)
+
+
+def test_letters_are_those_that_stood_before_the_options_in_every_pass(quiz, folder, manage):
+    """MMBench, Figure 4: in one pass, shares are about the questions; a model that says A says it in all passes."""
+    always = [row | {"text": "A"} for row in rotations("Always A", right=lambda n, shift: True)]
+    assert manage("import_responses", "generic", folder("responses", always), "--benchmark", "quiz")[0] == 0
+    quiz.samples.exclude(key__in=["q0", "q4", "q8", "q12", "q1"]).update(status="draft")  # four keys A, one B
+    board = models(quiz_scope())
+    assert board.letters["Always A"] == {"A": 1.0}
+    assert board.right == dict.fromkeys(LABELS, 0.25)
+    assert board.letters["Sure"] == board.right
 
 
 def test_a_rotation_that_is_missing_is_not_a_wrong_one(quiz, folder, manage):
