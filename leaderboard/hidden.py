@@ -7,9 +7,9 @@ text on answers from outside: these count in editions alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
@@ -247,18 +247,6 @@ def without_sealed(scope: Scope) -> Scope:
     bins.
     """
     return replace(scope, singly=True) if counts_sealed(scope) else scope
-
-
-Rows = TypeVar("Rows", bound=Any)
-
-
-def rows_told(scope: Scope, rows: Iterable[Rows]) -> list[Rows]:
-    """Those of these rows of numbers, which carry their ``n``, that the view may tell: below staff, where something is
-    sealed, none about few.
-    """
-    if scope.staff or scope.edition or not sealed_items(scope.benchmark):
-        return list(rows)
-    return [row for row in rows if getattr(row, "n", None) is None or row.n >= MIN_SAMPLES]
 
 
 class Withheld(BadScope):

@@ -260,19 +260,19 @@ class CallResults(Writer):
         return True
 
     def _gives_up(self, pending: PendingCall, answer: Answer, now: float) -> bool:
-        """Whether a job has had its share of calls. What counts are failures between which the endpoint answered
-        others: while it fails all, nothing is known of this one.
+        """Whether a job has had its share of calls. Of errors those count between which the endpoint answered others:
+        while it fails all, nothing is known of this one.
         """
         since, before, pending.failed_at = pending.since or now, pending.failed_at, now
+        if answer.outcome in (Outcome.GARBAGE, Outcome.OK):
+            return pending.odd >= self.patience.odd
         answered = self.health.succeeded_at or -math.inf
         pending.own += before is None or answered >= before
-        is_odd = answer.outcome in (Outcome.GARBAGE, Outcome.OK)
-        most = self.patience.odd if is_odd else self.patience.failures
         limited = answer.outcome == Outcome.RATE
-        if (pending.own >= most and not limited) or answered - since > self.patience.altogether:
+        if (pending.own >= self.patience.failures and not limited) or answered - since > self.patience.altogether:
             return True
         is_away = limited or answer.http_status in AWAY
-        return not is_away and (pending.odd if is_odd else pending.failures) >= most and self.is_last(pending)
+        return not is_away and pending.failures >= self.patience.failures and self.is_last(pending)
 
     def is_last(self, pending: PendingCall) -> bool:
         """Whether nothing is left to call for but jobs that failed."""

@@ -28,6 +28,7 @@ from judging.work.writer import CRASHED, Ended
 
 log = logging.getLogger(__name__)
 
+ROUNDING = 0.001  # seconds, of differences of the clock
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
 SEEDS_APART = 1_000  # more than repeats
 FEW = 8  # jobs that are read ahead at the least
@@ -155,7 +156,8 @@ class Session(CallResults):
                 return
             now = loop.time()
             self._refill()
-            if not (self.calls or self.unstored) and (pause := self._pause(now)) > self.patience.longest_wait:
+            too_long = self.patience.longest_wait + ROUNDING
+            if not (self.calls or self.unstored) and (pause := self._pause(now)) > too_long:
                 self.wait(self.health.words or "it asked for a pause", retry_after=pause)
             elif not self._due(now) and not self.ready:
                 if self.exhausted and not (self.later or self.calls or self.fetching):

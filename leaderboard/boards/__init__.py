@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
@@ -18,7 +17,6 @@ from leaderboard.hidden import (
     STAFFS,
     edition_of,
     is_kept_back,
-    rows_told,
     shows_edition,
     uncounted_runs,
     without_sealed,
@@ -93,7 +91,6 @@ def _told(scope: Scope, board: B) -> B:
     """The board as this viewer may see it, with a note where its people are simulated, and where a prompt without our
     fences had a part in it.
     """
-    board = replace(board, rows=[_with_levels_told(scope, row) for row in rows_told(scope, board.rows)])
     simulated, real = votes.labels_by_origin(scope)
     notes = [PARTLY_SIMULATED if real else SIMULATED] if simulated else []
     notes += _not_asked(scope, board.runs)
@@ -112,14 +109,6 @@ def _not_asked(scope: Scope, runs: Sequence[int]) -> list[str]:
     counts = "that answer loses" if loses else "there is no verdict"
     number = f"{items:,} items" if items > 1 else "one item"
     return [f"Not asked about: {number}, where an answer is empty, refused or an error; {counts}."]
-
-
-def _with_levels_told(scope: Scope, row: Any) -> Any:
-    levels = getattr(row, "levels", {})
-    told = rows_told(scope, levels.values())
-    if len(told) == len(levels):
-        return row
-    return replace(row, levels={name: level for name, level in levels.items() if level in told})
 
 
 BOARDS: dict[str, Callable[[Scope], Board]] = {
