@@ -311,10 +311,10 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         frame = votes.of_runs(scope, list(group)).frame
         name, frame = str(runs[0].judge), frame[frame["repeat"] == 0]
     elif key == MAJORITY:
-        labels = votes.labels_of(scope)
-        if labels.empty:
-            raise NoSuchVoter(key)
-        name, frame = "people, majority", majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+        # Below staff there may be none that the view counts: the page then says that nothing is in common.
+        name, frame = "people, majority", votes.labels_of(scope)[["item", "choice"]]
+        if len(frame):
+            frame = majority(labels=frame, rule=scope.rule)[["choice"]].reset_index()
         if not sees_labels(viewer):
             held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
             frame = frame[~frame["item"].isin(held_ids)]

@@ -467,6 +467,8 @@ def _choice_board(
         rows.append(row)
         counted[name] = all_rotations if rotated else one_pass
     passes = {name: answered[answered["how"] != marked_responses.SKIPPED] for name, answered in answers.items()}
+    if told is not None:  # which passes were asked can tell where a model was wrong
+        passes = {name: _one_pass(answered) for name, answered in answers.items()}
     letters = {name: _shares(asked["letter"].where(asked["said"] != "", "")) for name, asked in passes.items()}
     # Not in an edition: a letter may be the key of few samples, and a model may nearly always choose one letter.
     keys = None

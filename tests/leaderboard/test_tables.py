@@ -153,7 +153,9 @@ def test_letters_of_hidden_keys_are_staffs_and_an_edition_tells_none_of_the_keys
     letters, extraction = (got(client, what, benchmark="quiz").json() for what in rows)
     of_key = {row["letter"]: row["share"] for row in letters if row["of"] == "key"}
     assert of_key == (dict.fromkeys(LABELS, 0.25) if role in STAFF else {})
-    assert {row["letter"]: row["share"] for row in letters if row["model"] == "Shaky"} == {"A": 0.5, "C": 0.5}
+    of_model = {row["letter"]: row["share"] for row in letters if row["model"] == "Shaky"}
+    every_pass, one_pass = {"A": 0.25, "B": 0.25, "C": 0.3125, "D": 0.1875}, {"A": 0.5, "C": 0.5}
+    assert of_model == (every_pass if role in STAFF else one_pass)
     assert [(row["model"], row["label"], row["n"], row["found"]) for row in extraction] == [
         ("Shaky", 192, 192, 1.0),
         ("Sure", 192, 192, 1.0),
