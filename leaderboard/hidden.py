@@ -7,10 +7,11 @@ text on answers from outside: these count in editions alone.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -25,6 +26,7 @@ from leaderboard.cache import until_written
 from leaderboard.definitions import changed
 from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, BadScope, Scope
+from stats.arrays import BoolArray
 from stats.disclosure import MIN_SAMPLES
 
 NONE_YET = "No edition of this board is published yet: it depends on hidden answers, so only staff see it until then."
@@ -100,17 +102,17 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     about few beside that of another run. Otherwise those of models that it judges together on few; a call without a
     verdict covers nothing. Cached until a write.
     """
-    sealed = sealed_items(benchmark)
 
     def read() -> list[int]:
-        judged = Judgment.objects.filter(run=run, status=Judgment.Status.OK)
-        rows = judged.filter(item__sample__benchmark=benchmark).order_by()
-        of_kind = Item.objects.filter(sample__benchmark=benchmark, kind__in=rows.values("item__kind"))
-        could_be = {sample for item, sample in of_kind.order_by().values_list("pk", "sample") if item in sealed}
-        covered = rows.values_list("item", "item__sample", "item__places__response__model").distinct()
-        return sorted(_of_few([row for row in covered if row[0] in sealed], of=len(could_be)))
+        judged = Judgment.objects.filter(_sealed(benchmark, "item__"), run=run, status=Judgment.Status.OK).order_by()
+        of_kind = Item.objects.filter(
+            _sealed(benchmark), sample__benchmark=benchmark, kind__in=judged.values("item__kind")
+        )
+        could_be = of_kind.order_by().values("sample").distinct().count()
+        covered = judged.values_list("item", "item__sample", "item__places__response__model").distinct()
+        return sorted(_of_few(list(covered), of=could_be))
 
-    return until_written(("sealed of few", run.pk), read) if sealed else []
+    return until_written(("sealed of few", run.pk), read) if sealed_items(benchmark) else []
 
 
 def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
@@ -121,15 +123,20 @@ def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
         return labels
     if closed_of(scope.benchmark):
         labels = labels.filter(exposure.counted(held="campaign__held"))
-    sealed = sealed_items(scope.benchmark)
-    if not sealed:
+    if not sealed_items(scope.benchmark):
         return labels
     of_benchmark = labels.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False)
+    sealed = of_benchmark.filter(_sealed(scope.benchmark, "item__")).order_by()
     columns = ("item", "item__sample", "item__places__response__model", "campaign__name")
-    given = [row for row in of_benchmark.order_by().values_list(*columns).distinct() if row[0] in sealed]
+    given = list(sealed.values_list(*columns).distinct())
     asked = [row[:3] for row in given if scope.campaign in ("", row[3])]
     few = _of_few(asked, of=len({sample for _, sample, *_ in given}))
-    return labels.exclude(item__in=few) if few else labels
+    return labels.exclude(_on(few, scope.benchmark)) if few else labels
+
+
+def _on(items: Collection[int], benchmark: Benchmark) -> Q:
+    """The condition of rows on these sealed items; where they are too many to be named, of rows on any sealed one."""
+    return Q(item__in=items) if len(items) <= MOST_NAMED else _sealed(benchmark, "item__")
 
 
 def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> QuerySet[Label]:
@@ -138,8 +145,8 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
     """
     if scope.staff or scope.edition:
         return reviews
-    return counted_labels(scope, reviews.filter(exposure.counted(held=held))).exclude(
-        item__in=sealed_items(scope.benchmark)
+    return reviews.filter(exposure.counted(held="campaign__held"), exposure.counted(held=held)).exclude(
+        _sealed(scope.benchmark, "item__")
     )
 
 
@@ -151,13 +158,14 @@ def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[J
         judgments = judgments.filter(exposure.counted(held="run__held"))
     if sealed_items(scope.benchmark):
         for run in Run.objects.filter(pk__in=judgments.order_by().values("run")):
-            judgments = judgments.exclude(run=run, item__in=_sealed_of_few(scope.benchmark, run))
+            if few := _sealed_of_few(scope.benchmark, run):
+                judgments = judgments.exclude(_on(few, scope.benchmark), run=run)
     return judgments
 
 
 # ---- few samples ----
 
-UNTOLD = "\x1f"  # the level of samples that no level below staff counts
+MOST_NAMED = 10_000  # items in one statement: SQLite takes some 32,000 values
 
 
 def _of_few(covered: Sequence[tuple[int, int, int]], *, of: int) -> set[int]:
@@ -198,11 +206,15 @@ def sealed_items(benchmark: Benchmark) -> set[int]:
     """
 
     def read() -> set[int]:
-        items = Item.objects.filter(sample__in=benchmark.samples.in_use().order_by())
-        sealed = items.filter(Q(sample__split__in=benchmark.hidden_splits) | Q(blind=True))
-        return set(sealed.order_by().values_list("pk", flat=True))
+        items = Item.objects.filter(_sealed(benchmark), sample__in=benchmark.samples.in_use().order_by())
+        return set(items.order_by().values_list("pk", flat=True))
 
     return until_written(("sealed items", benchmark.pk, tuple(benchmark.hidden_splits)), read)
+
+
+def _sealed(benchmark: Benchmark, item: str = "") -> Q:
+    """The condition of ``sealed_items``; ``item`` is the path to the item."""
+    return Q(**{f"{item}sample__split__in": benchmark.hidden_splits}) | Q(**{f"{item}blind": True})
 
 
 def counts_sealed(scope: Scope) -> bool:
@@ -210,20 +222,28 @@ def counts_sealed(scope: Scope) -> bool:
     return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
 
 
-def as_told(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
-    """The items of a view (index ``item``; columns ``sample, level, dataset``) of which its numbers may be made.
+def as_told(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
+    """The items of a view (index ``item``; columns ``sample, dataset``) of which its numbers may be made.
 
     Sealed items count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and with the
-    usual definitions, and in no level. Otherwise two views, or a view and one of its levels, could differ in few.
+    usual definitions. Otherwise two views could differ in few.
     """
     if not counts_sealed(scope):
-        return frame
-    sealed = pd.Series(frame.index.isin(list(sealed_items(scope.benchmark))), index=frame.index)
-    several_sets = frame["dataset"].nunique() > 1  # some numbers are means over data sets
-    if several_sets or frame["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope):
-        return frame[~sealed]
-    level = frame["level"].astype(object).where(~sealed, UNTOLD)
-    return frame.assign(level=level.astype("category") if frame["level"].dtype == "category" else level)
+        return items
+    sealed = items.index.isin(list(sealed_items(scope.benchmark)))
+    several_sets = items["dataset"].nunique() > 1  # some numbers are means over data sets
+    if several_sets or items["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope):
+        return items[~sealed]
+    return items
+
+
+def in_parts(scope: Scope, rows: pd.DataFrame) -> BoolArray:
+    """Which rows, by their column ``item``, levels and categories are made of: none on sealed items, since a part of
+    these can be about few.
+    """
+    if not counts_sealed(scope):
+        return np.ones(len(rows), dtype=np.bool_)
+    return np.asarray(~rows["item"].isin(sealed_items(scope.benchmark)))
 
 
 def _is_narrowed(scope: Scope) -> bool:

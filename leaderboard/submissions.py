@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -235,28 +234,22 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
 
 
 def _told_row(submission: Submission, board: ModelsBoard, scope: Scope) -> ModelRow | None:
-    """The submission with its main number alone, as its sender is told it: by the Ladder (``stats.ladder``), since a
-    judge may have been asked about hidden text. None where it is no better than what they were told of, or about few.
-
-    The step is the larger of ten verdicts and three standard errors of the difference of two independent shares.
+    """The submission with its main number alone, as its sender is told it: by the Ladder (``stats.ladder.last_told``),
+    since a judge may have been asked about hidden text. None where it is no better than what they were told of.
     """
     main = scope.kind.shape.main.name
     low, high = (0.0, 1.0) if scope.kind.pairwise else scope.kind.ends(scope.benchmark)
-    rows = {row.model: row for row in board.rows}
+    rows = {row.model: row for row in board.rows if row.number(main).value is not None}
     sent = Submission.objects.filter(by=submission.by_id, benchmark=submission.benchmark_id, pk__lte=submission.pk)
-    best, told = -math.inf, None
-    for each in sent.order_by("pk"):
-        row = rows.get(each.name)
-        told = None
-        if row is None or row.n < ladder.LEAST or (value := row.number(main).value) is None:
-            continue
-        step = ladder.LEAST * max(1, math.ceil(ladder.ERRORS * math.sqrt(row.n / 2) / ladder.LEAST)) / row.n
-        share = (value - low) / (high - low)
-        if share > best + step:
-            best = step * math.floor(share / step)
-            alone: dict[str, Any] = {main: Number(low + best * (high - low))}
-            told = replace(row, rank=None, **alone)
-    return told
+    judged = [rows[each.name] for each in sent.order_by("pk") if each.name in rows]
+    if not judged or judged[-1].model != submission.name:
+        return None
+    shares = (((row.number(main).value or 0.0) - low) / (high - low) for row in judged)
+    told = ladder.last_told(zip(shares, [row.n for row in judged], strict=True))
+    if told is None:
+        return None
+    alone: dict[str, Any] = {main: Number(low + told * (high - low))}
+    return replace(judged[-1], rank=None, **alone)
 
 
 def _board_like(run: Run, scope: Scope) -> ModelsBoard:

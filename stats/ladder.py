@@ -5,6 +5,7 @@ that step. Whoever changes a few answers and looks at the score learns nothing u
 """
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -39,3 +40,21 @@ def told(*, hits: npt.ArrayLike, base: npt.ArrayLike, best: float, cluster: npt.
     if right <= best * len(marks) + size + 1e-9:
         return None
     return size * (right // size) / len(marks)
+
+
+def last_told(scores: Iterable[tuple[float, int]]) -> float | None:
+    """The share that is told of the last of somebody's scores, (share, n) in the order in which they came; None where
+    it is no better than one before, or of fewer than ten.
+
+    Of scores of which nothing but the share is known: the step is the larger of ten and three standard errors of the
+    difference of two independent shares, in tens.
+    """
+    best, last = -math.inf, None
+    for share, n in scores:
+        last = None
+        if n < LEAST:
+            continue
+        size = LEAST * max(1, math.ceil(ERRORS * math.sqrt(n / 2) / LEAST)) / n
+        if share > best + size:
+            best = last = size * math.floor(share / size + 1e-9)
+    return last

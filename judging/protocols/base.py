@@ -204,8 +204,8 @@ class Protocol(ABC):
         return None
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
-        """The verdict by which the answers at these presented places lose."""
-        raise NotImplementedError
+        """The verdict by which the answers at these presented places lose; empty where there is none."""
+        return {}
 
     def fallback(self, material: Material, seed: bytes) -> dict[str, Any] | None:
         """A substitute, marked as such, for a reply without a verdict; None leaves it missing."""

@@ -12,7 +12,6 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from leaderboard.hidden import UNTOLD
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import Metric
 from stats.arrays import FloatArray, ratio
@@ -47,7 +46,7 @@ class ItemSums:
         self.blocks = Blocks.of(items["group"].to_numpy())
         self.block = pd.Series(self.blocks.codes, index=items.index)
         self.metrics = {metric.name: metric for metric in metrics if metric.terms and metric.of_sums}
-        self.levels = sorted({*items["level"].unique()} - {UNTOLD})
+        self.levels = sorted(items["level"].unique())
         self.sets = sorted(items["dataset"].unique())
         self.judges: dict[int, _Summed] = {}
 

@@ -12,7 +12,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, level_names, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
 from leaderboard.definitions import EXCLUDE, NO_CONTROL, NO_TIES, WRONG
-from leaderboard.hidden import counts_sealed
+from leaderboard.hidden import counts_sealed, in_parts
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import NO_ELO, Scope
@@ -134,11 +134,12 @@ def by_pairs(scope: Scope) -> PairsBoard:
     tallies = Tallies(frame, anchor=code_of.get(anchor), first=first, ties=scope.ties)
     with_anchor = (frame["a"] == anchor) | (frame["b"] == anchor)
     items_of_anchor = int((first & with_anchor.to_numpy()).sum())
-    levels_there = set(frame["level"].unique())
+    counted = in_parts(scope, frame)
+    levels_there = set(frame["level"][counted].unique())
     by_level = {}
     for name in level_names(scope):
         if name in levels_there:
-            mask = (frame["level"] == name).to_numpy()
+            mask = (frame["level"] == name).to_numpy() & counted
             by_level[name] = Tallies(frame[mask], anchor=code_of.get(anchor), first=first[mask], ties=scope.ties)
     rows = []
     for name in names:

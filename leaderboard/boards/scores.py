@@ -11,6 +11,7 @@ from bank.models.items import ItemResponse
 from bank.recipes.marked_answers import exact_matches
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, ranks
+from leaderboard.hidden import in_parts
 from leaderboard.methods import SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
@@ -107,7 +108,7 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
     if frame.empty:
         return ScoresBoard([], [NO_MODELS], runs)
     shares = scope.kind.shares(scope, frame)
-    frame, parts = shares.whole, shares.parts
+    frame, parts = shares.whole, shares.parts[in_parts(scope, shares.parts)]
     if frame.empty:
         return ScoresBoard([], shares.notes, runs)
     order = [name for name in shares.order if name in set(parts["part"])]

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from annotations.assignment.leases import next_assignment
-from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
@@ -24,6 +24,7 @@ from bank.samples.items import ItemSpec, ensure_items, make_items, plan_items
 from judging.models import Judgment, Run
 from leaderboard.submissions import standing
 from tests.access.test_sealing import API, judged, pairs_with, questions, rows_of, secrets_of, submit
+from tests.hidden import change, criteria, show
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
 BELOW = ("anonymous", "annotator", "researcher")
@@ -120,6 +121,47 @@ def test_no_cell_of_the_matrix_is_one_sealed_verdict(by, people, client_of):
         assert not re.findall(r'href="[^"]*model=[\w-]+&amp;other=[\w-]+"', page.content.decode())
 
 
+def test_a_category_of_components_counts_no_sealed_verdict(client_of):
+    """As a level, it could be about few: the one sample of it that is still labelled blind."""
+    benchmark = questions("parts", ["Two words"] * 32, kind="component", models=("one",))
+    for row in criteria(sample__benchmark=benchmark):
+        change([row], weight=4.0, category="style" if row.sample.position % 2 else "facts")
+    show("public")
+    make_items(plan_items(kind="score", benchmark=benchmark))
+    judged(
+        benchmark,
+        lambda item, responses: {"parts": {"hidden": 2 if item.sample.position < 20 else 4}, "score": 5},
+        protocol="components",
+    )
+    Item.objects.filter(sample__position__gte=20).update(blind=True)
+    cache.clear()
+    view = f"{API}/leaderboards/models/?benchmark=parts&kind=components&source=oracle"
+
+    def told(role):
+        (row,) = client_of(role).get(view).json()
+        return row["n"], row["categories"]
+
+    assert told("curator") == (32, {"facts": 68.75, "style": 68.75})
+    for role in BELOW:
+        assert told(role) == (32, {"facts": 50.0, "style": 50.0})
+
+
+@pytest.mark.parametrize(("most", "wren"), [(10_000, OPEN + HIDDEN), (3, OPEN)])
+def test_where_too_many_sealed_items_would_have_to_be_named_none_of_them_counts(
+    most, wren, partly_hidden, people, client_of, monkeypatch
+):
+    """A database takes so many values in a statement."""
+    monkeypatch.setattr("leaderboard.hidden.MOST_NAMED", most)
+    hidden = partly_hidden.samples.filter(split="test").order_by("position")
+    lost = Response.objects.filter(model__name="partly-rook", sample__in=list(hidden.values_list("pk", flat=True)[4:]))
+    Item.objects.filter(responses__in=lost).delete()
+    close_campaign(campaign=label_everything(partly_hidden, people), now=timezone.now())
+    cache.clear()
+    rows = client_of("anonymous").get(f"{API}/leaderboards/models/?benchmark=partly&kind=pair").json()
+    counted = {row["model"]: row["n"] for row in rows}
+    assert (counted["partly-wren"], counted["partly-rook"]) == (wren, OPEN), "of rook there are four"
+
+
 def test_elo_does_not_spell_out_votes_that_are_sealed(people, client_of):
     """Online Elo of 22 votes in full precision fits one order alone."""
     benchmark = questions("spelled", ["It counts."] * 22, kind="guideline", models=("lark", "wren"))
@@ -150,8 +192,8 @@ def test_where_a_page_of_judgments_ends_follows_no_verdict(client_of, monkeypatc
             further = re.search(r"after=(\d+)&(?:amp;)?trail", page)
             yield further and int(further[1]) - pk
 
-    for show in ("first", "second", "failed"):
-        assert len(set(moves(show))) == 1, show
+    for choice in ("first", "second", "failed"):
+        assert len(set(moves(choice))) == 1, choice
 
 
 def test_no_annotator_reviews_a_verdict_that_says_a_closed_key(people, client_of):

@@ -49,3 +49,12 @@ def test_samples_of_one_picture_count_as_one():
 
 def test_nothing_is_told_of_no_samples():
     assert ladder.told(hits=[], base=[], best=0.0, cluster=[]) is None
+
+
+def test_of_scores_by_their_share_alone_a_step_is_told_and_what_is_no_better_is_not():
+    assert ladder.last_told([(0.61, 420)]) == pytest.approx(5 * 50 / 420)
+    assert ladder.last_told([(0.61, 420), (0.66, 420)]) is None
+    assert ladder.last_told([(0.61, 420), (0.66, 420), (0.75, 420)]) == pytest.approx(6 * 50 / 420)
+    assert ladder.last_told([(0.0, 40)]) == 0.0
+    assert ladder.last_told([(1.0, 9)]) is None, "of fewer than ten"
+    assert ladder.last_told([]) is None
