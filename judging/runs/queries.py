@@ -375,14 +375,14 @@ def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
     return Bar(widths[0], starts[1], widths[1], starts[2], widths[2])
 
 
-LEFT, RIGHT, TOP, FLOOR = 26.0, 366.0, 8.0, 58.0
+LEFT, RIGHT, TOP, FLOOR = 34.0, 366.0, 8.0, 58.0
 
 
 def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
     """From the reports of the workers on the run and of those that have left it."""
     total = curve.merged(*(report.get("curve") or {} for report in (run.live, *reports)))
     points: list[int] = total.get("points") or []
-    if len(points) < 3:
+    if len(points) < 3 or not any(points):
         return None
     rates = [number / total["width"] for number in points]
     top = _round_up(max(rates))

@@ -72,9 +72,9 @@ def _parts(benchmark: Benchmark) -> Iterator[Sealed]:
         why = "a submitted answer can ask the judge about hidden text; it enters the board by an edition"
         yield Sealed(f"Single verdicts on {outside:,} items with submitted answers", "hidden", False, why)
     if hidden:
-        yield Sealed(f"Split {hidden}", f"totals of {MIN_SAMPLES} samples or more", False, "it is kept for comparing")
+        yield Sealed(f"Split {hidden}", "counted as a whole, on boards of models", False, "it is kept for comparing")
     if blind := Item.objects.filter(sample__benchmark=benchmark, blind=True).count():
-        seen = f"hidden until {blind:,} items have their labels"
+        seen = f"hidden while {blind:,} items are labelled"
         yield Sealed("Votes on what people label blind", seen, False, "they would be ready to be copied")
 
 
