@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, Literal
@@ -222,13 +222,15 @@ class Spread:
 
     @classmethod
     def of(cls, votes: Votes, cluster: npt.NDArray[np.int32], clusters: int) -> Spread:
+        def weight(rows: Any) -> FloatArray:
+            return np.ones(len(votes.y[rows])) if votes.weight is None else votes.weight[rows]
+
         size = len(votes.models)
-        weight = np.ones(len(votes.y), dtype=np.float32) if votes.weight is None else votes.weight
-        at = (np.concatenate([cluster, cluster]), np.concatenate([votes.a, votes.b]))
-        table = csr_array((np.concatenate([weight, weight]), at), shape=(clusters, size))
-        weights = table.data.astype(np.float64)
-        total, squares = (np.bincount(table.indices, weights=part, minlength=size) for part in (weights, weights**2))
-        groups = np.bincount(table.indices[weights > 0], minlength=size).astype(np.int64)
+        groups, total, squares = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(size)
+        for table in _tables(votes, cluster, clusters, weight, sign=1):
+            groups += (table > 0).sum(axis=0)
+            total += table.sum(axis=0)
+            squares += (table * table).sum(axis=0)
         effective = total**2 / np.maximum(squares, 1e-300)
         return cls(groups, effective, degrees_of_freedom(groups, effective))
 
@@ -238,25 +240,35 @@ def _outer_products(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any
     size = len(votes.models)
     if clusters * size > _BLOCK and (matrix := _laplacian(votes, expected, cluster, clusters)) is not None:
         return matrix
-    height = max(1, min(clusters, _BLOCK // size))
+    total = np.zeros((size, size))
+    for table in _tables(votes, cluster, clusters, lambda rows: _residual(votes, expected, rows), sign=-1):
+        total += table.T @ table
+    return total
+
+
+def _tables(
+    votes: Votes, cluster: npt.NDArray[np.int32], clusters: int, numbers: Callable[[Any], FloatArray], *, sign: int
+) -> Iterator[FloatArray]:
+    """sum of x (e_a + `sign` e_b) over the votes of each cluster, some clusters at a time (., M); `numbers` gives the x
+    of some rows.
+    """
+    size = len(votes.models)
+    height = max(1, min(clusters, _BLOCK // max(size, 1)))
     order, ends = None, np.array([len(votes.y)])
     if clusters > height:
         block = cluster // height
         order, ends = np.argsort(block.astype(np.uint16), kind="stable"), np.cumsum(np.bincount(block))
-    total = np.zeros((size, size))
     for first, begin, end in zip(range(0, clusters, height), np.concatenate(([0], ends[:-1])), ends, strict=True):
         score = np.zeros(height * size)
         for rows in blocks(end - begin):
             rows_of_block: Any = slice(begin + rows.start, begin + rows.stop)
             if order is not None:
                 rows_of_block = order[rows_of_block]
-            residual = _residual(votes, expected, rows_of_block)
+            number = numbers(rows_of_block)
             cell = (cluster[rows_of_block].astype(np.int64) - first) * size
-            np.add.at(score, cell + votes.a[rows_of_block], residual)
-            np.subtract.at(score, cell + votes.b[rows_of_block], residual)
-        table = score.reshape(-1, size)
-        total += table.T @ table
-    return total
+            np.add.at(score, cell + votes.a[rows_of_block], number)
+            np.add.at(score, cell + votes.b[rows_of_block], sign * number)
+        yield score.reshape(height, size)
 
 
 def _residual(votes: Votes, expected: FloatArray, rows: Any) -> FloatArray:
