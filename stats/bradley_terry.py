@@ -253,7 +253,9 @@ def _tables(
     of some rows.
     """
     size = len(votes.models)
-    height = max(1, min(clusters, _BLOCK // max(size, 1)))
+    if not (clusters and size):
+        return
+    height = max(1, min(clusters, _BLOCK // size))
     order, ends = None, np.array([len(votes.y)])
     if clusters > height:
         block = cluster // height
