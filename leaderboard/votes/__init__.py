@@ -12,7 +12,17 @@ from django.db.models.functions import Length
 from annotations.models import Adjudication, CampaignItem, Label
 from bank import exposure, guard
 from bank.criteria import answer_keys
-from bank.models import Benchmark, EvaluatedModel, Import, Item, Response, Sample, Submission, SubmissionScore
+from bank.models import (
+    Benchmark,
+    EvaluatedModel,
+    Import,
+    Item,
+    ItemResponse,
+    Response,
+    Sample,
+    Submission,
+    SubmissionScore,
+)
 from bank.models.verdict import GRADED
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_written
@@ -108,7 +118,8 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     def read() -> dict[str, tuple[float, float | None]]:
         shown = answers_shown(staff=scope.staff)
         if not scope.staff:  # how long an answer is tells which option it is, and often whose
-            shown = shown.exclude(exposure.answers_closed("sample__")).exclude(places__item__blind=True)
+            blind = ItemResponse.objects.filter(item__blind=True, item__sample__benchmark=scope.benchmark)
+            shown = shown.exclude(exposure.answers_closed("sample__")).exclude(pk__in=blind.values("response"))
         answers = shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
         groups = answers.order_by().values_list("model", "variant")
         sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
