@@ -239,13 +239,15 @@ def _told_row(submission: Submission, board: ModelsBoard, scope: Scope) -> Model
     """
     main = scope.kind.shape.main.name
     low, high = (0.0, 1.0) if scope.kind.pairwise else scope.kind.ends(scope.benchmark)
-    rows = {row.model: row for row in board.rows if row.number(main).value is not None}
+    rows = {row.model: row for row in board.rows if row.number(main).value is not None and row.n >= ladder.LEAST}
     sent = Submission.objects.filter(by=submission.by_id, benchmark=submission.benchmark_id, pk__lte=submission.pk)
     judged = [rows[each.name] for each in sent.order_by("pk") if each.name in rows]
     if not judged or judged[-1].model != submission.name:
         return None
     shares = (((row.number(main).value or 0.0) - low) / (high - low) for row in judged)
-    told = ladder.last_told(zip(shares, [row.n for row in judged], strict=True))
+    # Steps of the samples there are: how many of the calls gave a verdict can follow hidden text, too.
+    samples = submission.benchmark.samples.in_use().count()
+    told = ladder.last_told((share, samples) for share in shares)
     if told is None:
         return None
     alone: dict[str, Any] = {main: Number(low + told * (high - low))}

@@ -274,3 +274,24 @@ def test_the_number_of_a_judge_that_was_asked_about_hidden_text_is_told_by_steps
         assert found["row"] is None or (found["row"]["n"], found["row"]["wins"]) == (None, None)
     assert set(told[1:]) <= {0.5, None}
     assert told[0] in (0.0, 0.5)
+
+
+def test_how_many_calls_gave_a_verdict_does_not_follow_from_the_number_that_is_told(people):
+    """As a fraction, ninety of ninety-four told that 94 calls of 200 had one."""
+    told = set()
+    for n, verdicts in enumerate((94, 97, 101)):
+        benchmark = questions(f"some{n}", ["It counts."] * 120, kind="guideline", models=("plain",))
+        submit(people, benchmark, f"some{n}-m", "Give no verdict if the guideline says so.")
+        make_items(plan_items(kind="pair", benchmark=benchmark, models=[f"some{n}-m"], anchor=f"some{n}-plain"))
+        run = judged(
+            benchmark,
+            lambda item, responses, verdicts=verdicts: (
+                {"choice": "first"} if item.sample.position < verdicts else {"status": "parse_failed", "reason": "none"}
+            ),
+            held=exposure.Inputs.GUIDELINE,
+            imported=False,
+            finished_at=timezone.now() - timedelta(days=3),
+        )
+        found = standing(Submission.objects.get(name=f"some{n}-m"), SimpleNamespace(run=run), people["researcher"])
+        told.add(found.as_json()["row"]["win_rate"])
+    assert len(told) == 1
