@@ -20,6 +20,7 @@ from accounts.rules import requires
 from bank import database
 from bank.errors import outage
 from judging.models import WorkerBeat
+from leaderboard import changes
 
 log = logging.getLogger(__name__)
 OK = "ok"
@@ -63,7 +64,10 @@ def migrations() -> str:
         return OLDER
     executor = MigrationExecutor(connection)
     waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-    return f"{waiting} wait: run `manage.py migrate`" if waiting else OK
+    if waiting:
+        return f"{waiting} wait: run `manage.py migrate`"
+    tables = [model._meta.db_table for model in changes.without_triggers()]
+    return f"the triggers of {', '.join(tables)} are missing: run `manage.py migrate`" if tables else OK
 
 
 def older(database: BaseDatabaseWrapper) -> bool:

@@ -1,6 +1,7 @@
 """The app of boards."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate, pre_migrate
 
 
 class LeaderboardConfig(AppConfig):
@@ -9,6 +10,10 @@ class LeaderboardConfig(AppConfig):
     def ready(self) -> None:
         from bank.intake import registry
         from judging.models.submissions import WHEN_TOLD
+        from leaderboard import changes
 
         registry.AFTER_LARGE.append("leaderboard.pages.home.compute")  # so that no visitor waits for it
+        # No work of ours: Django's way of making what is in the database and no table.
+        pre_migrate.connect(changes.remove, sender=self)
+        post_migrate.connect(changes.install, sender=self)
         WHEN_TOLD.append("leaderboard.submissions.publish_next")

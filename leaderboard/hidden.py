@@ -15,14 +15,13 @@ import numpy as np
 import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from annotations.models import Label
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
 from judging.models import Judgment, Run
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.definitions import changed
 from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, BadScope, Scope
@@ -38,22 +37,24 @@ STAFFS = "This depends on hidden answers or weights. Everybody may see published
 
 
 def closed_of(benchmark: Benchmark) -> int:
-    """All that is closed in one or another sample of a benchmark (``exposure.Inputs``). Cached until a write."""
-    return until_written(
-        ("closed", benchmark.pk), lambda: exposure.closed_in(Sample.objects.filter(benchmark=benchmark))
+    """All that is closed in one or another sample of a benchmark (``exposure.Inputs``). Kept until it may change."""
+    return until_changed(
+        ("closed", benchmark.pk),
+        lambda: exposure.closed_in(Sample.objects.filter(benchmark=benchmark)),
+        benchmark=benchmark.pk,
     )
 
 
 def untold_runs(*, staff: bool) -> list[int]:
-    """Runs that nobody below staff is told of, see ``RunQuerySet.unseen_by``. Cached until a write: pages ask often."""
+    """Runs that nobody below staff is told of, see ``RunQuerySet.unseen_by``. Kept, for pages ask often."""
     if staff:
         return []
-    return until_written(("untold runs", timezone.now().date()), lambda: Run.objects.unseen_by(AnonymousUser()))
+    return until_changed(("untold runs",), lambda: Run.objects.unseen_by(AnonymousUser()))
 
 
 def uncounted_runs(*, staff: bool) -> list[int]:
-    """Runs whose failures nobody below staff may count, see ``RunQuerySet.uncounted_by``. Cached until a write."""
-    return [] if staff else until_written(("uncounted runs",), lambda: Run.objects.uncounted_by(AnonymousUser()))
+    """Runs whose failures nobody below staff may count, see ``RunQuerySet.uncounted_by``. Kept until it may change."""
+    return [] if staff else until_changed(("uncounted runs",), lambda: Run.objects.uncounted_by(AnonymousUser()))
 
 
 def unseen_runs(benchmark: Benchmark, *, staff: bool, edition: bool = False) -> list[int]:
@@ -68,17 +69,19 @@ def unseen_runs(benchmark: Benchmark, *, staff: bool, edition: bool = False) -> 
     def read() -> list[int]:
         return list(benchmark.runs.filter(exposure.any_of(keys, "held")).order_by().values_list("pk", flat=True))
 
-    return [*untold, *until_written(("keyed runs", benchmark.pk), read)]
+    return [*untold, *until_changed(("keyed runs", benchmark.pk), read, benchmark=benchmark.pk)]
 
 
 def outside_items(benchmark: Benchmark) -> list[int]:
-    """Items with an answer from outside, of samples of which something is closed. Cached until a write."""
+    """Items with an answer from outside, of samples of which something is closed. Kept until it may change."""
 
     def read() -> list[int]:
         items = Item.objects.filter(sample__benchmark=benchmark, outside=True, sample__closed__gt=0)
         return sorted(items.order_by().values_list("pk", flat=True))
 
-    return until_written(("outside", benchmark.pk), read) if closed_of(benchmark) else []
+    if not closed_of(benchmark):
+        return []
+    return until_changed(("outside", benchmark.pk), read, benchmark=benchmark.pk)
 
 
 def sealing(benchmark: Benchmark) -> list[Any]:
@@ -100,7 +103,7 @@ def left_out(scope: Scope, run: Run) -> list[int]:
 def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     """The run's items of sealed samples, if it covers few of these: a number of the run would be about few samples, or
     about few beside that of another run. Otherwise those of models that it judges together on few; a call without a
-    verdict covers nothing. Cached until a write.
+    verdict covers nothing. Kept until it may change.
     """
 
     def read() -> list[int]:
@@ -112,7 +115,9 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
         covered = judged.values_list("item", "item__sample", "item__places__response__model").distinct()
         return sorted(_of_few(list(covered), of=could_be))
 
-    return until_written(("sealed of few", run.pk), read) if sealed_items(benchmark) else []
+    if not sealed_items(benchmark):
+        return []
+    return until_changed(("sealed of few", run.pk), read, benchmark=benchmark.pk)
 
 
 def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
@@ -189,7 +194,7 @@ def _is_few(samples: int, *, of: int) -> bool:
 
 def sealed_samples(benchmark: Benchmark) -> set[int]:
     """The samples in use whose single verdicts are for staff whatever was held: those of hidden splits, and those with
-    an item that people still label blind. Cached until a write.
+    an item that people still label blind. Kept until it may change.
     """
 
     def read() -> set[int]:
@@ -197,19 +202,19 @@ def sealed_samples(benchmark: Benchmark) -> set[int]:
         samples = benchmark.samples.in_use().filter(Q(split__in=benchmark.hidden_splits) | Q(blind))
         return set(samples.order_by().values_list("pk", flat=True))
 
-    return until_written(("sealed", benchmark.pk, tuple(benchmark.hidden_splits)), read)
+    return until_changed(("sealed", benchmark.pk, tuple(benchmark.hidden_splits)), read, benchmark=benchmark.pk)
 
 
 def sealed_items(benchmark: Benchmark) -> set[int]:
-    """The items in use whose single verdicts are for staff whatever was held, see ``sealed_samples``. Cached until a
-    write.
+    """The items in use whose single verdicts are for staff whatever was held, see ``sealed_samples``. Kept until it may
+    change.
     """
 
     def read() -> set[int]:
         items = Item.objects.filter(_sealed(benchmark), sample__in=benchmark.samples.in_use().order_by())
         return set(items.order_by().values_list("pk", flat=True))
 
-    return until_written(("sealed items", benchmark.pk, tuple(benchmark.hidden_splits)), read)
+    return until_changed(("sealed items", benchmark.pk, tuple(benchmark.hidden_splits)), read, benchmark=benchmark.pk)
 
 
 def _sealed(benchmark: Benchmark, item: str = "") -> Q:
@@ -291,7 +296,7 @@ def rests_on_hidden(scope: Scope) -> bool:
 
 @guard.working()
 def _has_uncounted(scope: Scope) -> bool:
-    """Whether a verdict of the view's kind, by people or a judge, is in editions alone. Cached until a write."""
+    """Whether a verdict of the view's kind, by people or a judge, is in editions alone. Kept until it may change."""
     benchmark, closed = scope.benchmark, closed_of(scope.benchmark)
     keys = closed & exposure.KEYED
 
@@ -312,7 +317,7 @@ def _has_uncounted(scope: Scope) -> bool:
                 return True
         return False
 
-    return bool(closed) and until_written(("uncounted", benchmark.pk, scope.kind.name), find)
+    return bool(closed) and until_changed(("uncounted", benchmark.pk, scope.kind.name), find, benchmark=benchmark.pk)
 
 
 def uncounted_items(benchmark: Benchmark, held: int) -> QuerySet[Item]:
@@ -370,14 +375,14 @@ def hidden_split(scope: Scope) -> str | None:
 
 
 def newest_edition(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
-    """The newest edition of the board that the view is about. Cached until a write."""
+    """The newest edition of the board that the view is about. Kept until it may change."""
     kind, split = scope.kind.name, hidden_split(scope) or ""
 
     def find() -> Edition | None:
         editions = Edition.objects.filter(benchmark=scope.benchmark, what=what, kind=kind, split=split)
         return editions.defer("cells").order_by("-number").first()
 
-    return until_written(("edition", scope.benchmark.pk, what, kind, split), find)
+    return until_changed(("edition", scope.benchmark.pk, what, kind, split), find, benchmark=scope.benchmark.pk)
 
 
 def edition_of(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:

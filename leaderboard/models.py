@@ -140,3 +140,10 @@ class RecipeEdition(models.Model):
 
     def __str__(self) -> str:
         return f"edition {self.number} of recipe {self.recipe_id}"
+
+
+class Change(models.Model):
+    """What ``changes.version`` adds up; only triggers write it. ``benchmark`` is an id, 0 for all."""
+
+    benchmark = models.BigIntegerField(db_index=True)
+    number = models.BigIntegerField()

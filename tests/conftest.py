@@ -9,8 +9,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from django.core.cache import cache
-from django.db import connections
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from scipy.stats import binomtest
@@ -164,41 +162,9 @@ def browser_type_launch_args():
 @pytest.fixture(autouse=True)
 def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
-    cache.clear()
+    leaderboard_cache.forget()
     verdict_cache.forget()
     installation_key.forget()
-    connections["default"].__dict__.pop("_answers", None)
-
-
-@pytest.fixture(autouse=True)
-def kept_until_written(monkeypatch):
-    """Pages keep what they read until something is written, as they do outside of the transaction of a test.
-
-    SQLite counts changes and never takes back those of a savepoint that is rolled back, so its savepoints tell, too. On
-    PostgreSQL every statement that does not select is taken for a change: an import by COPY ends with some.
-    """
-    connection, outside, written = connections["default"], leaderboard_cache.state, 0
-
-    def state():
-        if connection.vendor != "sqlite" and not connection.in_atomic_block:
-            return outside()
-        connection.ensure_connection()
-        driver, changes = connection.connection, written
-        if connection.vendor == "sqlite":
-            changes = driver.execute("PRAGMA data_version").fetchone()[0], driver.total_changes
-        return driver, changes, tuple(connection.savepoint_ids), connection.savepoint_state
-
-    def count(execute, statement, *others):
-        nonlocal written
-        written += not str(statement).lstrip().upper().startswith("SELECT")
-        return execute(statement, *others)
-
-    monkeypatch.setattr(leaderboard_cache, "state", state)
-    if connection.vendor == "sqlite":
-        yield
-    else:
-        with connection.execute_wrapper(count):
-            yield
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from accounts import installation_key
 from accounts.models import InstallationKey
+from leaderboard import changes
 
 _built = {}
 
@@ -52,10 +53,12 @@ def key():
 
 
 def _rows():
-    """All that is stored: (columns, rows) by table."""
+    """All that is stored: (columns, rows) by table; but what the database itself writes down for others."""
     found = {}
     with connection.cursor() as cursor:
         for table in connection.introspection.django_table_names(only_existing=True):
+            if table == changes.CHANGES:
+                continue
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
             found[table] = [column[0] for column in cursor.description], cursor.fetchall()
     return found

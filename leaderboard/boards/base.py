@@ -190,7 +190,7 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
         board = compute(scope)
         return replace(board, key=key, computed_at=board.computed_at or timezone.now())
 
-    return cache.cached("board", [key], make, seconds=24 * cache.HOUR, history=votes.history([scope]))
+    return cache.cached("board", [key], make, seconds=24 * cache.HOUR, version=votes.version_of([scope]))
 
 
 def key_of(scope: Scope, name: str) -> str:

@@ -6,7 +6,7 @@ from annotations.models import Campaign
 from bank import guard
 from bank.models import Benchmark
 from judging.models import Judgment, Run
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.hidden import unseen_runs
 from leaderboard.kinds.base import Kind
 from leaderboard.kinds.batch import Batch
@@ -65,16 +65,18 @@ def default_of(benchmark: Benchmark, board: str, *, staff: bool) -> Kind:
 
 
 def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
-    """The kinds with data for ``models``, ``judges`` or ``bias``; none for other boards. Cached until a write."""
+    """The kinds with data for ``models``, ``judges`` or ``bias``; none for other boards. Kept until it may change."""
     if board not in _FIND:
         return []
-    return until_written(("kinds", board, benchmark.pk, staff), lambda: _FIND[board](benchmark, staff=staff))
+    key = ("kinds", board, benchmark.pk, staff)
+    return until_changed(key, lambda: _FIND[board](benchmark, staff=staff), benchmark=benchmark.pk)
 
 
 @guard.working()
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
     """Whether there is a label or judgment of this kind that this viewer may see."""
-    sources = until_written(("asked on", benchmark.pk, staff), lambda: _asked_on(benchmark, staff=staff))
+    key = ("asked on", benchmark.pk, staff)
+    sources = until_changed(key, lambda: _asked_on(benchmark, staff=staff), benchmark=benchmark.pk)
     if sources.campaigns and kind.labels().filter(campaign__in=sources.campaigns).exists():
         return True
     runs = [run for run, protocol in sources.runs if protocol in kind.protocols]

@@ -18,7 +18,7 @@ from judging.models import Judgment, Run
 from leaderboard import boards, cache, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, sided
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
@@ -171,7 +171,7 @@ def page_of(viewer: Viewer) -> Home:
         "home",
         [keys, queries.sees_labels(viewer), len(newest), closed],
         lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
-        history=votes.history(scopes),
+        version=votes.version_of(scopes),
     )
 
 
@@ -194,7 +194,7 @@ class BoardFed:
 
 def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
     """What the page of visitors says of these benchmarks, as far as it shows them."""
-    page = until_written(("home", role_of(viewer)), lambda: page_of(viewer))
+    page = until_changed(("home", role_of(viewer)), lambda: page_of(viewer))
     entries = {entry.title: entry for entry in page.entries}
     fed = []
     for board in boards:

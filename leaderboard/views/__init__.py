@@ -11,7 +11,7 @@ from annotations.views.labelling import desk_for
 from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.boards import BOARDS
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.kinds import available
 from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
@@ -55,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
     if role_of(viewer) == Role.ANNOTATOR:
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
-    page = until_written(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
+    page = until_changed(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
     return render(request, "leaderboard/home.html", {"home": page})
 
 
@@ -104,9 +104,10 @@ def data(request: HttpRequest) -> HttpResponse:
 def benchmark(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""
     address = addresses.read(request, "leaderboard:benchmark", name, parameters=())
-    page = until_written(
+    page = until_changed(
         ("benchmark", name, role_of(request.user)),
         lambda: benchmark_page.page_of(address),
+        benchmark=address.benchmark.pk,
     )
     title = address.benchmark.titled
     citation = citation_of(f"{title}, a benchmark", str(address.benchmark), request.build_absolute_uri())

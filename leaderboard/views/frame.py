@@ -14,7 +14,7 @@ from accounts.rules import allowed, role_of
 from bank.intake import parquet
 from leaderboard import cache, kinds, queries, votes
 from leaderboard.boards import Board
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
@@ -41,18 +41,18 @@ def board_page(
     parameters: Sequence[str],
     main: Callable[[HttpRequest, Address], str],
 ) -> HttpResponse:
-    """A board with its frame. The HTML from ``main`` is cached until something is written to the database."""
+    """A board with its frame. The HTML from ``main`` is kept until something changes that it may show."""
     page = f"leaderboard:{board}"
-
-    def make() -> tuple[str, str]:
-        address = addresses.read(request, page, name, parameters=parameters)
-        return f"{board.capitalize()} on {address.benchmark.title}", main(request, address)
-
+    address = addresses.read(request, page, name, parameters=parameters)
     query = tuple(sorted((key, value) for key, value in request.GET.items() if key in parameters))
     try:
-        heading, html = until_written((page, name, role_of(request.user), query), make)
+        html = until_changed(
+            (page, name, role_of(request.user), query),
+            lambda: main(request, address),  # which may tell of other benchmarks, too
+        )
     except BadScope as error:
-        return refused(request, addresses.read(request, page, name, parameters=parameters), error)
+        return refused(request, address, error)
+    heading = f"{board.capitalize()} on {address.benchmark.title}"
     context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
     return render(request, "leaderboard/board.html", context)
 

@@ -12,7 +12,7 @@ from accounts.rules import requires
 from leaderboard import boards
 from leaderboard.boards import cached
 from leaderboard.boards import versus as two
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, in_words
 from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
@@ -71,9 +71,9 @@ def judges(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _kept(address: Address, make: Callable[[], two.Versus]) -> two.Versus:
-    """Cached until the next write: comparisons are rare, but people page through them."""
+    """Kept until something changes: comparisons are rare, but people page through them."""
     key = (address.page, address.name, address.staff, tuple(sorted(address.params.items())))
-    return until_written(key, make)
+    return until_changed(key, make, benchmark=address.benchmark.pk)
 
 
 def _page(

@@ -1,6 +1,6 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from bank.criteria import answer_keys
 from bank.models import (
     Benchmark,
     EvaluatedModel,
-    Import,
     Item,
     ItemResponse,
     Response,
@@ -25,7 +24,8 @@ from bank.models import (
 )
 from bank.models.verdict import GRADED
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard.cache import cached, until_written
+from leaderboard import changes
+from leaderboard.cache import cached, until_changed
 from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
 from leaderboard.hidden import as_told, counted_labels, left_out, sealing, unseen_runs
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
@@ -132,7 +132,7 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
     parts = [view, _answers(scope), sample_groups(scope.benchmark), sealing(scope.benchmark)]
-    return cached("lengths", parts, read, history=history([scope]))
+    return cached("lengths", parts, read, version=version_of([scope]))
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -145,7 +145,7 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
 
     if scope.run is not None or scope.source not in PEOPLE:
         return False, False
-    return until_written(("origin", scope.benchmark.pk, scope.kind.name), read)
+    return until_changed(("origin", scope.benchmark.pk, scope.kind.name), read, benchmark=scope.benchmark.pk)
 
 
 def is_large(benchmark: Benchmark) -> bool:
@@ -241,7 +241,7 @@ def with_most_items(runs: Iterable[Run]) -> Run | None:
         judged = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by().values_list("run")
         return dict(judged.annotate(n=Count("item", distinct=True)))
 
-    items = until_written(("items of runs", pks), count)
+    items = until_changed(("items of runs", pks), count, benchmark=found[0].benchmark_id)
     return max(found, key=lambda run: (items.get(run.pk, 0), run.pk))
 
 
@@ -526,7 +526,7 @@ def fingerprint(scope: Scope) -> dict[str, Any]:
     It is shown to users and is part of cache keys, so it does not depend on anything that is withheld from the view.
     """
     view = (scope.benchmark.pk, scope.staff, scope.kind.hidden)
-    return until_written(("fingerprint", *view), lambda: _fingerprint(scope))
+    return until_changed(("fingerprint", *view), lambda: _fingerprint(scope), benchmark=scope.benchmark.pk)
 
 
 @guard.working()
@@ -551,25 +551,11 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
     }
 
 
-def history(scopes: Iterable[Scope]) -> list[Any]:
-    """When the newest rows were written that these views rest on. Counts and ids may come again where a database is
-    restored and goes on from there; times do not. Empty for staff, and where all is counted in a moment.
-    """
-    scopes = list(scopes)
-    if any(scope.staff for scope in scopes) or not any(is_large(scope.benchmark) for scope in scopes):
-        return []
-    return [_times(scope.benchmark) for scope in scopes]
-
-
-@guard.working()
-def _times(benchmark: Benchmark) -> list[Any]:
-    def read() -> list[Any]:
-        newest = Judgment.objects.filter(run=OuterRef("pk")).order_by("-pk").values("created_at")[:1]
-        runs = benchmark.runs.order_by("pk").values_list("created_at", Subquery(newest))
-        imports = Import.objects.order_by("-pk").values_list("pk", "done_at")
-        return [benchmark.created_at, list(runs), list(imports[:1])]
-
-    return until_written(("times", benchmark.pk), read)
+def version_of(scopes: Sequence[Scope]) -> Hashable:
+    """Of the data that these views rest on, see ``cached``; None for staff, of whose boards no file is made."""
+    if any(scope.staff for scope in scopes):
+        return None
+    return tuple(changes.version(scope.benchmark.pk) for scope in scopes)
 
 
 @guard.working()
@@ -591,7 +577,7 @@ def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
         sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
         return sorted(benchmark.samples.order_by().values_list(*facts).annotate(**sums), key=str)
 
-    return until_written(("sample groups", benchmark.pk), find)
+    return until_changed(("sample groups", benchmark.pk), find, benchmark=benchmark.pk)
 
 
 @guard.working()

@@ -21,7 +21,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank import guard
 from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
-from leaderboard.cache import until_written
+from leaderboard.cache import until_changed
 from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 
@@ -110,7 +110,6 @@ def forget() -> None:
     """Empty the cache, for a database that is thrown away."""
     with _lock:
         _kept.clear()
-    _counts.clear()
 
 
 @guard.working()
@@ -371,7 +370,7 @@ def _rows(
         return added(Rows(types, count + count // 64), count)
 
     if connection.in_atomic_block:  # what it sees may be undone: not for other connections, nor for longer
-        return until_written(("rows", key), lambda: read().columns)
+        return until_changed(("rows", key), lambda: read().columns)
     with _lock:
         stored, imports = _kept.pop(key, None), Import.objects.last_done()
         if stored is not None and imports != stored.imports:
@@ -390,13 +389,13 @@ def _rows(
         return stored.columns
 
 
-# ---- row counts: counting a million rows takes 40 ms, so counts are cached for as long as they are right ----
+# ---- row counts: counting a million rows takes 40 ms ----
 
 
 Counts = dict[Any, int]
-_counts: dict[Hashable, tuple[Hashable, Counts]] = {}
 
 
+@guard.working()
 def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[int, int]:
     """The number of rows of each run that has some, by its id."""
 
@@ -408,9 +407,10 @@ def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[
         counts = rows.filter(run__in=runs).order_by("run").values_list("run").annotate(n=Count("*"))
         return dict(counts)
 
-    return _counted(model, benchmark, count)
+    return until_changed(("rows", model, benchmark), count, benchmark=benchmark)
 
 
+@guard.working()
 def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
     """The number of items of each kind."""
 
@@ -418,38 +418,14 @@ def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
         # Each of these is a count in an index; with GROUP BY, the rows would be sorted.
         return {kind: Item.objects.filter(sample__benchmark=benchmark, kind=kind).count() for kind in Item.Kind}
 
-    return _counted(Item, benchmark.pk, count)
+    return until_changed(("items", benchmark.pk), count, benchmark=benchmark.pk)
 
 
+@guard.working()
 def answers(benchmark: Benchmark) -> Counts:
     """How many answers there are (``n``), and the newest one's id. Answers are never changed."""
 
     def count() -> Counts:
         return Response.objects.filter(sample__benchmark=benchmark).aggregate(n=Count("pk"), newest=Max("pk"))
 
-    return _counted(Response, benchmark.pk, count)
-
-
-@guard.working()
-def _counted(
-    model: "type[Judgment | RunItem | Item | Response]", benchmark: int, count: Callable[[], Counts]
-) -> Counts:
-    """The result of ``count``, cached until rows are added or removed.
-
-    SQLite counts a whole table in a few milliseconds and never reuses an id: the same number of rows, the same last id
-    and no import since then mean the same rows. They never move to another run or sample.
-    """
-
-    def cached_count() -> Counts:
-        if connection.vendor != "sqlite" or connection.in_atomic_block:
-            return count()
-        rows = model._base_manager  # with the rows of an import under way: only all of them are counted at once
-        newest = rows.order_by("-pk").values_list("pk", flat=True).first()
-        state = (newest, rows.count(), until_written("last import", Import.objects.last_done))
-        last_state, counts = _counts.get((model, benchmark), (None, {}))
-        if last_state != state:
-            counts = count()
-            _counts[model, benchmark] = (state, counts)
-        return counts
-
-    return until_written(("totals", model, benchmark), cached_count)
+    return until_changed(("answers", benchmark.pk), count, benchmark=benchmark.pk)

@@ -40,7 +40,7 @@ def boards() -> "Iterator[Result]":
     yield Result("  never computed before", empty, found["never"], round(5000 / empty, 1), "ms")
     yield Result("judgments of a benchmark by API", empty, found["judgments"], round(60 / empty, 1), "ms")
     yield Result("board of a million votes, nothing new", empty, found["again"], round(150 / empty, 1), "ms")
-    yield Result("  something else was written", empty, found["elsewhere"], round(150 / empty, 1), "ms")
+    yield Result("  another benchmark was written to", empty, found["elsewhere"], round(150 / empty, 1), "ms")
     yield Result("  after a new vote", empty, found["after"], round(1000 / empty, 1), "ms")
     yield Result("  sent, compressed", 150, found["kilobytes"], 1, "KB")
     yield Result("  most memory of these processes", 300, found["megabytes"], 1, "MB")
@@ -151,7 +151,7 @@ def main() -> None:
         fill()
         os._exit(0)
     assert os.wait()[1] == 0
-    from bank.models import EvaluatedModel, Item
+    from bank.models import Benchmark, Item, Sample
     from judging.models import Judgment, Run
 
     client = Client()
@@ -177,9 +177,11 @@ def main() -> None:
     found["first"] = taken("/") + taken(path)
     found["judgments"] = _judgments_by_api()
     found["again"] = min(taken(path) for _ in range(5))
+    other = Benchmark.objects.create(slug="other", title="Other")
+    taken(path)
     after, elsewhere = [], []
     for n, item in enumerate(Item.objects.order_by("-pk")[:LATE]):
-        EvaluatedModel.objects.create(name=f"elsewhere {n}")
+        Sample.objects.create(benchmark=other, key=str(n), instruction="?", position=n)
         elsewhere.append(taken(path))
         Judgment.objects.create(run=run, item=item, choice="first")
         after.append(taken(path))

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 
 import pytest
 from django.conf import settings
-from django.core.cache import cache
-from django.db import connections, transaction
+from django.db import transaction
 from django.test import override_settings
 
 from annotations.campaigns.blinding import note_blind_in
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample
 from judging.models import Run
+from leaderboard import cache as leaderboard_cache
 from tests.leaderboard.conftest import PEOPLE, SECRET, judgments, labels
 from tests.markup import flat
 
@@ -265,6 +265,5 @@ def nothing_is_cached():
     """An empty cache for as long as this lasts."""
     backend = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "empty"}
     with override_settings(CACHES=settings.CACHES | {"default": backend}):
-        cache.clear()
-        connections["default"].__dict__.pop("_answers", None)
+        leaderboard_cache.forget()
         yield
