@@ -50,7 +50,9 @@ class TestOrders:
         seen = [next_assignment(campaign=campaign, annotator=one, now=now).campaign_item.position for one in people]
         assert seen == [0, 1, 2]
 
-    def test_most_disputed_first_follows_what_annotators_said(self, campaign_of, now):
+    @pytest.fixture
+    def differing(self, campaign_of, now):
+        """Two of three have labelled each item, and differ about the third one only: the campaign and the last."""
         campaign, (one, two, three) = campaign_of(4, 3, overlap=3)
         self.set(campaign, "disputed")
         for annotator in (one, two):
@@ -59,8 +61,23 @@ class TestOrders:
                 Assignment.objects.filter(pk=assignment.pk).update(order="01")
                 assignment.order = "01"
                 label(assignment, now, "right" if disputed else "left")
+        return campaign, three
+
+    def test_most_disputed_first_follows_what_annotators_said(self, differing, now):
+        campaign, three = differing
         assert CampaignItem.objects.get(position=2).priority > 0
         assert next_assignment(campaign=campaign, annotator=three, now=now).campaign_item.position == 2
+
+    def test_among_equally_labelled_items_the_disputed_one_comes_first(self, differing, now):
+        campaign, three = differing
+        self.set(campaign, "least")
+        assert next_assignment(campaign=campaign, annotator=three, now=now).campaign_item.position == 2
+
+    def test_least_labelled_first_goes_before_what_is_disputed(self, differing, now):
+        campaign, three = differing
+        self.set(campaign, "least")
+        CampaignItem.objects.filter(position=3).update(taken=1)
+        assert next_assignment(campaign=campaign, annotator=three, now=now).campaign_item.position == 3
 
 
 class TestDailyCap:
