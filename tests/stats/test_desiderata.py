@@ -82,6 +82,30 @@ def test_ece_is_that_of_a_plain_loop_whatever_the_order_of_the_rows(rows):
         assert interval is None or 0 <= interval.low <= result.score.value <= interval.high <= 1
 
 
+def test_the_error_of_an_ece_is_that_of_leaving_out_each_group_with_its_bins_held():
+    rng = np.random.default_rng(3)
+    cluster = np.repeat(np.arange(12), np.arange(4, 16))  # groups of different sizes
+    n = len(cluster)
+    confidence = rng.uniform(0.3, 1, n)
+    right = (rng.random(n) < confidence - 0.2).astype(int)
+    result = desiderata.calibration(
+        confidence=confidence,
+        right=right,
+        key=[f"{at:03}" for at in range(n)],
+        cluster=cluster,
+        rng=np.random.default_rng(0),
+    )
+    bins = np.array_split(np.argsort(confidence), 10)
+    without = []
+    for group in range(12):
+        off = 0.0
+        for rows in bins:
+            kept = rows[cluster[rows] != group]
+            off += abs(confidence[kept].sum() - right[kept].sum())
+        without.append(off / (cluster != group).sum())
+    assert result.score.se == pytest.approx(11 / 12**0.5 * np.std(without, ddof=1))
+
+
 def test_a_calibrated_model_shows_the_ece_that_is_said_of_it():
     rng = np.random.default_rng(5)
     confidence = rng.uniform(0.3, 1, 500)
