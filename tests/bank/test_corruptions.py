@@ -97,6 +97,17 @@ def test_a_crop_keeps_nine_tenths_of_the_picture_at_least():
     assert seen.max() - seen.min() >= 0.94 * 199
 
 
+def test_a_zoom_blur_is_the_mean_of_eight_pictures_each_nearer_by_as_much():
+    """An edge that is 200 columns off the centre stands elsewhere in each of them: it becomes a stair of eight."""
+    columns = np.where(np.arange(800) < 600, 0, 255).astype(np.uint8)
+    edge = Image.fromarray(np.tile(columns, (8, 1))).convert("RGB")
+    blurred = np.asarray(images.corrupt(edge, method="zoom-blur", severity=5, seed="a"))[4, :, 0]
+    nearer = [1 + 0.3 * step / 7 for step in range(8)]
+    between = [400 + 200 * (nearer[step] + nearer[step + 1]) / 2 for step in range(7)]
+    stair = [blurred[590], *(blurred[int(column)] for column in between), blurred[670]]
+    assert stair == pytest.approx([255 * step / 8 for step in range(9)], abs=0.51)
+
+
 def test_what_is_transparent_stands_on_white():
     clear = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
     assert images.as_rgb(clear).getpixel((0, 0)) == (255, 255, 255)
