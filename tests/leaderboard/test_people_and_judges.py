@@ -23,6 +23,7 @@ from stats.ranks import Place
 from stats.results import DuplicateVerdict
 from stats.verdicts import VERDICTS
 from tests.leaderboard.conftest import PEOPLE, judgments, labels
+from tests.markup import flat
 
 pytestmark = pytest.mark.one_database
 
@@ -294,6 +295,16 @@ def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(bro
     assert client.get("/api/v1/leaderboards/reviews/?benchmark=grove").json() == [row]
     shown = client.get("/leaderboards/grove/judges/").content.decode()
     assert f"{100 * row['agree']:.1f}" in shown[shown.index('id="reviews"') :]
+
+
+def test_a_judge_with_few_verdicts_is_provisional_and_the_page_says_so(brought, client):
+    brought("labels", [row for row in labels() if row["sample"] < "s12"])
+    rows = list(judgments("keen", noise=0.6, seed=2))
+    brought("judgments", [*rows, *(row | {"judge": "newcomer"} for row in rows if row["sample"] < "s05")])
+    page = flat(client.get("/leaderboards/grove/judges/"))
+    newcomer, keen = (page[page.index(f">{judge}</a>") :].partition("</tr>")[0] for judge in ("newcomer", "keen"))
+    assert ">provisional</span>" in newcomer
+    assert "provisional" not in keen
 
 
 def test_a_number_over_several_data_sets_says_that_it_is_their_mean(voted, board, client):
