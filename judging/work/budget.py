@@ -28,7 +28,7 @@ class Spending:
     """The money of one run: what it has spent, restarts and removed failures included, and what calls take.
 
     Each worker knows of the others what they last committed, so that together they overspend by no more than the calls
-    that were in flight then.
+    that were begun since.
     """
 
     def __init__(self, run: Run) -> None:

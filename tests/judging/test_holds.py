@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from judging.endpoints.answers import Answer, Outcome
 from judging.models import JudgeShare, Judgment, Run
-from judging.work import curve, leases, run_kinds, store
+from judging.work import budget, curve, leases, run_kinds, store
 from judging.work.identity import Reported
 from tests.judging.small import make_benchmark
 
@@ -33,6 +33,37 @@ def claim(run: Run, *, after: int = 0, most: int = 3) -> leases.Claim | None:
 
 def keys(*claims: leases.Claim | None) -> list[tuple]:
     return [(job.subject.item_id, job.order) for one in claims if one for job in one.jobs]
+
+
+class Worker:
+    """A worker as far as money goes: it begins calls while there is room, and tells of them by its commits."""
+
+    def __init__(self, run: Run) -> None:
+        assert leases.take(run)
+        self.run, self.spending = run, budget.Spending(run)
+        self.batch, self.in_flight = store.Batch(), 0
+
+    def begin(self, most: int) -> None:
+        """Begin so many calls, or as many as there is room for."""
+        for _ in range(most):
+            if not self.spending.has_room(self.in_flight):
+                return
+            self.in_flight += 1
+
+    def end(self) -> None:
+        """All calls are answered, at what a call takes."""
+        for _ in range(self.in_flight):
+            _, counted = self.spending.pay(Answer(Outcome.OK))
+            self.batch.calls += 1
+            self.batch.priced += 1
+            self.batch.spent += counted
+        self.in_flight = 0
+
+    def tell(self) -> None:
+        batch, self.batch = self.batch, store.Batch()
+        batch.in_flight = self.in_flight
+        seen = store.commit(run=self.run, batch=batch)
+        self.spending.see(spent=seen.spent, budget=seen.budget, elsewhere=seen.elsewhere)
 
 
 @pytest.mark.check("F7")
@@ -84,6 +115,29 @@ def test_workers_whose_first_replies_name_different_models_mix_no_verdicts(worke
     assert [row.reported_model for row in run.judgments.all()] == ["kestrel-1"]
     assert (run.reported_model, run.calls) == ("kestrel-1", 2)  # the call was made, and is paid for
     assert [entry["model"] for entry in run.reported] == ["kestrel-1"]
+
+
+@pytest.mark.check("F9")
+@pytest.mark.parametrize("untold", [0, 3])
+def test_two_workers_overspend_a_budget_by_no_more_than_the_calls_begun_since_they_last_told(untold, start, judge_at):
+    priced = judge_at(NOWHERE, price_in=1.0, price_out=1.0)
+    run = start(priced, budget=1.0)
+    each = budget.typical_call(run)
+    Run.objects.filter(pk=run.pk).update(budget=10.5 * each)
+    one, two = (Worker(Run.objects.get(pk=run.pk)) for _ in range(2))
+    one.begin(6)
+    one.tell()
+    two.tell()
+    one.begin(untold)
+    two.begin(1000)
+    assert two.in_flight == 4  # the budget pays for ten, and the other has told of six
+    two.tell()
+    for worker in (one, two):
+        worker.end()
+        worker.tell()
+        worker.begin(1000)
+        assert worker.in_flight == 0
+    assert Run.objects.get(pk=run.pk).spent == pytest.approx((10 + untold) * each)
 
 
 def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(judge_at):
