@@ -198,6 +198,7 @@ class TestInFiles:
 
         def ask(**options):
             leaderboard_cache.forget()  # what the process before had at hand
+            leaderboard_cache._program.cache_clear()
             scope = Scope(Benchmark.objects.get(slug="grove"), KINDS["pair"], **options)
             board = boards.cached(scope, "models", compute)
             assert [row.model for row in board.rows]
@@ -213,6 +214,15 @@ class TestInFiles:
         assert (times(), times()) == (1, 1)
         Judgment.objects.update(created_at=timezone.now())
         assert times() == 2
+
+    def test_a_change_of_the_program_makes_what_was_kept_worthless(self, times, settings, tmp_path):
+        settings.BASE_DIR = tmp_path
+        program = tmp_path / "stats" / "shares.py"
+        program.parent.mkdir()
+        program.write_text("LEVEL = 0.95\n")
+        assert (times(), times()) == (1, 1)
+        program.write_text("LEVEL = 0.995\n")
+        assert (times(), times()) == (2, 2)
 
     def test_a_large_import_computes_the_first_page_of_visitors(self, brought, files, client_of, monkeypatch):
         rows = list(judgments("keen", noise=0.6, seed=2))
