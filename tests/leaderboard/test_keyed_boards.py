@@ -1,5 +1,6 @@
 """Boards of answers compared with keys, and of weighted components: who is right how often, and what stays hidden."""
 
+import base64
 import json
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from judging.models import Run
 from leaderboard.boards import editions, models
 from leaderboard.scope import BadScope, scope_of
 from tests.annotations import kinds
-from tests.bank.conftest import folder, manage
+from tests.bank.conftest import folder, manage, picture
 from tests.hidden import change, criteria, show
 from tests.markup import flat
 
@@ -151,6 +152,27 @@ def test_answers_that_deny_the_right_option_are_not_right(quiz, folder, manage):
     assert manage("import_responses", "generic", folder("responses", denied), "--benchmark", "quiz")[0] == 0
     row = next(row for row in models(quiz_scope()).as_json() if row["model"] == "Denied")
     assert (row["vanilla"], row["extraction"]["label"], row["extraction"]["none"]) == (0, 0, SAMPLES)
+
+
+@pytest.mark.parametrize("predictions", [("The answer is not A.", "B is wrong."), ("nan", "nan"), ("None", "null")])
+def test_a_prediction_that_denies_an_option_or_is_an_empty_cell_in_words_names_none_whatever_the_options_say(
+    predictions, manage, tmp_path, board
+):
+    """The keys are A and B. ``nan`` is what programs write for an answer that is missing; here an option says it."""
+    image = base64.b64encode(picture()).decode()
+    table, answers = tmp_path / "MMBench_DEV_EN.tsv", tmp_path / "model-x.tsv"
+    table.write_text(
+        "index\tquestion\tA\tB\tC\tanswer\timage\n"
+        f"1\tHow many birds are there?\tNone\tTwo\tOne\tA\t{image}\n"
+        "2\tWhat stands in the cell?\tNA\tnull\tnan\tB\t1\n"
+    )
+    answers.write_text("index\tprediction\n" + "".join(f"{n}\t{said}\n" for n, said in enumerate(predictions, 1)))
+    assert manage("import_benchmark", "auto", table, "--benchmark", "cells", "--public")[0] == 0
+    status, _, err = manage("import_responses", "auto", answers, "--benchmark", "cells", "--model", "model-x")
+    assert (status, err) == (0, "")
+    (row,) = board("models", "--kind", "choice", benchmark="cells")
+    assert (row["vanilla"], row["n"], row["failures"]) == (0, 2, 2)
+    assert row["extraction"] == {"label": 0, "judge": 0, "random": 0, "none": 2, "no_text": 0}
 
 
 def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder, manage):
