@@ -101,6 +101,29 @@ def test_constant_scores_show_their_rows_and_no_correlation(brought, client):
         assert not WORDLESS.search(answer.content.decode()), page
 
 
+def test_a_model_of_which_only_errors_are_known_has_no_row_and_no_place(brought, board, client):
+    failed = {"status": "error", "reason": "no answer"}
+    rows = [score(0, 2), score(0, None, model="Birch") | failed]
+    brought("judgments", [{name: row[name] for name in row if name != "annotator"} | {"judge": "j1"} for row in rows])
+    found = board("models", "--kind", "score")
+    assert [(row["model"], row["rank"], row["n"]) for row in found] == [("Alder", 1, 1)]
+    assert client.get("/api/v1/leaderboards/models/?benchmark=grove&kind=score").json() == found
+    page = client.get("/leaderboards/grove/models/?kind=score").text
+    assert (">Alder<" in page, ">Birch<" in page) == (True, False)
+
+
+def test_a_judgment_without_a_preference_is_a_failure_and_no_part_of_any_number(brought, board, client):
+    failed = {"status": "parse_failed", "reason": "null preference"}
+    rows = [judgment(0, "first"), judgment(1, "first"), judgment(2, None) | failed]
+    brought("judgments", rows)
+    found = board("models", "--source", "marker")
+    assert [(row["model"], row["win_rate"], row["n"], row["failures"]) for row in found] == [
+        ("Alder", 1, 2, 1),
+        ("Birch", 0, 2, 1),
+    ]
+    assert not WORDLESS.search(client.get("/leaderboards/grove/models/?source=marker").text)
+
+
 def test_what_cannot_be_known_is_null(brought, client):
     brought("labels", CASES["one that always wins"][0])
     found = {row["model"]: row for row in client.get("/api/v1/leaderboards/models/?benchmark=grove").json()}

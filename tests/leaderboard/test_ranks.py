@@ -61,19 +61,23 @@ def test_where_one_group_has_nearly_all_rows_neither_win_rate_nor_strength_has_a
     assert client.get("/api/v1/leaderboards/models/?benchmark=lopsided").json() == rows
 
 
-def test_a_model_that_lost_everything_widens_nobodys_range_and_the_others_may_be_the_best(contest, board, client):
+@pytest.mark.parametrize("prompts", [10, 40])
+def test_a_model_that_lost_everything_widens_nobodys_range_and_the_others_may_be_the_best(
+    prompts, contest, board, client
+):
     votes = []
-    for n in range(40):
+    for n in range(prompts):
         votes.append((f"s{n:02}", "", "Alder", "Birch", "first" if n % 5 < 3 else "second"))
         votes += [(f"s{n:02}", "", model, "Cedar", "first") for model in ("Alder", "Birch")]
-    contest("winless", votes)
-    rows = by_model(board("models", benchmark="winless"))
-    assert {name: (row["rank"], row["rank_low"], row["rank_high"]) for name, row in rows.items()} == {
+    name = f"winless-{prompts}"
+    contest(name, votes)
+    rows = by_model(board("models", benchmark=name))
+    assert {model: (row["rank"], row["rank_low"], row["rank_high"]) for model, row in rows.items()} == {
         "Alder": (1, 1, 2),
         "Birch": (2, 1, 2),
         "Cedar": (3, 1, 3),
     }
-    page = client.get("/leaderboards/winless/models/").text
+    page = client.get(f"/leaderboards/{name}/models/").text
     assert "May be the best, all together with 95%: Alder and Birch." in page
     assert "which holds for each model by itself" in page
 
