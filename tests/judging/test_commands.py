@@ -122,3 +122,23 @@ def test_the_worker_command_works_what_waits(benchmark, judge_at):
         judge()
         call_command("worker", until_idle=True, stdout=StringIO())
     assert Run.objects.get().state == "finished"
+
+
+@pytest.mark.django_db
+def test_the_steps_that_the_command_tells_lead_past_what_an_endpoint_does_not_take(benchmark, judge_at, capsys):
+    """A reasoning model whose refusal names no parameter: only a test of the judge shows which one it is."""
+    refusal = error(400, message="This model does not support the values that were sent.")
+    with Server(lambda call: refusal if "temperature" in call.body else answer("Answer1")) as server:
+        judge_at(server.url)
+        options = {"wait": True, "limit": 2, "chosen": '{"context": "none"}'}
+        assert "is finished: 0 verdicts, 4 without a verdict" in judge(**options)
+        told = capsys.readouterr().err
+        assert "The endpoint says: This model does not support the values that were sent." in told
+        assert "The same command with --retry asks these again." in told
+        out = StringIO()
+        call_command("probe_judge", "kestrel", stdout=out)
+        assert "temperature: no" in out.getvalue()
+        said = judge(**options, retry="error")
+        assert "Retrying 4 failed calls." in said
+        assert "is finished: 4 verdicts, 0 without a verdict" in said
+    assert Run.objects.count() == 1
