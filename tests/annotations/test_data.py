@@ -223,6 +223,59 @@ def test_tasks_of_label_studio_as_its_own_templates_make_them_come_in(tmp_path):
     assert "polygonlabels" in read[1].reason
 
 
+@pytest.mark.parametrize(
+    "times", [{"lead_time": 2.5, "created_at": "2026-03-01T10:00:00Z"}, {"lead_time": None, "created_at": None}]
+)
+def test_a_task_of_label_studio_with_numbers_for_predictions_and_without_times_comes_in(times, tmp_path):
+    """So it exports tasks that a model has predicted, and annotations that came in by its API."""
+    kinds.benchmark_of()
+    region = {"from_name": "pw", "to_name": ["a", "b"], "type": "pairwise", "value": {"selected": "left"}}
+    annotation = {"id": 1, "completed_by": 3, "was_cancelled": False, "result": [region]} | times
+    task = {"data": {"sample": "s0", "models": ["model-0", "model-1"]}, "predictions": [286]}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task | {"annotations": [annotation]}]))
+    assert run_import(path=path, slug="kinds", parts=["labels"])["labels"].problems == []
+    label = Label.objects.get()
+    assert (label.choice, label.seconds, label.annotator.name) == ("first", times["lead_time"], "3")
+
+
+RATINGS = [
+    {"from_name": "quality", "to_name": f"answer{n}", "type": "rating", "value": {"rating": 6 - 2 * n}} for n in (1, 2)
+]
+SIDES = [{"from_name": side, "type": "pairwise", "value": {"selected": side}} for side in ("left", "right")]
+CHOSEN = [{"user_id": "u1", "value": value, "status": "submitted"} for value in ("model_a", "model_b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "words"),
+    [
+        ("label-studio", RATINGS, "score is said twice, 4 and 2"),
+        ("label-studio", SIDES, "choice is said twice, 'first' and 'second'"),
+        ("argilla", {"choice": CHOSEN[:1], "preference": CHOSEN[1:]}, "choice is said twice, 'first' and 'second'"),
+    ],
+)
+def test_what_an_annotation_says_twice_and_differently_is_no_label(name, said, words, tmp_path):
+    about = {"sample": "s0", "models": ["model-0", "model-1"]}
+    task = {"data": about, "annotations": [{"completed_by": 1, "result": said}]}
+    record = {"id": "s0", "fields": {}, "metadata": about, "responses": said}
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps([task if name == "label-studio" else record]))
+    (row,) = reader(find(name, path), "labels")(path)
+    assert words in row.reason
+
+
+def test_the_same_said_twice_is_one_verdict_and_of_several_texts_none_is_lost(tmp_path):
+    texts = [{"from_name": name, "type": "textarea", "value": {"text": [f"{name}."]}} for name in ("Why", "More")]
+    task = {
+        "data": {"sample": "s0", "models": ["model-0", "model-1"]},
+        "annotations": [{"completed_by": 1, "result": [SIDES[0], *texts, SIDES[0]]}],
+    }
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps([task]))
+    (row,) = reader(find("label-studio", path), "labels")(path)
+    assert (row.data.choice, row.data.comment) == ("first", "Why.\nMore.")
+
+
 def test_categories_of_label_studio_and_argilla_are_told_by_the_protocol_whatever_the_control_is_called(tmp_path):
     region = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["positive"]}}
     about = {"key": "s0", "protocol": "label"}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, ranking_of, responses_of, who
+from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, add, ranking_of, responses_of, who
 from bank.intake.formats.reading import BadFile, Problem, Row, head, rows, validated
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import LABEL
@@ -65,7 +65,9 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
         verdict: dict[str, Any] = {}
         for question, value in answers.items():
             category = question == "label" and base.get("protocol") == LABEL
-            _read("option" if category else question, value, responses, verdict)
+            said: dict[str, Any] = {}
+            _read("option" if category else question, value, responses, said)
+            add(said, verdict)
         labels_of_people.append(base | {"annotator": person} | verdict)
     return labels_of_people
 

@@ -24,6 +24,7 @@ CHOICES = {
 }
 YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 PART = "part:"
+LISTS, TEXTS = ("parts", "spans", "flags"), ("comment", "reason")  # what several parts of an answer may add to
 
 
 def recognises(path: Path) -> bool:
@@ -74,11 +75,24 @@ def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
     verdict: dict[str, Any] = {}
     for region in annotation.get("result") or ():
         if isinstance(region, dict) and isinstance(region.get("value"), dict):
-            _read(_renamed(region, data), responses, verdict)
+            said: dict[str, Any] = {}
+            _read(_renamed(region, data), responses, said)
+            add(said, verdict)
     record = {"kind": kind, "sample": sample, "responses": responses, "annotator": who(annotation.get("completed_by"))}
     more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
     more |= {name: data.get(name) for name in ("protocol", "campaign")}
     return record | {name: value for name, value in more.items() if value is not None} | verdict
+
+
+def add(said: dict[str, Any], verdict: dict[str, Any]) -> None:
+    """Add what one part of an answer says. Raises ValueError where another part has said something else."""
+    for name, value in said.items():
+        if name in LISTS:
+            verdict.setdefault(name, []).extend(value)
+        elif name in TEXTS and verdict.get(name):
+            verdict[name] += f"\n{value}"
+        elif value is not None and verdict.setdefault(name, value) != value:
+            raise ValueError(f"{name} is said twice, {verdict[name]!r} and {value!r}")
 
 
 def _renamed(region: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
