@@ -43,6 +43,7 @@ EXCLUDE, AS_TIE, WRONG = "exclude", "tie", "wrong"
 NO_CONTROL, LENGTH, STYLE = "none", "length", "style"
 ONCE, THRICE = "1", "3"
 BY_LABEL, AS_POPE = "label", "pope"
+MEAN, POOLED = "0", "1"
 
 
 def _of_failures(kind: "Kind") -> Sequence[str]:
@@ -108,7 +109,15 @@ READING = Definition(
     },
     of_kind=lambda kind: (BY_LABEL, AS_POPE) if kind.keyed and not kind.rotates else (),
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT, READING)}
+POOL = Definition(
+    name="pool",
+    label="Data sets",
+    help="1: a judge's numbers over all data sets pool their items; 0 (default): they are the mean over data sets",
+    ways={MEAN: Way("each counts alike"), POOLED: Way("items are pooled")},
+    of_kind=lambda kind: (MEAN, POOLED),
+)
+DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT, READING, POOL)}
+JUDGED = (FAILURES.name, POOL.name)  # what boards of judges follow
 
 
 def changed(scope: "Scope") -> list[Definition]:

@@ -112,7 +112,10 @@ class OfPairs:
 
 
 def strata_of(paired: pd.DataFrame) -> Any:
-    """Codes of data set and repeat: a metric is the unweighted mean over them (MLLM-as-a-Judge, Table 2)."""
+    """Codes of data set and repeat: a metric is the unweighted mean over them (MLLM-as-a-Judge, Table 2).
+
+    Where data sets are pooled, all rows have the same one.
+    """
     return paired.groupby(["dataset", "repeat"], observed=True).ngroup().to_numpy()
 
 
@@ -324,7 +327,7 @@ SCORES = (
     Metric(
         name=PEARSON,
         label="Pearson",
-        words="Pearson correlation with people's scores, within each data set, then their mean",
+        words="Pearson correlation with people's scores",
         compute=lambda paired: paired.correlation(PEARSON),
         of_sums=_r_of_sums,
         terms=_centred,
@@ -335,7 +338,7 @@ SCORES = (
     Metric(
         name=SPEARMAN,
         label="Spearman",
-        words="Spearman correlation with people's scores, within each data set, then their mean",
+        words="Spearman correlation with people's scores",
         compute=lambda paired: paired.correlation(SPEARMAN),
         of_sums=_r_of_sums,
         terms=_ranks,

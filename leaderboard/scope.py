@@ -11,7 +11,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import BY_LABEL, DEFINITIONS, NO_CONTROL, NO_TIES, ONCE
+from leaderboard.definitions import BY_LABEL, DEFINITIONS, MEAN, NO_CONTROL, NO_TIES, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -51,6 +51,7 @@ class Scope:
     control: str = NO_CONTROL
     weight: str = ONCE
     reading: str = BY_LABEL
+    pool: str = MEAN
     level: str = ""
     question_type: str = ""
     split: str = ""
@@ -119,6 +120,7 @@ def scope_of(
     control: str = "",
     weight: str = "",
     reading: str = "",
+    pool: str = "",
     level: str = "",
     question_type: str = "",
     split: str = "",
@@ -159,6 +161,7 @@ def scope_of(
         control=_way("control", control, kind),
         weight=_way("weight", weight, kind),
         reading=_way("reading", reading, kind),
+        pool=_way("pool", pool, kind),
         level=level,
         question_type=question_type,
         split=split,

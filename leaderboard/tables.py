@@ -19,7 +19,7 @@ from leaderboard.boards import cached, reviews, standin, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
-from leaderboard.definitions import DEFINITIONS
+from leaderboard.definitions import DEFINITIONS, JUDGED, POOL
 from leaderboard.kinds import Kind
 from leaderboard.pages.versus import run_of
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
@@ -31,17 +31,19 @@ VIEW = (
     *("level", "question_type", "split"),
 )
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
+OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
 OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading"))
+OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
 # The parameters of a view that a board takes.
 OF_BOARD = {
-    "models": VIEW,
+    "models": OF_MODELS,
     "judges": OF_JUDGES,
-    "agreement": tuple(name for name in OF_JUDGES if name != "failures"),
-    "bias": tuple(name for name in OF_JUDGES if name != "failures"),
+    "agreement": OF_VOTERS,
+    "bias": OF_VOTERS,
 }
-OF_PLACES = tuple(name for name in VIEW if name not in (*STRENGTHS, "failures", "majority", "reading"))
+OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, "failures", "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
-OF_REVIEWS = ("source", "run", "kind", "campaign", "level", "question_type", "split")
+OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 
@@ -72,7 +74,7 @@ class Table:
     make: Callable[[Scope, Asked], Rows]
     board: str
     fits: Callable[[Kind], bool] = lambda kind: True
-    view: tuple[str, ...] = VIEW
+    view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
     rule: str = "read-public"
 
@@ -350,9 +352,9 @@ TABLES = {
         make=people_and_judge,
         board="models",
         fits=_has_means,
-        view=tuple(name for name in VIEW if name not in (*STRENGTHS, "failures")),
+        view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, "failures")),
     ),
-    "ceiling": Table(make=ceiling, board="judges", view=OF_LABELS),
+    "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "letters": Table(make=letters, board="models", fits=_has_options),

@@ -14,6 +14,7 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
 from leaderboard.boards.judge_ranks import Cell, ItemSums
+from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
@@ -28,6 +29,7 @@ from stats.verdicts import MISSING, RULES, UNASKED, VERDICTS, encode, majority, 
 
 NO_LABELS = "No labels by people yet, so no judge can be compared with them."
 ALL = "all"  # data sets
+OVER_SETS = {MEAN: "mean over {} data sets", POOLED: "pooled over {} data sets"}
 PEOPLE = 0  # stands for people against people where runs are identified by number
 MAJORITY, INDIVIDUALS = REFERENCES = ("majority", "individuals")
 PER = 1000
@@ -127,7 +129,8 @@ class JudgesBoard(Board):
 def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     """How each judge's verdicts compare with people's (MLLM-as-a-Judge, Tables 2 and 9; MLLM-Bench, Table 6).
 
-    Within each source data set, and ``all``: the unweighted mean over the sets that have a value. The reference
+    Within each source data set, and ``all``: the unweighted mean over the sets that have a value, or one number of all
+    their items where the view pools them. The reference
     ``majority`` is one verdict per item; ``individuals`` takes every label by itself. With several data sets, cells are
     by data set instead of level.
     """
@@ -141,7 +144,7 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())
     references = {MAJORITY: comparison.aggregated(), INDIVIDUALS: labels[["item", "value"]]}
-    tables = {name: ItemSums(scope.kind.metrics, labelled) for name in REFERENCES}
+    tables = {name: ItemSums(scope.kind.metrics, over_sets(scope, labelled)) for name in REFERENCES}
     rows: list[JudgeRow] = []
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
@@ -153,11 +156,11 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
             paired = truth.merge(verdicts, on="item").join(items, on="item", how="inner")
             by_dataset = comparison.by_dataset(paired, verdicts, replies, runs[-1])
             rows += _rows(scope, runs[-1], reference, truth, paired, by_dataset)
-            tables[reference].add(runs[-1].pk, paired, ranked=not runs[0].judge.baseline)
+            tables[reference].add(runs[-1].pk, over_sets(scope, paired), ranked=not runs[0].judge.baseline)
     against = {}
     for name in REFERENCES:
         label_pairs = comparison.leave_one_out() if name == MAJORITY else _pairs_of_labels(labels)
-        paired = label_pairs.assign(repeat=0).join(items, on="item", how="inner")
+        paired = over_sets(scope, label_pairs.assign(repeat=0).join(items, on="item", how="inner"))
         tables[name].add(PEOPLE, paired, ranked=False)
         ceiling = comparison.ceiling(paired, twice=name == INDIVIDUALS)
         against[name] = Against(ceiling, tables[name].standing(), tables[name].cells())
@@ -204,11 +207,16 @@ def _rows(
     ]
 
 
-def _value(estimate: Estimate, p: float | None, repeats: int = 1, datasets: int = 1) -> MetricValue:
-    """``n`` counts the rows of one repeat; over several data sets the method says that it is their mean."""
+def over_sets(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows over all data sets: as of one if the view pools them, else numbers are the mean over ``dataset``."""
+    return frame.assign(dataset=ALL) if scope.pool == POOLED else frame
+
+
+def _value(estimate: Estimate, p: float | None, repeats: int = 1, over: str = "") -> MetricValue:
+    """``n`` counts the rows of one repeat; ``over`` several data sets the method says what the value is of them."""
     value = number(estimate)
-    if datasets > 1:
-        value = replace(value, method=f"mean over {datasets} data sets, {value.method}")
+    if over:
+        value = replace(value, method=f"{over}, {value.method}")
     return MetricValue(value, -(-estimate.n // repeats), p)
 
 
@@ -276,7 +284,8 @@ class Comparison:
         ``self.items``, labelled or not.
         """
         datasets = sorted(str(name) for name in paired["dataset"].unique())
-        parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: paired}
+        parts = {name: paired[paired["dataset"] == name] for name in datasets} | {ALL: over_sets(self.scope, paired)}
+        over = OVER_SETS[self.scope.pool].format(len(datasets)) if len(datasets) > 1 else ""
         asked = max(run.repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
         steady = votes.judged(verdicts).join(self.items[["group", "dataset"]], on="item", how="inner")
         replies = replies.join(self.items[["group", "dataset"]], on="item", how="inner")
@@ -284,7 +293,7 @@ class Comparison:
         for name, rows in parts.items():
             repeats = max(rows["repeat"].nunique(), 1)
             by_set[name] = {
-                metric: _value(estimate, p, repeats, len(datasets) if name == ALL else 1)
+                metric: _value(estimate, p, repeats, over if name == ALL else "")
                 for metric, (estimate, p) in self.measured(rows).items()
             }
             if asked > 1:

@@ -12,7 +12,7 @@ from bank import guard
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.boards.judge_board import ALL, GRADES
+from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
 from leaderboard.rows import UNKNOWN, Number, OfJudge, number
 from leaderboard.scope import Scope
@@ -36,7 +36,8 @@ COLUMNS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewRow(OfJudge):
-    """A judge's verdicts as people reviewed them, within a data set or over ``all`` (their unweighted mean).
+    """A judge's verdicts as people reviewed them, within a data set or over ``all`` (their unweighted mean, or
+    pooled).
 
     ``agree`` and ``hallucination``: the share of verdicts of which most of exactly three reviews say so; verdicts with
     fewer, or more, do not count. ``grade``: the mean of verdicts' mean grades. ``deviation``: the mean absolute
@@ -73,7 +74,7 @@ def reviews(scope: Scope) -> ReviewsBoard:
         used += runs
         datasets = sorted(frame["dataset"].unique())
         for name in [*datasets, ALL] if len(datasets) > 1 else [ALL]:
-            part = frame if name == ALL else frame[frame["dataset"] == name]
+            part = over_sets(scope, frame) if name == ALL else frame[frame["dataset"] == name]
             rows.append(
                 ReviewRow(
                     judge=runs[-1].judge.name,

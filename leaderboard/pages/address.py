@@ -80,6 +80,7 @@ EXPLAINED = {
     "control": "What all answers are taken to have the same of: ranks and tints then follow that rating.",
     "weight": "How often a vote for a much better answer counts in ratings.",
     "reading": "How yes or no is found in an answer.",
+    "pool": "What a number over all data sets is: the mean over them, or one number of all items.",
     "metric": "The number that compares a judge with people, and ranks it.",
     "reference": "What a judge is compared with: one verdict an item, or every label.",
     "rows": "Which models stand in the rows: the table holds a part of them.",

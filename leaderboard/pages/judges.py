@@ -23,6 +23,7 @@ from leaderboard.boards.judge_board import (
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import Cell as LevelValue
 from leaderboard.boards.reviews import ReviewsBoard
+from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, told, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
@@ -93,6 +94,12 @@ def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
 
 def reference_words(kind: Kind) -> dict[str, str]:
     return {MAJORITY: kind.reference, INDIVIDUALS: EACH_LABEL}
+
+
+def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
+    """Those that make a difference to this board."""
+    sets = [POOL.name] if data_sets(board) > 1 else []
+    return [*sets, *(name for name in JUDGED if kind.pairwise and name != POOL.name)] if board.rows else []
 
 
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
@@ -173,7 +180,7 @@ def page_of(
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
-        in_words=metric.words + over_data_sets(board),
+        in_words=metric.words + (over_data_sets(address, board) if metric.compute else ""),
         reference=reference,
         heads=_heads(sorting, metric, scale),
         beside=[
@@ -241,10 +248,16 @@ def _heads(sorting: Sorting, metric: Metric, scale: marks.Axis) -> dict[str, Hea
 FLOOR = "are the baselines: they know no more than chance, the places, the lengths or the words of the answers."
 
 
-def over_data_sets(board: JudgesBoard) -> str:
+def data_sets(board: JudgesBoard) -> int:
+    return len({row.source_dataset for row in board.rows} - {ALL})
+
+
+def over_data_sets(address: Address, board: JudgesBoard) -> str:
     """What a number over all is where there are several source data sets."""
-    sets = {row.source_dataset for row in board.rows} - {ALL}
-    return f", the mean over {len(sets)} data sets, each counting alike" if len(sets) > 1 else ""
+    sets = data_sets(board)
+    pooled = address.params.get(POOL.name) == POOLED
+    words = f", pooled over {sets} data sets" if pooled else f", the mean over {sets} data sets, each counting alike"
+    return words if sets > 1 else ""
 
 
 def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, str]]:

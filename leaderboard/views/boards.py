@@ -21,7 +21,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
-from leaderboard.definitions import DEFINITIONS, ONCE, WEIGHT, in_words
+from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.models import Edition, Snapshot
@@ -37,6 +37,7 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
+from leaderboard.tables import OF_BOARD
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame, table_files
 from leaderboard.views.plots import plot_link
 
@@ -87,7 +88,8 @@ def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
     """The definitions that make a difference to this board."""
     graded = any(isinstance(row, PairRow) and row.preference.value is not None for row in board.rows)
     plain = scope.weight == ONCE and not graded
-    return [name for name in DEFINITIONS if board.rows and not (name == WEIGHT.name and plain)]
+    names = OF_BOARD["models"] if board.rows else ()
+    return [name for name in DEFINITIONS if name in names and not (name == WEIGHT.name and plain)]
 
 
 def _edition(address: Address, scope: Scope, *, seen: bool, what: str = Edition.What.MODELS) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """The board of judges."""
-    parameters = ("kind", *SAMPLES, *PEOPLE, "failures", "metric", "reference", "sort", "epsilon")
+    parameters = ("kind", *SAMPLES, *PEOPLE, *JUDGED, "metric", "reference", "sort", "epsilon")
     return board_page(request, "judges", name, parameters=parameters, main=_judges)
 
 
@@ -155,7 +157,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
     board = cached(scope, "judges", boards.judges)
     selects = [
         *(judges_page.selects(address, board, scope.kind) if board.rows else []),
-        *(addresses.definition_selects(scope, "failures") if board.rows and scope.kind.pairwise else []),
+        *addresses.definition_selects(scope, *judges_page.definitions(board, scope.kind)),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
@@ -212,7 +214,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
                 row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
             ),
         ],
-        "defined": in_words(scope, "failures") if scope.kind.pairwise else "",
+        "defined": in_words(scope, *judges_page.definitions(board, scope.kind)),
         "two_action": address.to("leaderboard:judges-compare"),
         "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
         "against": judges_page.reference_words(scope.kind)[page.reference],

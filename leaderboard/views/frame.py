@@ -15,6 +15,7 @@ from bank.intake import parquet
 from leaderboard import cache, kinds, queries, votes
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
+from leaderboard.definitions import JUDGED
 from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import VIEW, Address
@@ -125,7 +126,7 @@ def fragment(
 def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
     """The rows as the API gives them, under the view of this page: (label, link, file name)."""
     view = address.params | {"source": scope.source, "run": str(scope.run or "")}
-    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE, "failures")
+    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE, *JUDGED)
     view["kind"] = scope.kind.in_address or ""
     query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
     base = reverse(f"api-leaderboard-{board_name}")

@@ -11,6 +11,7 @@ from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin
 from leaderboard.boards.pairs import PairsBoard
+from leaderboard.definitions import JUDGED
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
@@ -27,7 +28,7 @@ from leaderboard.scope import BadScope
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame, table_files
 
 OF_MODELS = (*VIEW, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
-OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, "failures", "metric", "reference", "sort", "who", "all", "page")
+OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
 
 
 @requires("read-public")

@@ -58,7 +58,7 @@ def partly_hidden():
 def test_views_of_a_hidden_split_differ_in_all_of_it_or_in_nothing(table, partly_hidden, client_of):
     client = client_of("researcher")
     filters = ["", "&level=A", "&level=A / a", "&question_type=open", "&split=dev", "&split=test", "&majority=strict"]
-    filters += ["&anchor=partly-wren", "&ties=half", "&failures=tie", "&control=length", "&elo=online"]
+    filters += ["&anchor=partly-wren", "&ties=half", "&failures=tie", "&pool=1", "&control=length", "&elo=online"]
     whole, opened = (
         {OPEN + HIDDEN, 2 * (OPEN + HIDDEN), HIDDEN, 2 * HIDDEN},
         {0, OPEN, 2 * OPEN},

@@ -12,7 +12,7 @@ from bank.samples.benchmarks import find_benchmark
 from leaderboard import votes
 from leaderboard.boards import BOARDS
 from leaderboard.boards.standin import EPSILON
-from leaderboard.definitions import DEFINITIONS
+from leaderboard.definitions import DEFINITIONS, POOL, POOLED
 from leaderboard.files import PRINTED, print_rows
 from leaderboard.kinds import KINDS, default_of
 from leaderboard.rows import with_note
@@ -36,7 +36,10 @@ class Command(InstallationCommand):
         parser.add_argument("--majority", default="", metavar="RULE")
         parser.add_argument("--elo", default="", choices=ELO, help=f"default {ELO[0]}")
         for definition in DEFINITIONS.values():
-            parser.add_argument(f"--{definition.name}", default="", choices=definition.ways, help=definition.help)
+            bare: dict[str, Any] = {"nargs": "?", "const": POOLED} if definition is POOL else {}
+            parser.add_argument(
+                f"--{definition.name}", default="", choices=definition.ways, help=definition.help, **bare
+            )
         parser.add_argument("--level", default="", metavar="PATH", help='a capability: "Perception / Reading"')
         parser.add_argument("--question-type", default="", metavar="TYPE")
         parser.add_argument("--split", default="", metavar="NAME")
