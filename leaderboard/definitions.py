@@ -43,6 +43,7 @@ EXCLUDE, AS_TIE, WRONG = "exclude", "tie", "wrong"
 NO_CONTROL, LENGTH, STYLE = "none", "length", "style"
 ONCE, THRICE = "1", "3"
 BY_LABEL, AS_POPE = "label", "pope"
+BOTH_ORDERS, ANY_ORDER = "both", "any"
 MEAN, POOLED = "0", "1"
 
 
@@ -109,6 +110,17 @@ READING = Definition(
     },
     of_kind=lambda kind: (BY_LABEL, AS_POPE) if kind.keyed and not kind.rotates else (),
 )
+ORDERS = Definition(
+    name="orders",
+    label="A pair judged in two orders counts",
+    help="which pairs count that a judge was asked about in both orders: both (default: those with a verdict in each), "
+    "or any: the order that has a verdict counts, as JudgeBench has it",
+    ways={
+        BOTH_ORDERS: Way("with a verdict in each"),
+        ANY_ORDER: Way("with a verdict in one", "of two orders the one that has a verdict counts"),
+    },
+    of_kind=lambda kind: (BOTH_ORDERS, ANY_ORDER) if kind.pairwise else (),
+)
 POOL = Definition(
     name="pool",
     label="Data sets",
@@ -116,8 +128,8 @@ POOL = Definition(
     ways={MEAN: Way("each counts alike"), POOLED: Way("items are pooled")},
     of_kind=lambda kind: (MEAN, POOLED),
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, CONTROL, WEIGHT, READING, POOL)}
-JUDGED = (FAILURES.name, POOL.name)  # what boards of judges follow
+DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, ORDERS, CONTROL, WEIGHT, READING, POOL)}
+JUDGED = (FAILURES.name, ORDERS.name, POOL.name)  # what boards of judges follow
 
 
 def changed(scope: "Scope") -> list[Definition]:

@@ -5,7 +5,7 @@ data sets and repeats; ``group`` says which rows depend on each other. Ranks of 
 sums over these rows instead (``boards.judge_ranks``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 
 from stats import agreement as agreements
 from stats.agreement import kappa_of
-from stats.arrays import FloatArray, mean_ranks, ratio
+from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
 from stats.classification import ClassScores, class_scores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.proportions import mean, rate
@@ -24,6 +24,8 @@ from stats.results import Estimate
 from stats.verdicts import MISSING, TIE, three_way, words
 from stats.verdicts import decided as only_decided
 
+GIVEN, SWAPPED = IN_ORDERS = ("given", "swapped")  # columns: a judge's verdict in the item's order, and in the other
+ONE_ORDER = "no pair here has a verdict in both orders"
 Measured = tuple[Estimate, float | None] | None  # with p if there is a test; None: not defined for such rows
 
 
@@ -87,7 +89,7 @@ class OfPairs:
             "cluster": paired["group"].to_numpy(),
             "stratum": strata_of(paired),
         }
-        self.failed = paired["told"].isna().to_numpy()
+        self.paired, self.failed = paired, paired["told"].isna().to_numpy()
         self.scores, self.agreement = cache(self._scores), cache(self._agreement)
 
     def _scores(self, *, ties: bool) -> ClassScores:
@@ -99,16 +101,39 @@ class OfPairs:
         read = only_decided if decided else three_way
         value, told = read(self.rows["first"]), read(self.rows["second"])
         counted = (value != MISSING) & ((told != MISSING) | self.failed)
-        cluster, stratum = (self.rows[name][counted] for name in ("cluster", "stratum"))
-        return rate(hits=(value == told)[counted], cluster=cluster, stratum=stratum), None
+        return rate(hits=(value == told)[counted], **self._parts(counted)), None
+
+    def _parts(self, rows: BoolArray) -> dict[str, Any]:
+        return {name: self.rows[name][rows] for name in ("cluster", "stratum")}
 
     def kappa(self) -> Measured:
         return kappa(**self.rows), None
 
     def tie_rate(self) -> Measured:
         told = three_way(self.rows["second"])
-        cluster, stratum = (self.rows[name][told != MISSING] for name in ("cluster", "stratum"))
-        return rate(hits=(told == TIE)[told != MISSING], cluster=cluster, stratum=stratum), None
+        return rate(hits=(told == TIE)[told != MISSING], **self._parts(told != MISSING)), None
+
+    def right_in(self, orders: Sequence[str]) -> Measured:
+        """The share of a judge's verdicts in one order that are people's, or the mean of this share over both."""
+        counted, right = _right_in(self.paired, orders=orders).T
+        return self._by_order(counted > 0, lambda rows: mean(values=right[rows], ends=(0.0, 1.0), **self._parts(rows)))
+
+    def kappa_of_orders(self) -> Measured:
+        told = self.paired.reindex(columns=IN_ORDERS)
+        first_of_item = ~self.paired.duplicated(["item", "repeat"])  # where each label counts, it has several rows
+        both = ((told > MISSING).all(axis=1) & first_of_item).to_numpy()
+        return self._by_order(
+            both,
+            lambda rows: agreements.cohen_kappa(
+                first=told.loc[rows, GIVEN], second=told.loc[rows, SWAPPED], **self._parts(rows)
+            ),
+        )
+
+    def _by_order(self, rows: BoolArray, measure: Callable[[BoolArray], Estimate]) -> Measured:
+        """``measure`` of these rows, which have a verdict in both orders; None of people, who see a pair in one."""
+        if GIVEN not in self.paired:
+            return None
+        return measure(rows) if rows.any() else Estimate(None, 0, None, "", ONE_ORDER), None
 
 
 def strata_of(paired: pd.DataFrame) -> Any:
@@ -154,6 +179,20 @@ def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray
     return terms
 
 
+def _mean_of_sums(sums: FloatArray) -> FloatArray:
+    return ratio(sums[..., 1], sums[..., 0])
+
+
+def _right_in(paired: pd.DataFrame, *, orders: Sequence[str]) -> FloatArray:
+    """For each row (n, 2): whether it has a judge's verdict in both orders, and the share of those in ``orders`` that
+    are people's.
+    """
+    told, value = paired.reindex(columns=IN_ORDERS), three_way(paired["value"])
+    counted = told.notna().all(axis=1).to_numpy() & (value != MISSING)
+    right = told[list(orders)].eq(value, axis=0).mean(axis=1).to_numpy()
+    return np.stack([counted, np.where(counted, right, 0.0)], axis=1)
+
+
 # One function for each way to count: ranks compute the terms of all metrics with the same one once.
 CELLS = {
     (decided, failures): partial(_cells, decided=decided, failures=failures)
@@ -192,6 +231,17 @@ def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray]
         of_sums=of_sums,
         decided=decided,
         **more,
+    )
+
+
+def _in_order(name: str, label: str, words: str, *orders: str) -> Metric:
+    return Metric(
+        name=name,
+        label=label,
+        words=f"{words}, of pairs judged in both orders",
+        compute=lambda paired: paired.right_in(orders),
+        of_sums=_mean_of_sums,
+        terms=partial(_right_in, orders=orders),
     )
 
 
@@ -238,6 +288,29 @@ PAIRS = (
         lowest=-1.0,
         heat=(-0.1, 0.9),
         always_shown=True,
+    ),
+    _in_order(
+        "accuracy_mean_of_orders", "Accuracy, mean of orders", "mean of the accuracies in each order", *IN_ORDERS
+    ),
+    _in_order(
+        "accuracy_given_order",
+        "Accuracy, given order",
+        "share of verdicts that are people's, the answers shown in the item's order",
+        GIVEN,
+    ),
+    _in_order(
+        "accuracy_swapped_order",
+        "Accuracy, swapped",
+        "share of verdicts that are people's, the answers shown the other way round",
+        SWAPPED,
+    ),
+    Metric(
+        name="kappa_of_orders",
+        label="Kappa of orders",
+        words="Cohen's kappa between a judge's verdicts in the two orders of a pair: agreement beyond chance",
+        compute=OfPairs.kappa_of_orders,
+        lowest=-1.0,
+        heat=(-0.1, 0.9),
     ),
     TIE_RATE,
     *OF_REPLIES,
@@ -291,10 +364,6 @@ def _r_of_sums(sums: FloatArray) -> FloatArray:
     vx, vy, cov = n * xx - x * x, n * yy - y * y, n * xy - x * y
     flat = (vx <= 1e-9 * n * n) | (vy <= 1e-9 * n * n)
     return np.where(flat, np.nan, ratio(cov, np.sqrt(np.maximum(vx, 0) * np.maximum(vy, 0))))
-
-
-def _mean_of_sums(sums: FloatArray) -> FloatArray:
-    return ratio(sums[..., 1], sums[..., 0])
 
 
 def _products(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
-from leaderboard.definitions import BY_LABEL, DEFINITIONS, MEAN, NO_CONTROL, NO_TIES, ONCE
+from leaderboard.definitions import BOTH_ORDERS, BY_LABEL, DEFINITIONS, MEAN, NO_CONTROL, NO_TIES, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -48,6 +48,7 @@ class Scope:
     elo: str = ELO[0]
     ties: str = NO_TIES
     failures: str = ""
+    orders: str = BOTH_ORDERS
     control: str = NO_CONTROL
     weight: str = ONCE
     reading: str = BY_LABEL
@@ -117,6 +118,7 @@ def scope_of(
     elo: str = "",
     ties: str = "",
     failures: str = "",
+    orders: str = "",
     control: str = "",
     weight: str = "",
     reading: str = "",
@@ -158,6 +160,7 @@ def scope_of(
         elo=elo or ELO[0],
         ties=_way("ties", ties, kind),
         failures=_way("failures", failures, kind),
+        orders=_way("orders", orders, kind),
         control=_way("control", control, kind),
         weight=_way("weight", weight, kind),
         reading=_way("reading", reading, kind),

@@ -41,7 +41,7 @@ OF_BOARD = {
     "agreement": OF_VOTERS,
     "bias": OF_VOTERS,
 }
-OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, "failures", "majority", "reading"))
+OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
@@ -352,7 +352,7 @@ TABLES = {
         make=people_and_judge,
         board="models",
         fits=_has_means,
-        view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, "failures")),
+        view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED)),
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),

@@ -40,7 +40,8 @@ Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where 
 @dataclass(frozen=True, kw_only=True)
 class JudgeRow(OfJudge):
     """A judge by one metric against one reference, within a data set or over ``all``. ``coverage`` is the share of
-    labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict.
+    labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict. Of pairs,
+    ``failure_rule`` and ``order_rule`` say which count.
     """
 
     judge: str
@@ -55,6 +56,8 @@ class JudgeRow(OfJudge):
     p: float | None
     coverage: float | None
     simulated: bool = False
+    failure_rule: str | None = None
+    order_rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,7 @@ def _rows(
     paired: pd.DataFrame,
     by_dataset: dict[str, dict[str, MetricValue]],
 ) -> list[JudgeRow]:
+    rules = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
     coverage = share(int(votes.judged(paired)["item"].nunique()), int(truth["item"].nunique()))
     return [
         JudgeRow(
@@ -201,6 +205,7 @@ def _rows(
             n=metric.n,
             p=metric.p,
             coverage=coverage if metric.coverage is None else metric.coverage,
+            **rules,
         )
         for dataset, metrics in by_dataset.items()
         for name, metric in metrics.items()
@@ -356,7 +361,8 @@ class PairComparison(Comparison):
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         frame = votes.with_failures(votes.of_runs(self.scope, runs), self.scope.failures)
         told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
-        return frame.drop(columns="choice").assign(told=told)
+        in_orders = votes.in_orders(self.scope, runs).drop(columns="failed")
+        return frame.drop(columns="choice").assign(told=told).merge(in_orders, on=["item", "repeat"], how="left")
 
     @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:

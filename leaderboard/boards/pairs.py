@@ -11,7 +11,7 @@ import pandas as pd
 from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, level_names, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
-from leaderboard.definitions import EXCLUDE, NO_CONTROL, NO_TIES, WRONG
+from leaderboard.definitions import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.hidden import counts_sealed, in_parts
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -49,7 +49,8 @@ class PairRow(Tally, ModelRow):
     counts in the win rates: none, half, or drop where ties are left out.
 
     ``failures``: the items on which the judge failed, which count by ``failure_rule``; ``win_rate_best`` and
-    ``win_rate_worst`` are the win rates if the model had won, or lost, all of these. ``coverage`` is of verdicts.
+    ``win_rate_worst`` are the win rates if the model had won, or lost, all of these. ``order_rule``: whether both
+    orders of a pair must have a verdict, or any. ``coverage`` is of verdicts.
 
     ``win_rate_lc``: the win rate against the anchor if answers were equally long, in ``length_unit``. ``bt`` and ranks
     have ``control`` taken out; ``coefficients`` says by name what that was worth, the same in every row.
@@ -74,6 +75,7 @@ class PairRow(Tally, ModelRow):
     failures: int = 0
     coverage: float | None = None
     levels: dict[str, LevelTally] = field(default_factory=dict)
+    order_rule: str = BOTH_ORDERS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -153,6 +155,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
             **tallies.of(code),
             tie_rule=scope.ties,
             failure_rule=scope.failures or EXCLUDE,
+            order_rule=scope.orders,
             **extremes.get(name, {}),
             win_rate_lc=number(at_length.rates.get(name)),
             length_unit=at_length.unit,

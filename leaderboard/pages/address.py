@@ -77,6 +77,7 @@ EXPLAINED = {
     "organisation": "Models of one maker. Ranks stay those among all models.",
     "ties": "What an item without a winner adds to Win %.",
     "failures": "What an item counts on which the judge gave no readable verdict.",
+    "orders": "Whether both orders must have a verdict, or one is enough.",
     "control": "What all answers are taken to have the same of: ranks and tints then follow that rating.",
     "weight": "How often a vote for a much better answer counts in ratings.",
     "reading": "How yes or no is found in an answer.",

@@ -26,14 +26,16 @@ from bank.models.verdict import GRADED
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard import changes
 from leaderboard.cache import cached, until_changed
-from leaderboard.definitions import AS_TIE, DROPPED, EXCLUDE, HALF
+from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, left_out, sealing, unseen_runs
+from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.arrays import blocks
 from stats.proportions import mean
 from stats.results import Estimate
-from stats.verdicts import UNASKED, VERDICTS, combine, majority
+from stats.verdicts import MISSING, UNASKED, VERDICTS, combine, majority
+from stats.verdicts import TIE as TIED
 
 # Formats in which a sample's source is its original data set: averages are over these.
 DATA_SETS = ("mllm-as-a-judge", "alt-test", "generic")
@@ -349,7 +351,9 @@ def verdicts(scope: Scope, run: Run) -> tuple[Any, ...]:
 
 
 def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
-    """The items, repeats and outcomes (codes) of a run where every order has a verdict, and what ``failed``."""
+    """The items, repeats and outcomes (codes) of a run where every order has a verdict, or where the view says so one
+    of them, and what ``failed``.
+    """
     item, numbers, choice, *_ = verdicts(scope, run)
     items, unit = _by_item(item)
     used = np.flatnonzero(np.bincount(numbers)) if len(numbers) else np.zeros(1, dtype=np.int64)
@@ -357,7 +361,8 @@ def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
     if repeats > 1:
         unit = unit.astype(np.int64) * repeats + np.searchsorted(used, numbers)
     units, orders = len(items) * repeats, 2 if run.orders == "both" else 1
-    combined = combine(unit=unit, units=units, choice=choice, orders=orders)
+    wanted = 1 if scope.orders == ANY_ORDER else orders
+    combined = combine(unit=unit, units=units, choice=choice, orders=wanted)
     rows = np.flatnonzero(~combined.complete)
     if len(rows):
         rows = rows[np.bincount(unit, weights=choice != UNASKED, minlength=units)[rows] >= orders]
@@ -368,6 +373,26 @@ def _combined(scope: Scope, run: Run) -> tuple[tuple[Any, ...], pd.DataFrame]:
     of_item = items if combined.complete.all() else items[combined.complete]
     repeat = np.full(len(of_item), used[0], dtype=np.int16)
     return (of_item, repeat, combined.choice[combined.complete]), failed
+
+
+def in_orders(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
+    """A judge's verdict in each order of the pairs asked about in both: ``item, repeat``, and as codes ``GIVEN`` and
+    ``SWAPPED``; undecided is a tie. Of several runs counts the first that has both verdicts.
+
+    Failures count by the view's rule: they are left out with their pair, are ties, or MISSING.
+    """
+    parts = []
+    for run in runs:
+        item, repeat, choice, turned = verdicts(scope, run)
+        rows = pd.DataFrame({"item": item, "repeat": repeat, "told": np.minimum(choice, TIED)})
+        given, swapped = (rows[(turned == place) & (choice != UNASKED)] for place in (False, True))
+        parts.append(given.merge(swapped, on=["item", "repeat"]))
+    both = pd.concat(parts).rename(columns={"told_x": GIVEN, "told_y": SWAPPED})
+    both["failed"] = (both[[GIVEN, SWAPPED]] == MISSING).any(axis=1)
+    both = both.sort_values("failed", kind="stable").drop_duplicates(["item", "repeat"])
+    if scope.failures == AS_TIE:
+        return both.replace({name: {MISSING: TIED} for name in (GIVEN, SWAPPED)})
+    return both if scope.failures == WRONG else both[~both["failed"]]
 
 
 def with_failures(outcomes: Outcomes, rule: str) -> pd.DataFrame:

@@ -58,7 +58,8 @@ def partly_hidden():
 def test_views_of_a_hidden_split_differ_in_all_of_it_or_in_nothing(table, partly_hidden, client_of):
     client = client_of("researcher")
     filters = ["", "&level=A", "&level=A / a", "&question_type=open", "&split=dev", "&split=test", "&majority=strict"]
-    filters += ["&anchor=partly-wren", "&ties=half", "&failures=tie", "&pool=1", "&control=length", "&elo=online"]
+    filters += ["&anchor=partly-wren", "&ties=half", "&failures=tie", "&control=length", "&elo=online"]
+    filters += ["&orders=any", "&pool=1"]
     whole, opened = (
         {OPEN + HIDDEN, 2 * (OPEN + HIDDEN), HIDDEN, 2 * HIDDEN},
         {0, OPEN, 2 * OPEN},
@@ -68,6 +69,26 @@ def test_views_of_a_hidden_split_differ_in_all_of_it_or_in_nothing(table, partly
         for row in answer.json() if answer.status_code == 200 else ():
             assert row["n"] in whole | opened, (chosen, row)
             assert {level["n"] for level in (row.get("levels") or {}).values()} <= opened, (chosen, row)
+
+
+def test_numbers_by_order_count_the_items_of_the_accuracy_beside_them_and_none_that_is_hidden(
+    partly_hidden, people, client_of
+):
+    run = judged(partly_hidden, coin(2), judge="both", held=exposure.NOTHING, protocol="pair")
+    Run.objects.filter(pk=run.pk).update(settings={"order": "both"})
+    verdict = coin(3)
+    Judgment.objects.bulk_create(
+        Judgment(run=run, item=judgment.item, order="10", **verdict(judgment.item, ()))
+        for judgment in run.judgments.all()
+    )
+    label_everything(partly_hidden, people, overlap=1)
+    for role, samples in (*((role, OPEN) for role in BELOW), ("curator", OPEN + HIDDEN)):
+        for chosen in ("", "&pool=1", "&orders=any", "&failures=wrong"):
+            answer = client_of(role).get(f"{API}/leaderboards/judges/?benchmark=partly&kind=pair{chosen}")
+            rows = {row["metric"]: row for row in answer.json() if row["judge"] == "both"}
+            by_order = [row["n"] for name, row in rows.items() if name.endswith(("_order", "_orders"))]
+            assert by_order == [2 * samples] * 4, (role, chosen)
+            assert rows["accuracy_with_tie"]["n"] == 2 * samples, (role, chosen)
 
 
 def arena(slug, *, hidden):

@@ -19,13 +19,13 @@ MODEL_KEYS = {
     *("model", "rank", "rank_low", "rank_high", "tier", "wins", "ties", "losses"),
     *(f"{number}{end}" for number in ("win_rate", "win_rate_lc", "elo", "bt", "preference") for end in ENDS),
     *("n", "coverage", "levels", "tie_rule", "notes"),
-    *("failures", "failure_rule", "win_rate_best", "win_rate_worst", "mean_length", "mean_tokens"),
+    *("failures", "failure_rule", "order_rule", "win_rate_best", "win_rate_worst", "mean_length", "mean_tokens"),
     *("control", "coefficients", "length_unit", "strong_weight"),
 }
 JUDGE_KEYS = {
     *("judge", "simulated", "run", "settings", "source_dataset", "kind", "reference", "metric"),
     *(f"value{end}" for end in ENDS),
-    *("p", "n", "coverage", "notes"),
+    *("p", "n", "coverage", "notes", "failure_rule", "order_rule"),
 }
 
 

@@ -51,3 +51,129 @@ def test_a_number_over_data_sets_is_pooled_over_their_items_on_request(judgebenc
     assert "&amp;pool=1" in shown  # the files of this page
     with pytest.raises(CommandError, match="--pool says nothing about models"):
         board("models", "--pool", benchmark="jb")
+
+
+# What a judge said of a pair where the item's first answer stood first, and where it stood second; how many pairs.
+# Cohen's table [[20, 5], [10, 15]] has kappa .4 (Fleiss, Cohen and Everitt 1969); people prefer the first answer.
+COHENS = {("first", "first"): 20, ("first", "second"): 5, ("second", "first"): 10, ("second", "second"): 15}
+# JudgeBench (arXiv 2410.12784), claude-3-haiku as a judge of claude-3.5-sonnet's answers: of 270 pairs 87 right, where
+# one order's verdict is enough; 257 pairs have a verdict in both, and of these it is right on 83 (its own files).
+HAIKU = {
+    ("first", "first"): 80,
+    ("tie", "first"): 3,
+    ("first", "second"): 100,
+    ("second", "second"): 74,
+    ("first", None): 3,
+    (None, "first"): 1,
+    (None, "second"): 6,
+    (None, None): 3,
+}
+
+
+@pytest.fixture
+def in_two_orders(manage, folder):
+    """``in_two_orders(table)``: the benchmark ``two``, each pair labelled once, by two people if said so."""
+
+    def bring(table, *, people=("key",), judge="J", orders=("both", 2)):
+        told = [votes for votes, n in table.items() for _ in range(n)]
+        pair = {"kind": "pair", "protocol": "pair", "responses": ["A", "B"]}
+        keys = [f"pair {at}" for at in range(len(told))]
+        tables = {
+            "benchmark": [{"key": key, "instruction": f"Solve {key}."} for key in keys],
+            "responses": [{"sample": key, "model": of, "text": f"{key}: {of}"} for key in keys for of in "AB"],
+            "labels": [pair | {"sample": key, "annotator": who, "choice": "first"} for key in keys for who in people],
+            "judgments": [
+                pair
+                | {"sample": key, "judge": judge, "settings": {"order": orders[0]}, "order": order}
+                | verdict(choice)
+                for key, votes in zip(keys, told, strict=True)
+                for order, choice in list(zip((["A", "B"], ["B", "A"]), votes, strict=True))[: orders[1]]
+            ],
+        }
+        for what, rows in tables.items():
+            assert manage(f"import_{what}", "generic", folder(what, rows), "--benchmark", "two")[0] == 0
+
+    return bring
+
+
+def verdict(choice):
+    return {"choice": choice} if choice else {"choice": None, "status": "parse_failed"}
+
+
+def measured(board, *options, reference="majority", judge="J"):
+    rows = board("judges", *options, benchmark="two")
+    kept = [row for row in rows if (row["judge"], row["reference"], row["source_dataset"]) == (judge, reference, "all")]
+    return {row["metric"]: row for row in kept}
+
+
+BY_ORDER = ("accuracy_given_order", "accuracy_swapped_order", "accuracy_mean_of_orders", "kappa_of_orders")
+
+
+def test_a_judge_asked_in_both_orders_has_its_accuracy_in_each_their_mean_and_kappa_between_them(
+    in_two_orders, board, client_of
+):
+    in_two_orders(COHENS, people=("one", "two"))
+    rows = measured(board)
+    assert [rows[name]["value"] for name in BY_ORDER] == pytest.approx([25 / 50, 30 / 50, 55 / 100, 0.4])
+    assert rows["accuracy_with_tie"]["value"] == pytest.approx(20 / 50)  # both orders together, as before
+    for name in BY_ORDER:
+        assert (rows[name]["n"], rows[name]["value_n"], rows[name]["value_groups"]) == (50, 50, 50)
+        assert rows[name]["value_low"] < rows[name]["value"] < rows[name]["value_high"]
+        assert rows[name]["value_method"]
+    assert rows["accuracy_given_order"]["value_method"] == rows["accuracy_with_tie"]["value_method"] == "wilson"
+    each = measured(board, reference="individuals")
+    assert [each[name]["n"] for name in BY_ORDER] == [100, 100, 100, 50]  # kappa is about the judge alone
+    assert each["kappa_of_orders"]["value"] == pytest.approx(0.4)
+    client = client_of("curator")
+    asked = client.get("/api/v1/leaderboards/judges/?benchmark=two").json()
+    assert asked == board("judges", benchmark="two")
+    shown = client.get("/leaderboards/two/judges/?metric=accuracy_mean_of_orders").text
+    assert "mean of the accuracies in each order, of pairs judged in both orders" in shown
+    assert "0.55" in shown
+
+
+@pytest.mark.parametrize("order", ["fixed", "shuffled"])
+def test_a_judge_asked_in_one_order_has_no_numbers_by_order_and_says_why(order, in_two_orders, board):
+    in_two_orders(COHENS, people=("one", "two"), orders=(order, 1))
+    rows = measured(board)
+    assert rows["accuracy_with_tie"]["value"] == pytest.approx(25 / 50)
+    for name in BY_ORDER:
+        assert (rows[name]["value"], rows[name]["value_n"]) == (None, 0)
+        assert rows[name]["notes"] == ["value: no pair here has a verdict in both orders"]
+    assert not {*BY_ORDER} & {row["metric"] for row in board("ceiling", benchmark="two")}
+
+
+def test_the_order_that_has_a_verdict_counts_where_the_view_says_so(in_two_orders, board, client_of):
+    in_two_orders(HAIKU)
+
+    def accuracy(*options):
+        row = measured(board, *options)["accuracy_with_tie"]
+        return round(row["value"] * row["n"], 6), row["n"]
+
+    assert accuracy() == (83, 257)
+    assert accuracy("--failures", "wrong") == (83, 270)
+    assert accuracy("--orders", "any") == (87, 267)
+    assert accuracy("--orders", "any", "--failures", "wrong") == (87, 270)
+    assert accuracy("--orders", "any", "--failures", "tie") == (87, 270)
+    client = client_of("curator")
+    asked = client.get("/api/v1/leaderboards/judges/?benchmark=two&orders=any&failures=wrong").json()
+    assert asked == board("judges", "--orders", "any", "--failures", "wrong", benchmark="two")
+    assert {(row["order_rule"], row["failure_rule"]) for row in asked} == {("any", "wrong")}
+    shown = client.get("/leaderboards/two/judges/?orders=any&failures=wrong").text
+    assert "of two orders the one that has a verdict counts" in shown
+    models = {row["model"]: row for row in board("models", "--source", "J", "--orders", "any", benchmark="two")}
+    assert (models["A"]["wins"], models["A"]["n"], models["A"]["order_rule"]) == (87, 267, "any")
+    asked = client.get("/api/v1/leaderboards/models/?benchmark=two&source=J&orders=any").json()
+    assert asked == list(models.values())
+
+
+def test_a_failure_in_one_order_counts_by_the_same_rule_in_its_accuracy(in_two_orders, board):
+    in_two_orders(HAIKU)
+    rows = {rule: measured(board, "--failures", rule) for rule in ("exclude", "wrong", "tie")}
+    right = {"exclude": (180, 83), "wrong": (183, 84), "tie": (183, 84)}
+    for rule, of in rows.items():
+        n = 257 if rule == "exclude" else 270
+        assert [of[name]["n"] for name in BY_ORDER[:3]] == [n] * 3
+        values = [of[name]["value"] for name in BY_ORDER[:3]]
+        assert values == pytest.approx([right[rule][0] / n, right[rule][1] / n, sum(right[rule]) / 2 / n])
+    assert [of["kappa_of_orders"]["n"] for of in rows.values()] == [257, 257, 270]
