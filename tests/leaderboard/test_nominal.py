@@ -98,7 +98,7 @@ def test_options_that_answers_mean_and_categories_do_not_mix(brought, folder, ma
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"option": "x" * 65}, "option"),
+        ({"option": "x" * 501}, "option"),
         ({"protocol": "choice-extraction"}, "option has more than 8 characters; for categories, the protocol is label"),
         ({"score": 3.0}, "gives one text or picture an option"),
         ({"option": None, "score": 3.0}, "gives one text or picture an option"),
