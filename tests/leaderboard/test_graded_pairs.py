@@ -165,7 +165,7 @@ def test_the_win_rate_at_equal_length_goes_by_preferences_between_the_steps_and_
         assert rows[name]["win_rate_lc"] == pytest.approx(rows[name][column], abs=1e-6)
 
 
-def test_failures_that_count_as_ties_count_as_half_a_preference(brought, board):
+def test_failures_that_count_as_ties_count_as_half_a_preference(brought, board, client):
     rows = [
         row | {"judge": "keen", "protocol": "pair-graded", "settings": {"order": "straight"}, "order": row["responses"]}
         for row in graded()
@@ -185,3 +185,7 @@ def test_failures_that_count_as_ties_count_as_half_a_preference(brought, board):
         total = left_out[name]["preference"] * (len(own) - failed)
         assert tied[name]["preference"] == pytest.approx((total + failed / 2) / len(own))
         assert wrong[name]["preference"] == pytest.approx(total / len(own))
+    view = "source=keen&failures=tie"
+    assert client.get(f"/api/v1/leaderboards/models/?benchmark=grove&{view}").json() == list(tied.values())
+    ends = [f"{tied['Alder'][f'preference_{end}']:.2f}" for end in ("low", "high")]
+    assert f'title="95%: {ends[0]} to {ends[1]}"' in client.get(f"/leaderboards/grove/models/?{view}").text
