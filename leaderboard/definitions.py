@@ -112,12 +112,12 @@ READING = Definition(
 )
 ORDERS = Definition(
     name="orders",
-    label="A pair judged in two orders counts",
+    label="Of two orders",
     help="which pairs count that a judge was asked about in both orders: both (default: those with a verdict in each), "
     "or any: the order that has a verdict counts, as JudgeBench has it",
     ways={
-        BOTH_ORDERS: Way("with a verdict in each"),
-        ANY_ORDER: Way("with a verdict in one", "of two orders the one that has a verdict counts"),
+        BOTH_ORDERS: Way("both must have a verdict"),
+        ANY_ORDER: Way("one verdict is enough", "of two orders the one that has a verdict counts"),
     },
     of_kind=lambda kind: (BOTH_ORDERS, ANY_ORDER) if kind.pairwise else (),
 )

@@ -1,12 +1,14 @@
 """What numbers of judges count where researchers differ: data sets, and the two orders of a pair."""
 
+import numpy as np
 import pytest
 from django.core.management.base import CommandError
+from scipy.stats import pearsonr, spearmanr
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
-# JudgeBench (arXiv 2410.12784, Table 1), o1-mini on pairs of GPT-4o's answers: pairs, and right ones, by category;
+# JudgeBench (arXiv 2410.12784), o1-mini on pairs of GPT-4o's answers: pairs, and right ones, by category;
 # 58.44, 62.24, 82.14, 78.57 and over all 65.71 %.
 JUDGEBENCH = {"Knowledge": (154, 90), "Reasoning": (98, 61), "Math": (56, 46), "Coding": (42, 33)}
 
@@ -53,11 +55,42 @@ def test_a_number_over_data_sets_is_pooled_over_their_items_on_request(judgebenc
         board("models", "--pool", benchmark="jb")
 
 
+@pytest.mark.parametrize(("name", "measure"), [("pearson", pearsonr), ("spearman", spearmanr)])
+def test_a_correlation_is_within_each_data_set_or_over_all_items(name, measure, manage, folder, board):
+    draw = np.random.default_rng(3)
+    lowest = {f"{source} {at}": low for source, low in (("Low", 0), ("High", 2)) for at in range(20)}
+    scores = {key: (key.split()[0], *(low + draw.integers(1, 4, 2))) for key, low in lowest.items()}
+    row = {"kind": "score", "protocol": "score", "responses": ["A"]}
+    tables = {
+        "benchmark": [{"key": key, "instruction": key, "source": source} for key, (source, *_) in scores.items()],
+        "responses": [{"sample": key, "model": "A", "text": key} for key in scores],
+        "labels": [
+            row | {"sample": key, "annotator": "key", "score": int(told)} for key, (_, told, _) in scores.items()
+        ],
+        "judgments": [row | {"sample": key, "judge": "J", "score": int(told)} for key, (*_, told) in scores.items()],
+    }
+    for what, rows in tables.items():
+        assert manage(f"import_{what}", "generic", folder(what, rows), "--benchmark", "graded")[0] == 0
+
+    def measured(*options):
+        rows = board("judges", *options, benchmark="graded")
+        kept = [row for row in rows if (row["metric"], row["reference"]) == (name, "majority")]
+        return {row["source_dataset"]: row for row in kept}
+
+    found, whole = {source: row["value"] for source, row in measured().items()}, measured("--pool")["all"]
+    assert found["all"] == pytest.approx((found["Low"] + found["High"]) / 2)
+    columns = [[row[at] for row in scores.values()] for at in (1, 2)]
+    assert whole["value"] == pytest.approx(measure(*columns).statistic)
+    assert whole["value"] > found["all"] + 0.2
+    assert whole["value_method"].startswith("pooled over 2 data sets, ")
+
+
 # What a judge said of a pair where the item's first answer stood first, and where it stood second; how many pairs.
 # Cohen's table [[20, 5], [10, 15]] has kappa .4 (Fleiss, Cohen and Everitt 1969); people prefer the first answer.
 COHENS = {("first", "first"): 20, ("first", "second"): 5, ("second", "first"): 10, ("second", "second"): 15}
 # JudgeBench (arXiv 2410.12784), claude-3-haiku as a judge of claude-3.5-sonnet's answers: of 270 pairs 87 right, where
-# one order's verdict is enough; 257 pairs have a verdict in both, and of these it is right on 83 (its own files).
+# one order's verdict is enough; 257 pairs have a verdict in both, and of these it is right on 83. Which verdicts make
+# these sums is ours.
 HAIKU = {
     ("first", "first"): 80,
     ("tie", "first"): 3,
