@@ -91,6 +91,7 @@ class OfPairs:
         }
         self.paired, self.failed = paired, paired["told"].isna().to_numpy()
         self.scores, self.agreement = cache(self._scores), cache(self._agreement)
+        self.in_orders = cache(partial(_right_in_orders, paired))
 
     def _scores(self, *, ties: bool) -> ClassScores:
         columns = self.rows | {"reference": self.rows["first"], "prediction": self.rows["second"]}
@@ -115,7 +116,8 @@ class OfPairs:
 
     def right_in(self, orders: Sequence[str]) -> Measured:
         """The share of a judge's verdicts in one order that are people's, or the mean of this share over both."""
-        counted, right = _right_in(self.paired, orders=orders).T
+        terms = self.in_orders()
+        counted, right = terms[:, 0], _mean_right(terms, orders=orders)
         return self._by_order(counted > 0, lambda rows: mean(values=right[rows], ends=(0.0, 1.0), **self._parts(rows)))
 
     def kappa_of_orders(self) -> Measured:
@@ -179,18 +181,18 @@ def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray
     return terms
 
 
-def _mean_of_sums(sums: FloatArray) -> FloatArray:
-    return ratio(sums[..., 1], sums[..., 0])
+def _right_in_orders(paired: pd.DataFrame) -> FloatArray:
+    """For each row (n, 3): whether it has a judge's verdict in both orders, and whether each of these is people's."""
+    if GIVEN not in paired:
+        return np.zeros((len(paired), 3))
+    told, value = paired[list(IN_ORDERS)].to_numpy(), three_way(paired["value"])[:, None]
+    counted = ~np.isnan(told).any(axis=1, keepdims=True) & (value != MISSING)
+    return np.hstack([counted, counted & (told == value)]).astype(np.float64)
 
 
-def _right_in(paired: pd.DataFrame, *, orders: Sequence[str]) -> FloatArray:
-    """For each row (n, 2): whether it has a judge's verdict in both orders, and the share of those in ``orders`` that
-    are people's.
-    """
-    told, value = paired.reindex(columns=IN_ORDERS), three_way(paired["value"])
-    counted = told.notna().all(axis=1).to_numpy() & (value != MISSING)
-    right = told[list(orders)].eq(value, axis=0).mean(axis=1).to_numpy()
-    return np.stack([counted, np.where(counted, right, 0.0)], axis=1)
+def _mean_right(sums: FloatArray, *, orders: Sequence[str]) -> FloatArray:
+    right = [sums[..., 1 + IN_ORDERS.index(order)] for order in orders]
+    return ratio(np.mean(right, axis=0), sums[..., 0])
 
 
 # One function for each way to count: ranks compute the terms of all metrics with the same one once.
@@ -240,8 +242,8 @@ def _in_order(name: str, label: str, words: str, *orders: str) -> Metric:
         label=label,
         words=f"{words}, of pairs judged in both orders",
         compute=lambda paired: paired.right_in(orders),
-        of_sums=_mean_of_sums,
-        terms=partial(_right_in, orders=orders),
+        of_sums=partial(_mean_right, orders=orders),
+        terms=_right_in_orders,
     )
 
 
@@ -364,6 +366,10 @@ def _r_of_sums(sums: FloatArray) -> FloatArray:
     vx, vy, cov = n * xx - x * x, n * yy - y * y, n * xy - x * y
     flat = (vx <= 1e-9 * n * n) | (vy <= 1e-9 * n * n)
     return np.where(flat, np.nan, ratio(cov, np.sqrt(np.maximum(vx, 0) * np.maximum(vy, 0))))
+
+
+def _mean_of_sums(sums: FloatArray) -> FloatArray:
+    return ratio(sums[..., 1], sums[..., 0])
 
 
 def _products(x: FloatArray, y: FloatArray) -> FloatArray:
