@@ -84,8 +84,8 @@ class OfPairs:
 
     def __init__(self, paired: pd.DataFrame) -> None:
         self.rows = {
-            "first": paired["value"].to_numpy(object),
-            "second": paired["told"].to_numpy(object),
+            "first": paired["value"],
+            "second": paired["told"],
             "cluster": paired["group"].to_numpy(),
             "stratum": strata_of(paired),
         }

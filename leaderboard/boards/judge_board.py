@@ -349,20 +349,21 @@ def _leave_one_out_words(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 class PairComparison(Comparison):
-    """People and judges by votes on pairs."""
+    """People and judges by votes on pairs. Verdicts and groups are coded once: metrics read them many times."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.notes = [f"Majority rule: {scope.rule}."]
         labels = votes.labels_of(scope).rename(columns={"choice": "value"})
-        self.items = votes.pairs(scope, only=labels["item"])[["group", "level", "dataset"]]
-        self.labels = labels[labels["item"].isin(self.items.index)]
+        items = votes.pairs(scope, only=labels["item"])[["group", "level", "dataset"]]
+        self.items = items.assign(group=pd.factorize(items["group"])[0])
+        self.labels = _coded(labels[labels["item"].isin(self.items.index)], "value")
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         frame = votes.with_failures(votes.of_runs(self.scope, runs), self.scope.failures)
-        told = frame["choice"].astype(object).where(frame["choice"] != votes.FAILED, None)
+        told = _coded(frame.rename(columns={"choice": "told"}), "told")
         in_orders = votes.in_orders(self.scope, runs).drop(columns="failed")
-        return frame.drop(columns="choice").assign(told=told).merge(in_orders, on=["item", "repeat"], how="left")
+        return told.merge(in_orders, on=["item", "repeat"], how="left")
 
     @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
@@ -372,13 +373,18 @@ class PairComparison(Comparison):
         return pd.DataFrame({"item": item[asked], "read": choice[asked] != MISSING})
 
     def aggregated(self) -> pd.DataFrame:
-        return majority_of(self.labels, self.scope.rule)
+        return _coded(majority_of(self.labels, self.scope.rule), "value")
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
         return _measured(self.scope.kind.metrics, OfPairs(paired))
 
     def leave_one_out(self) -> pd.DataFrame:
-        return leave_one_out_majority(self.labels, self.scope.rule)
+        return _coded(leave_one_out_majority(self.labels, self.scope.rule), "value")
+
+
+def _coded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of verdicts as categories; what is no verdict, a failure, is missing."""
+    return frame.assign(**{column: pd.Categorical(frame[column], categories=VERDICTS)})
 
 
 @dataclass(frozen=True, slots=True)

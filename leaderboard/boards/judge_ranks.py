@@ -70,7 +70,7 @@ class ItemSums:
 
         @cache  # several metrics are functions of the same terms
         def sums_of(terms: Callable[[pd.DataFrame], FloatArray]) -> FloatArray:
-            columns = terms(frame).T
+            columns = np.ascontiguousarray(terms(frame).T)
             table = [np.bincount(at, weights=column, minlength=self.blocks.count * size) for column in columns]
             return np.stack(table, axis=1).reshape(self.blocks.count, size, len(columns)).astype(np.float64)
 

@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from tests.bench import bank, boards, corruptions, judging, labelling, methods, parts, verdicts  # noqa: E402 (needs the settings)
+from tests.bench import bank, boards, corruptions, judges, judging, labelling, methods, parts, verdicts  # noqa: E402 (needs the settings)
 
 
 def main() -> int:
@@ -21,6 +21,7 @@ def main() -> int:
         | {
             "bank": bank.bank,
             "boards": boards.boards,
+            "judges": judges.judges,
             "corruptions": corruptions.corrupted,
             "judging": judging.judging,
             "labelling": labelling.labelling,

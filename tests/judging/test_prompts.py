@@ -273,7 +273,7 @@ def test_a_setting_that_is_not_taken_is_named_with_what_is(settings, words):
         ("label", {"categories": ["A", "B"], "criteria": True}, "always false in label"),
         ("label", {"categories": ["good"]}, "categories: name 2 to 100"),
         ("label", {"categories": ["good", "Good."]}, "two have the same name"),
-        ("label", {"categories": ["good", ""]}, "1 to 64 characters"),
+        ("label", {"categories": ["good", ""]}, "1 to 500 characters"),
         ("label", {"categories": ["good", {"name": "bad"}]}, "each a name, or {value, about}"),
         ("label", {"categories": ["good", "bad"], "question": 3}, "question: a text"),
         ("score", {"categories": ["good", "bad"]}, "categories is not a setting"),
