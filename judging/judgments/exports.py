@@ -41,7 +41,7 @@ def by_keys(pieces: Iterable[Sequence[int]]) -> Records:
 
 
 def _with_related(query: QuerySet[Judgment], *, with_analyses: bool) -> QuerySet[Judgment]:
-    query = query.select_related("run__judge", "item__sample").prefetch_related(with_answers("item__"))
+    query = query.select_related("item__sample").prefetch_related("run__judge", with_answers("item__"))
     return query if with_analyses else query.defer("analysis", "raw")
 
 
