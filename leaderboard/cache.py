@@ -1,8 +1,7 @@
-"""Two caches of computed values, each with one rule for its key.
+"""Computed values, kept until something is written that counts for them, see ``changes``.
 
-``cached`` has the state of the data in its key, along with the view and what its viewer may see: equal keys mean equal
-values in every process. What takes seconds is kept in the data folder, too, for other processes and the next start.
-``until_changed`` needs no such key: it holds until something is written that counts, see ``changes``.
+``until_changed`` keeps what is small, or asked for in each request, as it is. ``cached`` keeps copies, and what takes
+long in the data folder, too, for other processes and the next start.
 """
 
 import functools
@@ -36,18 +35,17 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def cached(
-    what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR, version: Hashable = None
-) -> T:
-    """The value that ``make`` gave for the same ``parts``: the state of the data, the view, the class of its viewer.
+def cached(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: int = HOUR, shared: bool = False) -> T:
+    """The value that ``make`` gave for the same ``parts``: the view, the class of its viewer, and what changes with its
+    data, as a rule ``changes.version``.
 
-    With a ``version``, see ``changes``, other processes and the next start have it, too, if it took long.
+    If it is ``shared`` and took long, other processes and the next start have it, too.
     """
-    key = f"{what}:{key_of(*parts)}"
-    value: T = cache.get(key, _MISSING)
+    key = key_of(*parts)
+    value: T = cache.get(f"{what}:{key}", _MISSING)
     if value is _MISSING:
-        value = _in_files(f"{what}:{key_of(_program(), version, *parts)}", make, seconds) if version else make()
-        cache.set(key, value, seconds)
+        value = _in_files(f"{what}:{key_of(_program(), key)}", make, seconds) if shared else make()
+        cache.set(f"{what}:{key}", value, seconds)
     return value
 
 

@@ -1,11 +1,11 @@
-"""What pages show beside the four boards, as rows in full precision: for the command, the API and downloads.
+"""The four boards, and what pages show beside them, as rows in full precision: for command, API and downloads.
 
 A table is seen by whoever sees its page: ``rule`` says who that is, and the boards that it reads keep back the rest.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from accounts.rules import Viewer, allowed
@@ -14,15 +14,16 @@ from annotations.labels.monitor import visible_campaigns
 from annotations.models import Annotator, Campaign
 from bank.models import Benchmark
 from bank.text.names import as_stored
-from leaderboard import boards, kinds, queries
-from leaderboard.boards import cached, reviews, standin, versus
+from leaderboard import boards, kinds, queries, votes
+from leaderboard.boards import Board, cached, reviews, standin, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.definitions import DEFINITIONS, JUDGED, POOL
+from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.pages.versus import run_of
-from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain
+from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
 from stats.proportions import proportion
 
@@ -34,13 +35,6 @@ STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are n
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
 OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading"))
 OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
-# The parameters of a view that a board takes.
-OF_BOARD = {
-    "models": OF_MODELS,
-    "judges": OF_JUDGES,
-    "agreement": OF_VOTERS,
-    "bias": OF_VOTERS,
-}
 OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
@@ -50,9 +44,12 @@ MEASURES = ("measures", "levels")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked of a table besides the view: for whom, the test's ``epsilon``, which ``part`` of it, which two."""
+    """What is asked of a table besides the view: for whom, whether the view is ``named``, by its source or run, the
+    test's ``epsilon``, which ``part`` of it, which two.
+    """
 
     viewer: Viewer
+    named: bool = False
     epsilon: float = standin.EPSILON
     part: str = ""
     a: str = ""
@@ -102,6 +99,45 @@ def _part(asked: Asked, parts: Sequence[str]) -> str:
     return asked.part or parts[0]
 
 
+# ---- the four boards ----
+
+
+def models(scope: Scope, asked: Asked) -> Rows:
+    """The board of models, by its kind.
+
+    Pairs: rank with its range, wins, ties, losses, win rate, Elo and Bradley-Terry, by level too. Scores, components:
+    the mean, by level or category. Multiple choice: one pass, circular, by level, how options were found. Yes or no:
+    accuracy, precision, recall, F1 and the share of yes.
+    """
+    note = ""
+    if not asked.named and not shows_edition(scope):
+        scope, note = votes.in_place_of_people(scope)
+    board = cached(scope, "models", boards.models)
+    return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
+
+
+def judges(scope: Scope, asked: Asked) -> Rows:
+    """The board of judges: every metric of every judge against people, by majority and by single labels."""
+    return _rows_of(cached(scope, "judges", boards.judges))
+
+
+def agreement(scope: Scope, asked: Asked) -> Rows:
+    """Agreement of every two annotators, of each with each judge, and of the majority with both.
+
+    Annotators appear by pseudonym, for curators and administrators by name.
+    """
+    return _rows_of(cached(scope, "agreement", boards.agreement_of))
+
+
+def bias(scope: Scope, asked: Asked) -> Rows:
+    """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
+    return _rows_of(cached(scope, "bias", boards.bias_of))
+
+
+def _rows_of(board: Board) -> Rows:
+    return Rows(board.as_json(), board.notes)
+
+
 # ---- judges and people ----
 
 
@@ -118,13 +154,15 @@ def _has_means(kind: Kind) -> bool:
 
 
 def stand_in(scope: Scope, asked: Asked) -> Rows:
-    """The alternative annotator test of each judge."""
-    board = standin.stand_ins(scope, checked_epsilon(asked.epsilon))
-    return Rows(board.as_json(), board.notes)
+    """The alternative annotator test of each judge: winning rate, advantage, and each annotator left out (unnamed)."""
+    return _rows_of(standin.stand_ins(scope, checked_epsilon(asked.epsilon)))
 
 
 def people_and_judge(scope: Scope, asked: Asked) -> Rows:
-    """Each model by people alone, and by people and a judge: of the run or judge of the view, else the newest run."""
+    """Each model by people alone, and by people and a judge together (PPI++).
+
+    The judge is that of ``run`` or ``source``, else that of the newest run.
+    """
     run = standin.run_beside(scope)
     if run is None:
         return Rows([], ["No judge has verdicts here."])
@@ -145,16 +183,17 @@ class CeilingRow(Row):
 
 
 def reviewed(scope: Scope, asked: Asked) -> Rows:
-    """What people say of each judge's verdicts, by data set."""
-    board = cached(scope, "reviews", reviews.reviews)
-    return Rows(board.as_json(), board.notes)
+    """What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of three, the
+    mean grade, and the mean absolute deviation of grades within a sample; by data set.
+    """
+    return _rows_of(cached(scope, "reviews", reviews.reviews))
 
 
 VALUE_ALONE = "within a level the value stands alone, without an interval"
 
 
 def ceiling(scope: Scope, asked: Asked) -> Rows:
-    """What judges are measured by: how well people agree with people."""
+    """People against people by every metric of judges, overall and by level or data set."""
     board: JudgesBoard = cached(scope, "judges", boards.judges)
     rows: list[CeilingRow] = []
     for reference, against in board.against.items():
@@ -189,7 +228,9 @@ class CampaignRow(Row):
 
 
 def campaign(scope: Scope, asked: Asked) -> Rows:
-    """Agreement within each campaign, or within the one of the view."""
+    """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, by capability, and of every two
+    annotators, by pseudonym below curators.
+    """
     campaigns = visible_campaigns(asked.viewer).filter(benchmark=scope.benchmark)
     if scope.campaign:
         campaigns = campaigns.filter(name=scope.campaign)
@@ -280,7 +321,7 @@ def _choices(scope: Scope) -> ChoiceBoard:
 
 
 def letters(scope: Scope, asked: Asked) -> Rows:
-    """Which options models choose, and which are right."""
+    """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
     board = _choices(scope)
     rows = [LetterRow(of="key", letter=letter, share=share) for letter, share in sorted(board.right.items())]
     rows += [
@@ -292,7 +333,7 @@ def letters(scope: Scope, asked: Asked) -> Rows:
 
 
 def extraction(scope: Scope, asked: Asked) -> Rows:
-    """How the options of each model's answers were found."""
+    """Multiple choice: for how many answers of each model the option was found in which way."""
     board = _choices(scope)
     rows = []
     for row in sorted(board.rows, key=lambda row: row.model.casefold()):
@@ -306,12 +347,17 @@ def extraction(scope: Scope, asked: Asked) -> Rows:
 
 
 def places(scope: Scope, asked: Asked) -> Rows:
-    """Each model's win rate where its answer was shown first, and where second."""
+    """Pairs: each model's win rate where its answer was shown first, and where second, each verdict by itself."""
     return Rows(plain(by_place(scope)))
 
 
 def correlation(scope: Scope, asked: Asked) -> Rows:
-    """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'."""
+    """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.
+
+    Pairs: Spearman with its interval, Kendall, permutation p, n models. Ranks: the models that every ranking holds.
+    Repeats: mean and standard deviation of the win rate over a judge's repeats. Languages (multiple choice, yes or no):
+    each model's accuracy in two languages of a benchmark, and the paired difference over the questions that correspond.
+    """
     part = _part(asked, RANKINGS)
     if part == "languages":
         return Rows(queries.languages_beside(scope, asked.viewer))
@@ -320,7 +366,10 @@ def correlation(scope: Scope, asked: Asked) -> Rows:
 
 
 def compare(scope: Scope, asked: Asked) -> Rows:
-    """Two models on what both answered, or two judges' runs (``run-3``) on what both judged."""
+    """Two models on samples both answered, or two judges' runs against people on items that both have judged.
+
+    Each measure with the interval of the difference, p and the test.
+    """
     return compare_judges(scope, asked) if of_judges(asked) else compare_models(scope, asked)
 
 
@@ -330,10 +379,12 @@ def of_judges(asked: Asked) -> bool:
 
 
 def compare_models(scope: Scope, asked: Asked) -> Rows:
+    """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
     return _two(asked, lambda a, b: versus.models(scope, as_stored(a), as_stored(b)))
 
 
 def compare_judges(scope: Scope, asked: Asked) -> Rows:
+    """Two judges compared with people on the items that both have judged."""
     return _two(asked, lambda a, b: versus.judges(scope, run_of(a), run_of(b)))
 
 
@@ -347,6 +398,10 @@ def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
 
 
 TABLES = {
+    "models": Table(make=models, board="models"),
+    "judges": Table(make=judges, board="judges", view=OF_JUDGES),
+    "agreement": Table(make=agreement, board="agreement", view=OF_VOTERS),
+    "bias": Table(make=bias, board="bias", view=OF_VOTERS),
     "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
     "people-and-judge": Table(
         make=people_and_judge,
@@ -363,3 +418,5 @@ TABLES = {
     "correlation": Table(make=correlation, board="models", takes=("part",)),
     "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
 }
+COMPARE_MODELS = replace(TABLES["compare"], make=compare_models)
+COMPARE_JUDGES = replace(TABLES["compare"], make=compare_judges, board="judges")

@@ -1,5 +1,6 @@
 """API of leaderboard: the rows of the pages and the command, as JSON, JSON Lines or CSV."""
 
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -12,16 +13,13 @@ from rest_framework.views import APIView
 
 from accounts.rules import allowed
 from bank.models import Benchmark
-from leaderboard import boards, votes
-from leaderboard.boards import cached
+from leaderboard.boards import standin
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines
-from leaderboard.hidden import shows_edition
-from leaderboard.kinds import KINDS, Kind, default_of
+from leaderboard.kinds import KINDS
 from leaderboard.pages.address import run_number
-from leaderboard.rows import JSON, with_note
 from leaderboard.scope import BadScope, Scope, scope_of
-from leaderboard.tables import OF_BOARD, VIEW
+from leaderboard.tables import MEASURES, RANKINGS, VIEW, Asked, Table, checked_epsilon
 
 Parameters = dict[str, str]
 WORDS = {
@@ -44,9 +42,12 @@ PARAMETERS = [
 ]
 
 
-def parameters_of_board(what: str) -> list[OpenApiParameter]:
-    """The parameters of a board for the schema."""
-    return [parameter for parameter in PARAMETERS if parameter.name in ("benchmark", *OF_BOARD[what])]
+OF_TABLES = {
+    "epsilon": f"by how much a judge may do worse than a person, 0 to 1; default {standin.EPSILON:g}",
+    "a": "one: a model's name, or of judges a run as run-3",
+    "b": "the other",
+}
+PARTS = {"correlation": RANKINGS, "compare": MEASURES}
 
 
 class CsvRenderer(BaseRenderer):
@@ -73,31 +74,19 @@ class JsonLinesRenderer(BaseRenderer):
         return json_lines(data if isinstance(data, list) else [data])
 
 
-class BoardView(APIView):
-    """A board: a list of rows."""
+class TableView(APIView):
+    """The rows of a table, see ``leaderboard.tables``."""
 
-    access_rule = "read-public"
     renderer_classes = [JSONRenderer, JsonLinesRenderer, CsvRenderer]
     pagination_class = None
     filter_backends: list[Any] = []
-
-    what = ""
-
-    @property
-    def accepted(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return "benchmark", *OF_BOARD[self.what]
-
-    def default_kind(self, benchmark: Benchmark, parameters: Parameters, *, staff: bool) -> Kind:
-        return default_of(benchmark, self.what, staff=staff)
-
-    def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
-        return cached(scope, self.what, boards.BOARDS[self.what]).as_json()
+    table: Table
 
     def get(self, request: Request) -> Response:
         try:
             parameters = self._parameters(request)
-            return Response(self.rows(self._scope(request, parameters), parameters))
+            asked = self._asked(request, parameters)
+            return Response(self.table.make(self._scope(request, parameters, asked), asked).rows)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 
@@ -107,15 +96,25 @@ class BoardView(APIView):
             for name, value in request.query_params.items()
             if name != "format"
         }
-        if unknown := parameters.keys() - set(self.accepted):
-            raise ValidationError(
-                dict.fromkeys(sorted(unknown), f"Not a parameter here. There are: {', '.join(self.accepted)}.")
-            )
+        accepted = ("benchmark", *self.table.view, *self.table.takes)
+        if unknown := parameters.keys() - set(accepted):
+            words = f"Not a parameter here. There are: {', '.join(accepted)}."
+            raise ValidationError(dict.fromkeys(sorted(unknown), words))
         if not parameters.get("benchmark"):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
         return parameters
 
-    def _scope(self, request: Request, parameters: Parameters) -> Scope:
+    def _asked(self, request: Request, parameters: Parameters) -> Asked:
+        return Asked(
+            viewer=request.user,
+            named="source" in parameters or "run" in parameters,
+            epsilon=checked_epsilon(parameters.get("epsilon", standin.EPSILON)),
+            part=parameters.get("part", ""),
+            a=parameters.get("a", ""),
+            b=parameters.get("b", ""),
+        )
+
+    def _scope(self, request: Request, parameters: Parameters, asked: Asked) -> Scope:
         try:
             benchmark = (
                 Benchmark.objects.visible_to(request.user).select_related("anchor").named(parameters["benchmark"])
@@ -125,47 +124,20 @@ class BoardView(APIView):
         view = {name: parameters[name] for name in VIEW if name in parameters}
         staff = allowed(request.user, "read-hidden")
         run = run_number(view.pop("run", ""))
-        kind = view.pop("kind", "") or self.default_kind(benchmark, parameters, staff=staff)
+        kind = view.pop("kind", "") or self.table.default_kind(benchmark, asked, staff=staff)
         return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 
-@extend_schema(parameters=parameters_of_board("models"), responses=OpenApiTypes.OBJECT)
-class Models(BoardView):
-    """The board of models, by its kind.
-
-    Pairs: rank with its range, wins, ties, losses, win rate, Elo and Bradley-Terry, by level too. Scores, components:
-    the mean, by level or category. Multiple choice: one pass, circular, by level, how options were found. Yes or no:
-    accuracy, precision, recall, F1 and the share of yes.
-    """
-
-    what = "models"
-
-    def rows(self, scope: Scope, parameters: Parameters) -> list[JSON]:
-        note = ""
-        if not {"source", "run"} & parameters.keys() and not shows_edition(scope):
-            scope, note = votes.in_place_of_people(scope)
-        return with_note(super().rows(scope, parameters), note)
-
-
-@extend_schema(parameters=parameters_of_board("judges"), responses=OpenApiTypes.OBJECT)
-class Judges(BoardView):
-    """The board of judges: every metric of every judge against people, by majority and by single labels."""
-
-    what = "judges"
-
-
-@extend_schema(parameters=parameters_of_board("agreement"), responses=OpenApiTypes.OBJECT)
-class Agreement(BoardView):
-    """Agreement of every two annotators, of each with each judge, and of the majority with both.
-
-    Annotators appear by pseudonym, for curators and administrators by name.
-    """
-
-    what = "agreement"
-
-
-@extend_schema(parameters=parameters_of_board("bias"), responses=OpenApiTypes.OBJECT)
-class Bias(BoardView):
-    """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
-
-    what = "bias"
+def view_of(name: str, table: Table) -> Callable[..., Any]:
+    """The view of a table, which its ``make`` describes."""
+    words = OF_TABLES | {"part": f"{', '.join(PARTS.get(name, ()))}; default the first"}
+    parameters = [parameter for parameter in PARAMETERS if parameter.name in ("benchmark", *table.view)]
+    for word in table.takes:
+        required = word in ("a", "b")
+        parameters.append(
+            OpenApiParameter(word, str, OpenApiParameter.QUERY, required=required, description=words[word])
+        )
+    attributes = {"__doc__": table.make.__doc__, "table": table, "access_rule": table.rule}
+    described = extend_schema(parameters=parameters, responses=OpenApiTypes.OBJECT)
+    view: type[APIView] = described(type("Rows", (TableView,), attributes))
+    return view.as_view()

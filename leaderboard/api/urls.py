@@ -3,8 +3,8 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from leaderboard import api
-from leaderboard.api import comparisons, outside, recipes, snapshots, submissions
+from leaderboard.api import outside, recipes, snapshots, submissions, view_of
+from leaderboard.tables import COMPARE_JUDGES, COMPARE_MODELS, TABLES
 
 router = SimpleRouter()
 router.register("submissions", submissions.Submissions, basename="api-submission")
@@ -16,24 +16,10 @@ urlpatterns = [
     *router.urls,
     path("leaderboards/recipes/", recipes.RecipeRows.as_view(), name="api-leaderboard-recipes"),
     path("leaderboards/desiderata/", recipes.Desiderata.as_view(), name="api-leaderboard-desiderata"),
-    path("leaderboards/models/", api.Models.as_view(), name="api-leaderboard-models"),
-    path("leaderboards/judges/", api.Judges.as_view(), name="api-leaderboard-judges"),
-    path("leaderboards/bias/", api.Bias.as_view(), name="api-leaderboard-bias"),
-    path("leaderboards/agreement/", api.Agreement.as_view(), name="api-leaderboard-agreement"),
-    path("leaderboards/stand-in/", comparisons.StandIn.as_view(), name="api-leaderboard-stand-in"),
-    path(
-        "leaderboards/people-and-judge/",
-        comparisons.PeopleAndJudge.as_view(),
-        name="api-leaderboard-people-and-judge",
+    *(
+        path(f"leaderboards/{name}/", view_of(name, table), name=f"api-leaderboard-{name}")
+        for name, table in TABLES.items()
     ),
-    path("leaderboards/ceiling/", comparisons.Ceiling.as_view(), name="api-leaderboard-ceiling"),
-    path("leaderboards/reviews/", comparisons.Reviews.as_view(), name="api-leaderboard-reviews"),
-    path("leaderboards/campaign/", comparisons.CampaignAgreement.as_view(), name="api-leaderboard-campaign"),
-    path("leaderboards/letters/", comparisons.Letters.as_view(), name="api-leaderboard-letters"),
-    path("leaderboards/places/", comparisons.Places.as_view(), name="api-leaderboard-places"),
-    path("leaderboards/extraction/", comparisons.Extraction.as_view(), name="api-leaderboard-extraction"),
-    path("leaderboards/compare/", comparisons.Compare.as_view(), name="api-leaderboard-compare"),
-    path("leaderboards/correlation/", comparisons.Correlation.as_view(), name="api-leaderboard-correlation"),
-    path("leaderboards/models/compare/", comparisons.CompareModels.as_view(), name="api-compare-models"),
-    path("leaderboards/judges/compare/", comparisons.CompareJudges.as_view(), name="api-compare-judges"),
+    path("leaderboards/models/compare/", view_of("compare", COMPARE_MODELS), name="api-compare-models"),
+    path("leaderboards/judges/compare/", view_of("compare", COMPARE_JUDGES), name="api-compare-judges"),
 ]

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.core.cache import cache as first_times
 from django.utils import timezone
 from pydantic import TypeAdapter
 
 from bank.models import Capability
-from leaderboard import cache, methods, votes
+from leaderboard import cache, changes, methods, votes
 from leaderboard.figures import listed
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
 from leaderboard.methods import PROVISIONAL
@@ -19,6 +20,7 @@ from leaderboard.scope import Scope
 from stats.ranks import Place
 
 B = TypeVar("B", bound="Board")
+DAY = 24 * 3600  # seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +190,17 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
 
     def make() -> B:
         board = compute(scope)
-        return replace(board, key=key, computed_at=board.computed_at or timezone.now())
+        # The time at which these data were first seen: a write that is withheld from the view must not move it.
+        first_seen = first_times.get_or_set(f"first-seen:{key}", timezone.now, DAY)
+        return replace(board, key=key, computed_at=board.computed_at or first_seen)
 
-    return cache.cached("board", [key], make, seconds=24 * cache.HOUR, version=votes.version_of([scope]))
+    # Of what staff see no file is made.
+    shared = not scope.staff
+    return cache.cached("board", [changes.version(scope.benchmark.pk), key], make, seconds=DAY, shared=shared)
 
 
 def key_of(scope: Scope, name: str) -> str:
-    """The cache key of a view together with the data it is computed from."""
+    """The fingerprint of a view together with the data it is computed from."""
     fields = {
         attribute: getattr(scope, attribute) for attribute in scope.__dataclass_fields__ if attribute != "benchmark"
     }

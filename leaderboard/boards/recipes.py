@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from django.db.models import Count, Max, Sum
 from pydantic import TypeAdapter
 
 from accounts.rules import Viewer, allowed
@@ -23,11 +22,11 @@ from bank.recipes.spec import PLAIN, Spec
 from judging.models import Judgment, Run
 from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
-from leaderboard import cache, methods
+from leaderboard import cache, changes
 from leaderboard.boards import versus
 from leaderboard.boards.base import Board, share
 from leaderboard.boards.versus import Measure
-from leaderboard.hidden import keys_are_open, keys_state
+from leaderboard.hidden import keys_are_open
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -147,27 +146,8 @@ class RecipeBoard(Board):
 def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     """What everybody with answers by this recipe reaches."""
     staff = allowed(viewer, "read-hidden")
-    made: RecipeBoard = cache.cached("recipe", (_state(recipe), staff), lambda: _board(recipe, viewer))
+    made: RecipeBoard = cache.cached("recipe", [changes.version(), recipe.pk, staff], lambda: _board(recipe, viewer))
     return made
-
-
-@guard.working()
-def _state(recipe: Recipe) -> list[Any]:
-    """What a recipe's board is made of: it changes whenever the board may."""
-    responses = Response.all_objects.filter(recipe=recipe).aggregate(n=Count("pk"), last=Max("pk"))
-    marks = Judgment.objects.filter(run__recipe=recipe).aggregate(n=Count("pk"), last=Max("pk"))
-    editions = [
-        (benchmark.pk, keys_state(benchmark), benchmark.visibility, benchmark.hidden_splits, _in_use(benchmark))
-        for scenario in store.spec_of(recipe).scenario
-        if (benchmark := store.benchmark_of(scenario)) is not None
-    ]
-    published = RecipeEdition.objects.filter(recipe=recipe).aggregate(last=Max("number"))
-    return [recipe.pk, recipe.sha256, responses, marks, editions, published, methods.VERSION]
-
-
-def _in_use(benchmark: Benchmark) -> dict[str, Any]:
-    samples = benchmark.samples.in_use()
-    return dict(samples.aggregate(n=Count("pk"), last=Max("pk"), editions=Sum("edition")))
 
 
 @dataclass(frozen=True, slots=True)

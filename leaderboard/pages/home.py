@@ -10,15 +10,14 @@ from django.db.models import Count, Exists, OuterRef
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from accounts.rules import Viewer, role_of
+from accounts.rules import Viewer, allowed, role_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import Judgment, Run
-from leaderboard import boards, cache, queries, votes
-from leaderboard.boards.base import ModelRow, ModelsBoard, cached, key_of
+from leaderboard import boards, cache, changes, queries, votes
+from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, sided
-from leaderboard.cache import until_changed
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
@@ -157,22 +156,8 @@ class _Place:
 
 def page_of(viewer: Viewer) -> Home:
     """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
-    newest = queries.newest_visible(viewer)
-    benchmark_counts = sorted(
-        queries.benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments)
-    )
-    addresses = [Address(viewer, "leaderboard:models", s.name, s.benchmark) for s in benchmark_counts[:MOST]]
-    scopes = [address.scope() for address in addresses]
-    keys = [key_of(scope, "home") for scope in scopes]
-    # The item that is shown is none of an open campaign or a hidden split, which no board depends on.
-    holding = Campaign.objects.filter(state__in=Campaign.GOING).order_by("pk").values_list("pk", flat=True)
-    closed = [list(holding), [benchmark.hidden_splits for benchmark in newest]]
-    return cache.cached(
-        "home",
-        [keys, queries.sees_labels(viewer), len(newest), closed],
-        lambda: _made(viewer, benchmark_counts[:MOST], addresses, len(newest)),
-        version=votes.version_of(scopes),
-    )
+    shared = not allowed(viewer, "read-hidden")  # of what staff see no file is made
+    return cache.cached("home", [changes.version(), role_of(viewer)], lambda: _made(viewer), shared=shared)
 
 
 def compute() -> None:
@@ -194,7 +179,7 @@ class BoardFed:
 
 def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
     """What the page of visitors says of these benchmarks, as far as it shows them."""
-    page = until_changed(("home", role_of(viewer)), lambda: page_of(viewer))
+    page = page_of(viewer)
     entries = {entry.title: entry for entry in page.entries}
     fed = []
     for board in boards:
@@ -212,10 +197,15 @@ def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
     return fed
 
 
-def _made(
-    viewer: Viewer, benchmark_counts: list[queries.BenchmarkCounts], addresses: list[Address], benchmarks: int
-) -> Home:
-    places = [_place(counts, address) for counts, address in zip(benchmark_counts, addresses, strict=True)]
+def _made(viewer: Viewer) -> Home:
+    newest = queries.newest_visible(viewer)
+    benchmark_counts = sorted(
+        queries.benchmark_counts(newest, viewer), key=lambda counts: -(counts.labels + counts.judgments)
+    )[:MOST]
+    places = []
+    for counts in benchmark_counts:
+        address = Address(viewer, "leaderboard:models", counts.name, counts.benchmark)
+        places.append(_place(counts, address))
     judges = [_top_judges(place) for place in places]
     summary = _summary(places, judges)
     times = [place.models.computed_at for place in places if place.models.computed_at]
@@ -223,7 +213,7 @@ def _made(
         entries=summary.entries,
         specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
         headline=_headline(places, judges),
-        benchmarks=benchmarks,
+        benchmarks=len(newest),
         computed_at=max(times) if times else None,
         has_ceiling=summary.has_ceiling,
         vote_heads=marks.vote_heads(),

@@ -10,7 +10,7 @@ from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
 from judging.models import Judge
-from leaderboard import boards, cache, queries, votes
+from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards import cached
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
@@ -375,7 +375,9 @@ def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
     if row.win_rate_lc.value is not None:
         words = "" if row.mean_length is None else f"{whole(round(row.mean_length))} characters on average"
         yield _Otherwise("Length held equal", words, row.win_rate_lc, row.n, on.address.link(control=LENGTH))
-    for place in cache.cached("places", [on.board.key], lambda: by_place(on.scope)):
+    for place in cache.cached(
+        "places", [changes.version(on.scope.benchmark.pk), on.board.key], lambda: by_place(on.scope)
+    ):
         if place.model == row.model:
             link = on.address.to("leaderboard:bias", kind=on.scope.kind.in_address)
             yield _Otherwise(f"{SHOWN} {place.shown}", "", place.win_rate, place.n, link)

@@ -1,7 +1,5 @@
 """The board of models by pairs as a page."""
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -503,7 +501,6 @@ class Shown:
     """The board with the rows that are shown, a note about it, and the controls."""
 
     board: ModelsBoard
-    facts: str  # a short name of what is known of the models: a page that shows it is made again when it changes
     note: str
     selects: list[Select]
 
@@ -523,8 +520,7 @@ def shown_of(address: Address, board: ModelsBoard) -> Shown:
             f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all "
             "models: the filter hides rows and does not recompute anything."
         )
-    digest = hashlib.sha256(json.dumps(sorted(facts.items())).encode()).hexdigest()[:16]
-    return Shown(replace(board, rows=rows), digest, note, _selects(facts, weights, organisation))
+    return Shown(replace(board, rows=rows), note, _selects(facts, weights, organisation))
 
 
 def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) -> bool:

@@ -55,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
     if role_of(viewer) == Role.ANNOTATOR:
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
-    page = until_changed(("home", role_of(viewer)), lambda: home_page.page_of(viewer))
+    page = home_page.page_of(viewer)
     return render(request, "leaderboard/home.html", {"home": page})
 
 

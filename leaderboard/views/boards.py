@@ -37,7 +37,7 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import VIEW, Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.tables import OF_BOARD
+from leaderboard.tables import TABLES
 from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame, table_files
 from leaderboard.views.plots import plot_link
 
@@ -71,11 +71,11 @@ def _models(request: HttpRequest, address: Address) -> str:
         context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
         if isinstance(board, PairsBoard):
-            template = "_models.html"
-            make = partial(_models_context, address, scope, board, beside=boards.rated_otherwise(scope, board))
+            of_models = _models_context(address, scope, board, beside=boards.rated_otherwise(scope, board))
+            context["fragment"] = fragment("leaderboard/_models.html", address, of_models)
         else:
-            template, make = "_scored.html", partial(_scored_context, address, scope, board)
-        context["fragment"] = fragment(f"leaderboard/{template}", board, address, make, facts=shown.facts)
+            of_models = _scored_context(address, scope, board)
+            context["fragment"] = fragment("leaderboard/_scored.html", address, of_models)
         context["downloads"] = downloads("models", address, scope, board)
         if isinstance(board, ChoiceBoard):
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
@@ -88,7 +88,7 @@ def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
     """The definitions that make a difference to this board."""
     graded = any(isinstance(row, PairRow) and row.preference.value is not None for row in board.rows)
     plain = scope.weight == ONCE and not graded
-    names = OF_BOARD["models"] if board.rows else ()
+    names = TABLES["models"].view if board.rows else ()
     return [name for name in DEFINITIONS if name in names and not (name == WEIGHT.name and plain)]
 
 
@@ -166,12 +166,8 @@ def _judges(request: HttpRequest, address: Address) -> str:
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
     if board.rows:
-        context["fragment"] = fragment(
-            "leaderboard/_judges.html",
-            board,
-            address,
-            lambda: _judges_context(address, scope, board, live=not is_kept_back(scope)),
-        )
+        of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
+        context["fragment"] = fragment("leaderboard/_judges.html", address, of_judges)
         context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
             reviewed = cached(scope, "reviews", reviews.reviews)
@@ -235,9 +231,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "bias", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
     if board.rows:
-        context["fragment"] = fragment(
-            "leaderboard/_bias.html", board, address, lambda: _bias_context(address, scope, board)
-        )
+        context["fragment"] = fragment("leaderboard/_bias.html", address, _bias_context(address, scope, board))
         context["downloads"] = downloads("bias", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
     return render_to_string("leaderboard/bias.html", context, request)
@@ -336,9 +330,8 @@ def _agreement(request: HttpRequest, address: Address) -> str:
     ]
     context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
-        context["fragment"] = fragment(
-            "leaderboard/_agreement.html", board, address, lambda: _agreement_context(address, scope, board)
-        )
+        of_voters = _agreement_context(address, scope, board)
+        context["fragment"] = fragment("leaderboard/_agreement.html", address, of_voters)
         context["downloads"] = downloads("agreement", address, scope, board)
         context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.params)
     return render_to_string("leaderboard/agreement.html", context, request)

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed, role_of
 from bank.intake import parquet
-from leaderboard import cache, kinds, queries, votes
+from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
 from leaderboard.definitions import JUDGED
@@ -49,7 +49,8 @@ def board_page(
     try:
         html = until_changed(
             (page, name, role_of(request.user), query),
-            lambda: main(request, address),  # which may tell of other benchmarks, too
+            lambda: main(request, address),
+            benchmark=None if board == "correlation" else address.benchmark.pk,  # that one is about others, too
         )
     except BadScope as error:
         return refused(request, address, error)
@@ -100,27 +101,13 @@ def _compare_link(address: Address, board: str) -> str:
 
 def _counts_of(address: Address) -> queries.BenchmarkCounts:
     benchmark, staff = address.benchmark, address.staff
-    # By the live data, also where the board is an edition.
-    data = votes.fingerprint(Scope(benchmark, kinds.USUAL, staff=staff))
-    return cache.cached(
-        "counts", [benchmark.pk, staff, data], lambda: queries.benchmark_counts([benchmark], address.viewer)[0]
-    )
+    key = ("counts", benchmark.pk, staff)
+    return until_changed(key, lambda: queries.benchmark_counts([benchmark], address.viewer)[0], benchmark=benchmark.pk)
 
 
-def fragment(
-    template: str, board: Board, address: Address, context: Callable[[], dict[str, Any]], *, facts: str = ""
-) -> SafeString:
-    """The board as HTML, rendered again only if its data, the address or what the viewer may see change.
-
-    ``facts`` identifies what else it shows that is not part of the board's key.
-    """
-    view = [address.page, address.name, sorted(address.params.items())]
-    html = cache.cached(
-        "page",
-        [board.key, facts, template, view, role_of(address.viewer)],
-        lambda: str(render_to_string(template, {"address": address} | context())),
-    )
-    return mark_safe(html)  # noqa: S308 (rendered by the template engine)
+def fragment(template: str, address: Address, context: dict[str, Any]) -> SafeString:
+    """A board as HTML."""
+    return mark_safe(render_to_string(template, {"address": address} | context))  # noqa: S308 (from templates)
 
 
 def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:

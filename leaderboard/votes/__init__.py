@@ -1,6 +1,6 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from bank.models import (
 )
 from bank.models.verdict import GRADED
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard import changes
 from leaderboard.cache import cached, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, left_out, sealing, unseen_runs
@@ -133,8 +132,9 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
         }
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
-    parts = [view, _answers(scope), sample_groups(scope.benchmark), sealing(scope.benchmark)]
-    return cached("lengths", parts, read, version=version_of([scope]))
+    # Votes come more often than answers, of which there may be a million.
+    data = [_answers(scope), sample_groups(scope.benchmark), sealing(scope.benchmark)]
+    return cached("lengths", [view, data], read)
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -548,7 +548,7 @@ def share_won(rows: pd.DataFrame, ties: str) -> Estimate:
 def fingerprint(scope: Scope) -> dict[str, Any]:
     """Counts and last changes of everything that a view is computed from: equal as long as the data are.
 
-    It is shown to users and is part of cache keys, so it does not depend on anything that is withheld from the view.
+    It is shown to users, so it does not depend on anything that is withheld from the view.
     """
     view = (scope.benchmark.pk, scope.staff, scope.kind.hidden)
     return until_changed(("fingerprint", *view), lambda: _fingerprint(scope), benchmark=scope.benchmark.pk)
@@ -574,13 +574,6 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
-
-
-def version_of(scopes: Sequence[Scope]) -> Hashable:
-    """Of the data that these views rest on, see ``cached``; None for staff, of whose boards no file is made."""
-    if any(scope.staff for scope in scopes):
-        return None
-    return tuple(changes.version(scope.benchmark.pk) for scope in scopes)
 
 
 @guard.working()

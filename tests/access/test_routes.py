@@ -4,7 +4,6 @@ import pytest
 from django.urls import NoReverseMatch, reverse
 
 from accounts.rules import RULES, rule_of
-from leaderboard.boards import BOARDS
 from leaderboard.tables import TABLES
 from tests.access.conftest import ROLES
 from tests.access.world import PRIVATE, PUBLIC, routes
@@ -422,7 +421,7 @@ def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     for name, path in doors(world, PRIVATE):
         if name.startswith("leaderboard:") and name not in other and "submission" not in name and role in TABLE[name]:
             assert client_of(role).get(path, follow=True).status_code == 404, name
-    for what in (*BOARDS, *TABLES, "models/compare", "judges/compare"):
+    for what in (*TABLES, "models/compare", "judges/compare"):
         answer = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark={PRIVATE}")
         absent = client_of(role).get(f"/api/v1/leaderboards/{what}/?benchmark=absent")
         assert (answer.status_code, answer.content) == (absent.status_code, absent.content), what

@@ -23,6 +23,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
 
+from leaderboard.boards import BOARDS
 from leaderboard.tables import TABLES
 from tests.access.served_world import PASSWORD, WORDS
 from tests.judging.outside import Installation, with_tables
@@ -50,10 +51,14 @@ STARTS = [
     *(
         f"/api/v1/leaderboards/{board}/?benchmark={name}{more}"
         for name in ("pairs", "choices", "parts")
-        for board in ("models", "judges", "agreement", "bias")
+        for board in BOARDS
         for more in ("", "&format=csv", "&source=kestrel", "&source=marker", "&source=baseline-criteria-overlap")
     ),
-    *(f"/api/v1/leaderboards/{table}/?benchmark={name}" for name in ("pairs", "choices", "parts") for table in TABLES),
+    *(
+        f"/api/v1/leaderboards/{table}/?benchmark={name}"
+        for name in ("pairs", "choices", "parts")
+        for table in TABLES.keys() - BOARDS.keys()
+    ),
     *(
         f"/leaderboards/{name}/models/rows.{shape}"
         for name in ("pairs", "choices", "parts")

@@ -1,6 +1,5 @@
 """manage.py leaderboard {models,judges,agreement,bias,stand-in,...} --benchmark SLUG ..."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -9,15 +8,12 @@ from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
-from leaderboard import votes
-from leaderboard.boards import BOARDS
 from leaderboard.boards.standin import EPSILON
 from leaderboard.definitions import DEFINITIONS, POOL, POOLED
 from leaderboard.files import PRINTED, print_rows
-from leaderboard.kinds import KINDS, default_of
-from leaderboard.rows import with_note
+from leaderboard.kinds import KINDS
 from leaderboard.scope import ELO, BadScope, scope_of
-from leaderboard.tables import OF_BOARD, TABLES, VIEW, Asked, Rows, checked_epsilon
+from leaderboard.tables import TABLES, VIEW, Asked, Rows, checked_epsilon
 
 OF_ASKED = ("epsilon", "part", "a", "b")
 
@@ -26,7 +22,7 @@ class Command(InstallationCommand):
     help = "Print a leaderboard, or what a page shows beside it: the rows of the page and the API."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=[*BOARDS, *TABLES])
+        parser.add_argument("what", choices=list(TABLES))
         parser.add_argument("--benchmark", required=True, metavar="SLUG")
         parser.add_argument("--source", default="", metavar="NAME", help="JUDGE, humans, individuals or adjudicated")
         parser.add_argument("--run", type=int, metavar="ID")
@@ -61,23 +57,16 @@ class Command(InstallationCommand):
 
     def _rows(self, what: str, given: dict[str, Any]) -> Rows:
         """The rows for these options, of those that were given. Raises BadInput, BadScope."""
-        table = TABLES.get(what)
-        accepted: Sequence[str] = (*table.view, *table.takes) if table else OF_BOARD[what]
+        table = TABLES[what]
         for name in (*VIEW, *OF_ASKED):
-            if name in given and name not in accepted:
+            if name in given and name not in (*table.view, *table.takes):
                 raise BadScope(f"--{name.replace('_', '-')} says nothing about {what}.")
         benchmark = find_benchmark(given["benchmark"])
         if "epsilon" in given:
             given["epsilon"] = checked_epsilon(given["epsilon"])
         # Whoever may run commands may see everything.
-        asked = Asked(viewer=User(role=Role.ADMINISTRATOR), **{name: given[name] for name in OF_ASKED if name in given})
+        of_asked = {name: given[name] for name in OF_ASKED if name in given}
+        asked = Asked(viewer=User(role=Role.ADMINISTRATOR), named="source" in given or "run" in given, **of_asked)
         view = {name: given[name] for name in VIEW if name in given}
-        default = table.default_kind(benchmark, asked, staff=True) if table else default_of(benchmark, what, staff=True)
-        scope = scope_of(benchmark=benchmark, kind=view.pop("kind", default), **view, staff=True)
-        if table:
-            return table.make(scope, asked)
-        note = ""
-        if what == "models" and not {"source", "run"} & given.keys():
-            scope, note = votes.in_place_of_people(scope)
-        board = BOARDS[what](scope)
-        return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
+        kind = view.pop("kind", "") or table.default_kind(benchmark, asked, staff=True)
+        return table.make(scope_of(benchmark=benchmark, kind=kind, **view, staff=True), asked)
