@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,23 @@ def test_no_template_carries_inline_style_or_script(path):
 def test_a_template_can_be_reviewed(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     assert max(map(len, lines)) <= 120
+
+
+def test_a_part_of_a_page_has_a_file_of_its_own_if_it_is_drawn_in_two_places_or_alone_but_for_a_few_long_ones():
+    named = re.compile(r"""["'/](_[\w-]+\.html)["']""")
+    drawn = Counter(
+        name
+        for path in TEMPLATES
+        for name in re.findall(r"""{%\s*include\s+["']([^"']+)["']""", path.read_text(encoding="utf-8"))
+    )
+    alone = {
+        name
+        for path in tracked("*.py")
+        if path.relative_to(ROOT).parts[0] != "tests"
+        for name in named.findall(path.read_text(encoding="utf-8"))
+    }
+    parts = [name for name, places in drawn.items() if places == 1 and Path(name).name not in alone]
+    assert len(parts) <= 20, sorted(parts)
 
 
 @pytest.mark.check("D3")
