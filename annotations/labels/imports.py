@@ -24,12 +24,11 @@ from annotations.models import (
 from bank import exposure
 from bank.database import bulk, chunks
 from bank.errors import BadInput
-from bank.intake.formats.blocks import Block, block_of
 from bank.intake.formats.reading import Row
 from bank.intake.formats.records import Revision
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
-from bank.intake.imports.items import NewItems, VerdictItems, describe
+from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, turned
 from bank.samples.items import StoredItem
@@ -84,9 +83,8 @@ class LabelImporter:
         self.positions: dict[str, int] = {}  # the next free one, by campaign
         self.most: dict[str, int] = {}  # labels of one item, by campaign
 
-    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
-        block = batch if isinstance(batch, Block) else block_of(batch)
-        block, specs = self.items.resolved(block, report)
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
+        block, specs = self.items.resolved(block_of(rows), report)
         if not specs:
             return None
         by_hash = self.items.find(specs)

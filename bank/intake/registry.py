@@ -25,8 +25,6 @@ ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 class Importer(Protocol):
     """Imports the rows of one part in batches: first all are checked, then, perhaps, written.
 
-    If a format yields blocks, the importers of those parts receive them as they are.
-
     An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too.
     """
 

@@ -4,6 +4,7 @@ What looks the same is the same name, whichever way it comes in: a file, a form,
 """
 
 import unicodedata
+from functools import lru_cache
 from typing import Any
 
 from django.db import models
@@ -11,6 +12,7 @@ from django.db import models
 JOINERS = "\u200c\u200d"  # emoji, Persian and Indic scripts are spelled with them
 
 
+@lru_cache(maxsize=10_000)  # files name the same few again and again
 def as_stored(name: str) -> str:
     """The name in Unicode's composed form (NFC), without characters that show nothing (but joiners), and with single
     spaces between its words.

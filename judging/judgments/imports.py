@@ -11,11 +11,10 @@ from django.utils import timezone
 
 from bank import exposure
 from bank.database import bulk, chunks
-from bank.intake.formats.blocks import Block, block_of
 from bank.intake.formats.reading import Row
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.items import NewItems, VerdictItems, describe
+from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, in_canonical_order
 from bank.samples.items import StoredItem
@@ -66,8 +65,8 @@ class Judgments:
         self.run_items = NameIndex()  # items that runs have or will have, as far as they were looked for
         self.pending_run_items = self.pending_judgments = 0
 
-    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
-        block = self._with_judge(batch if isinstance(batch, Block) else block_of(batch), report)
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
+        block = self._with_judge(block_of(rows), report)
         block, specs = self.items.resolved(block, report)
         if not specs:
             return None

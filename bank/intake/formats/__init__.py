@@ -1,8 +1,7 @@
 """File formats. Each module is a small reader, file to records, and is listed here.
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
-``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. A format that
-may have millions of rows also has ``blocks(path, part)``, which yields ordinary rows by the thousand.
+``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ from bank.intake.formats import (
     mmbench,
     pope,
 )
-from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 
 MODULES: dict[str, ModuleType] = {
@@ -55,11 +53,3 @@ def reader(module: ModuleType, part: str) -> Reader:
         having = ", ".join(name for name, other in MODULES.items() if hasattr(other, part))
         raise LookupError(f"The format {module.NAME} has no {part}. Formats that have: {having}.")
     return function
-
-
-def batches(module: ModuleType, part: str, path: Path) -> Iterator[Block | Row | Problem]:
-    """The reader's rows, in blocks if the format supports them. Raises LookupError, BadFile."""
-    rows: Iterator[Block | Row | Problem] = (
-        module.blocks(path, part) if hasattr(module, "blocks") else reader(module, part)(path)
-    )
-    return rows

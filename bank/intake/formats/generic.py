@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from accounts.csv import unescape
-from bank.intake.formats.blocks import COLUMN_READERS, Block, json_blocks, table_blocks
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
 from bank.intake.formats.records import (
     JudgmentRecord,
@@ -94,14 +93,6 @@ def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | No
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
     return _read(path, "judgments")
-
-
-def blocks(path: Path, part: str) -> Iterator[Block | Row | Problem]:
-    """The rows of a part, with ordinary ones in blocks if there may be millions."""
-    path, record = _file(path, part), RECORDS[part]
-    if record not in COLUMN_READERS:
-        return _read(path, part)
-    return json_blocks(path, record) if kind_of(path) == "jsonl" else table_blocks(_rows(path, part), record)
 
 
 def _file(path: Path, part: str) -> Path:

@@ -7,8 +7,7 @@ import itertools
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar, cast
 
@@ -38,21 +37,6 @@ class Where(NamedTuple):
         if self.line is not None:
             return f"{self.file}, line {self.line}"
         return self.file if self.record is None else f"{self.file}, record {self.record}"
-
-
-@dataclass(frozen=True, slots=True)
-class Lines(Sequence[Where]):
-    """The places of consecutive rows, one line each."""
-
-    file: str
-    first: int
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
-
-    def __getitem__(self, index: Any) -> Any:
-        return Where(self.file, range(self.first, self.first + self.length)[index])
 
 
 class Problem(NamedTuple):
@@ -99,13 +83,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines without byte order mark and line ends. Raises BadFile."""
-    for first, block in line_blocks(path):
-        yield from enumerate(block, first)
-
-
-def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """The same, as many lines at once as a megabyte holds, with the number of the first. Raises BadFile."""
+    """Numbered lines without byte order mark and line ends, read a megabyte at a time. Raises BadFile."""
     name, number, rest = path.name, 1, b""
     with open_bytes(path) as file:
         while True:
@@ -124,15 +102,14 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
             rest = complete.pop()
             if complete and len(max(complete, key=len)) > MAX_LINE:
                 complete = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, complete))
-                yield number, complete
+                yield from enumerate(complete, number)
                 raise _too_long(name, number + len(complete))
-            if complete:
-                yield number, complete
-                number += len(complete)
+            yield from enumerate(complete, number)
+            number += len(complete)
             if len(rest) > MAX_LINE:
                 raise _too_long(name, number)
         if rest:
-            yield number, [rest]
+            yield number, rest
 
 
 def _too_long(name: str, line: int) -> BadFile:
@@ -186,7 +163,7 @@ def parse_json(text: str) -> Any:
 
 
 def json_lines(path: Path) -> Iterator[Row | Problem]:
-    """One JSON object per line; blank lines are skipped."""
+    """One JSON object per line; blank lines are skipped. Raises BadFile."""
     name, blank = path.name, 0
     for number, raw in raw_lines(path):
         if not raw or raw.isspace():
@@ -194,23 +171,18 @@ def json_lines(path: Path) -> Iterator[Row | Problem]:
             if blank > MOST_BLANK:
                 raise _too_blank(name, number)
             continue
-        yield from json_line(name, number, raw)
+        try:
+            data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
+        except ValueError:
+            data = None
+        if type(data) is dict and not _holds_infinite(data.values()):
+            yield Row(Where(name, number), data)
+        else:
+            yield from _odd_line(Where(name, number), _decoded(name, number, raw))
 
 
 def _too_blank(name: str, line: int) -> BadFile:
     return BadFile(Where(name, line), f"more than {MOST_BLANK:,} blank lines")
-
-
-def json_line(name: str, number: int, raw: bytes) -> Iterator[Row | Problem]:
-    """The object of one line, or its problem; nothing for a blank line. Raises BadFile."""
-    try:
-        data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
-    except ValueError:
-        data = None
-    if type(data) is dict and not _holds_infinite(data.values()):
-        yield Row(Where(name, number), data)
-    else:
-        yield from _odd_line(Where(name, number), _decoded(name, number, raw))
 
 
 def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
@@ -395,13 +367,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
     """Rows whose data is a valid record; for the others, a Problem per fault that names the field."""
+    validate = record.__pydantic_validator__.validate_python
     for row in rows_in:
         if isinstance(row, Problem):
             yield row
             continue
         where, data = row
         try:
-            yield Row(where, record.model_validate(data))
+            yield Row(where, validate(data))
         except ValidationError as error:
             for fault in error.errors(include_url=False, include_context=False, include_input=False):
                 field = ".".join(str(part) for part in fault["loc"])

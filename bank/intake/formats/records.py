@@ -15,7 +15,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -82,7 +81,7 @@ def _stored(name: str) -> str:
 
 Text = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_clean)]
 Filled = Annotated[Text, AfterValidator(_filled)]
-Short = Annotated[str, BeforeValidator(_name), Field(max_length=MAX_NAME), AfterValidator(_clean)]
+Short = Annotated[str, Field(max_length=MAX_NAME), BeforeValidator(_name), AfterValidator(_clean)]
 Key = Annotated[Short, AfterValidator(_filled)]
 OptionalName = Annotated[Short, AfterValidator(_stored)]  # of a model, judge, annotator, campaign or capability
 Name = Annotated[OptionalName, AfterValidator(_filled)]
@@ -96,7 +95,7 @@ class Record(BaseModel):
 
 
 class CriterionRecord(Record):
-    key: Annotated[str, BeforeValidator(_name), Field(max_length=60), AfterValidator(_clean)] = ""
+    key: Annotated[str, Field(max_length=60), BeforeValidator(_name), AfterValidator(_clean)] = ""
     kind: Literal["exact_reference", "soft_reference", "range", "guideline", "component", "answer_key"] = "guideline"
     text: Filled
     weight: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
@@ -116,7 +115,7 @@ class ImageRecord(Record):
     url: Text = ""
     required: bool = True  # false: where the file is not there, the sample comes in without it
     description: Text = ""
-    objects: list[Json] = []
+    objects: list[Json] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _somewhere(self) -> "ImageRecord":
@@ -154,10 +153,10 @@ def _among(answer: str, info: ValidationInfo) -> str:
 class SampleRecord(Record):
     key: Key
     instruction: Filled
-    images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = []
+    images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = Field(default_factory=list)
     question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
     level: OptionalName = ""
-    capability: list[Name] = []
+    capability: list[Name] = Field(default_factory=list)
     split: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
     source: Short = ""
     language: Annotated[str, Field(max_length=16), AfterValidator(_clean)] = ""
@@ -165,10 +164,10 @@ class SampleRecord(Record):
     group: Short = ""
     options: Annotated[
         dict[Annotated[str, Field(max_length=8), AfterValidator(_clean)], Text], AfterValidator(_options)
-    ] = {}
+    ] = Field(default_factory=dict)
     answer: Annotated[Text, AfterValidator(_among)] = ""
-    criteria: list[CriterionRecord] = []
-    metadata: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
+    criteria: list[CriterionRecord] = Field(default_factory=list)
+    metadata: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
     status: Literal["draft", "review", "approved", "rejected"] = "approved"
 
     @model_validator(mode="after")
@@ -222,7 +221,7 @@ class ModelRecord(Record):
     open: bool | None = None
     family: Annotated[str, Field(max_length=100), AfterValidator(_clean)] = ""
     licence: Short = ""
-    parameters: Annotated[str, BeforeValidator(_name), Field(max_length=60), AfterValidator(_clean)] = ""
+    parameters: Annotated[str, Field(max_length=60), BeforeValidator(_name), AfterValidator(_clean)] = ""
     released: Annotated[date | None, BeforeValidator(_day)] = None
     homepage: Annotated[str, Field(max_length=500, pattern=r"^(https?://\S+)?$"), AfterValidator(_clean)] = ""
     price_in: Price | None = None
@@ -301,7 +300,6 @@ def _when(value: Any) -> Any:
 
 
 When = Annotated[AwareDatetime, BeforeValidator(_when)]
-WHEN: TypeAdapter[datetime] = TypeAdapter(When, config=ConfigDict(strict=True))
 
 
 def _groups(value: Any) -> Any:
@@ -327,11 +325,11 @@ class VerdictRecord(Record):
     A format whose rows hold the responses too gives their ``texts``, so that no verdict meets another text.
     """
 
-    texts: Annotated[list[Text], Field(exclude=True, repr=False)] = []
+    texts: Annotated[list[Text], Field(exclude=True, repr=False)] = Field(default_factory=list)
     kind: Literal["score", "pair", "batch"]
     protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
     sample: Key
-    responses: list[Ref] = []
+    responses: list[Ref] = Field(default_factory=list)
     score: Number | None = None
     choice: Literal["first", "second", "tie", "undecided"] | None = None
     preference: Annotated[float, AfterValidator(_finite), Field(ge=0, le=1)] | None = None
@@ -410,10 +408,10 @@ class LabelRecord(VerdictRecord):
     simulated: bool = False  # the annotator is invented
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
-    flags: list[Short] = []
+    flags: list[Short] = Field(default_factory=list)
     campaign: OptionalName = ""
     at: When | None = None
-    revisions: list[Json] = []  # what the label was before each change, oldest first; see Revision
+    revisions: list[Json] = Field(default_factory=list)  # before each change, oldest first; see Revision
 
     @model_validator(mode="after")
     def _decided(self) -> "LabelRecord":
@@ -441,7 +439,7 @@ class Revision(VerdictRecord):
 
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
-    flags: list[Short] = []
+    flags: list[Short] = Field(default_factory=list)
     at: When
     until: When
 
@@ -450,7 +448,7 @@ class JudgmentRecord(VerdictRecord):
     judge: OptionalName = ""
     simulated: bool = False  # the judge is invented
     run: Short = ""
-    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = {}
+    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
     order: list[Ref] | None = None
     repeat: Count = 0
     analysis: Text | None = None

@@ -19,7 +19,6 @@ from django.db.models import Model
 
 from bank.errors import BadInput, outage
 from bank.intake import formats, registry
-from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext
@@ -259,7 +258,7 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        rows_of_part = formats.batches(context.module, name, context.path)
+        rows_of_part = formats.reader(context.module, name)(context.path)
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
                 raise Cancelled
@@ -276,9 +275,9 @@ def _check(
 
 
 def _batches(
-    source: Iterator[Block | Row | Problem], report: Report, weigh: Callable[[Row], int] | None
-) -> Iterator[Block | list[Row]]:
-    """Blocks as they are, rows by the thousand, or fewer if they are heavy because they contain their pictures."""
+    source: Iterator[Row | Problem], report: Report, weigh: Callable[[Row], int] | None
+) -> Iterator[list[Row]]:
+    """Rows by the thousand, or fewer if they are heavy because they contain their pictures."""
     batch: list[Row] = []
     weight = 0
     for entry in source:
@@ -287,15 +286,12 @@ def _batches(
             report.add(entry)
             report.rows += report.bad - bad  # a row that cannot be read is a row, once
             continue
-        report.rows += len(entry) if isinstance(entry, Block) else 1
-        if isinstance(entry, Row):
-            batch.append(entry)
-            weight += weigh(entry) if weigh else 0
-        if batch and (isinstance(entry, Block) or len(batch) == BATCH or weight > HEAVY):
+        report.rows += 1
+        batch.append(entry)
+        weight += weigh(entry) if weigh else 0
+        if len(batch) == BATCH or weight > HEAVY:
             yield batch
             batch, weight = [], 0
-        if isinstance(entry, Block):
-            yield entry
     if batch:
         yield batch
 

@@ -1,20 +1,68 @@
 """The items that imported verdicts are about."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 from django.db.models import Model
 
 from bank.database import chunks
-from bank.intake.formats.blocks import Block
+from bank.intake.formats.reading import Row, Where
+from bank.intake.formats.records import VerdictRecord
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.name_index import NameIndex
 from bank.models import EvaluatedModel, Item, ItemResponse, Response
+from bank.models.verdict import COLUMNS, GRADED
 from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, outside_among
 
 NUMBER = 32  # bits of a pending item's number that say in which order its responses are
+
+
+Columns = dict[str, Any]  # by name, with one value per row
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Judgments or labels by column, under the names of their record.
+
+    ``responses`` are tuples of model and variant; the verdict columns count positions in them, and so does ``order``,
+    the positions in presented order; ``revisions`` are records.
+    """
+
+    places: Sequence[Where]
+    columns: Columns
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def without(self, refused: Container[int]) -> "Block":
+        """The block without some of its rows, by index."""
+        kept = [index for index in range(len(self)) if index not in refused]
+        columns = {name: [column[index] for index in kept] for name, column in self.columns.items()}
+        return Block([self.places[index] for index in kept], columns)
+
+
+def block_of(rows: Sequence[Row]) -> Block:
+    """Not for empty lists."""
+    records: list[VerdictRecord] = [row.data for row in rows]
+    columns: Columns = {name: [getattr(record, name) for record in records] for name in type(records[0]).model_fields}
+    columns["responses"] = [tuple((ref.model, ref.variant) for ref in record.responses) for record in records]
+    verdicts = [record.columns() for record in records]
+    columns |= {name: [verdict[name] for verdict in verdicts] for name in COLUMNS}
+    graded = [preference is not None for preference in columns["preference"]]
+    columns["protocol"] = [GRADED if each else name for each, name in zip(graded, columns["protocol"], strict=True)]
+    if "order" in columns:
+        columns["order"] = [_presented(record) for record in records]
+    if "revisions" in columns:
+        columns["revisions"] = [record.earlier() for record in records]  # type: ignore[attr-defined]
+    return Block([row.where for row in rows], columns)
+
+
+def _presented(record: Any) -> tuple[int, ...]:
+    place = {ref: position for position, ref in enumerate(record.responses)}
+    return tuple(place[ref] for ref in record.order or record.responses)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from bank.intake.formats.reading import Lines, Where
+from bank.intake.formats.reading import Where
 
 LINES, RECORDS = 1, 2
 MERGED = 2**18  # larger arrays stay separate: merging them would take three times their memory
@@ -78,9 +78,6 @@ class SeenNames:
 
     def _codes(self, places: Sequence[Where]) -> Sequence[int]:
         """The file, kind of number and number of each place in 64 bits."""
-        if isinstance(places, Lines):
-            start = self._base(places.file) | LINES << 40 | places.first
-            return range(start, start + len(places))
         codes = []
         last, base = None, 0
         for file, line, record in places:

@@ -7,7 +7,6 @@ from typing import Any
 from django.db.models import Model
 
 from bank.database import bulk, chunks
-from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.formats.records import ModelRecord, ResponseRecord
 from bank.intake.imports import Report
@@ -40,19 +39,7 @@ class Responses:
         self.new_models: set[str] = set()
         self.addresses = Addresses(context.benchmark, context.addresses)
 
-    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
-        if isinstance(batch, Block):
-            columns = batch.columns
-            names, samples = list(columns["model"]), self.context.sample_ids(columns["sample"])
-            if self.context.model or not all(names) or not all(samples):
-                return self.check(batch.rows(), report)
-            places = list(zip(samples, names, columns["variant"], strict=True))
-            stored, taken = self._stored(places), self.seen.claim(places, batch.places)
-            if stored or taken:
-                return self._new(*self._sorted_out(batch.rows(), places, taken, stored, report), report)
-            values = (*(columns[name] for name in OWN[:4]), [None] * len(places), columns["tokens"])
-            return self._new(places, values, report)
-        rows = batch
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
         if any(row.data.image_url or row.data.rotation for row in rows):
             rows = list(self._settled(rows, report))
         names = [row.data.model or self.context.model for row in rows]

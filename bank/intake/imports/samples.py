@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +15,6 @@ import bank.criteria
 from bank import images
 from bank.criteria import importing
 from bank.database import bulk
-from bank.intake.formats.blocks import Block
 from bank.intake.formats.reading import Problem, Row, Where
 from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports import Report
@@ -35,7 +34,7 @@ REMEMBERED = 10_000
 NO_TEXT = {"nan", "none", "null", "n/a", "na", "<na>"}
 EMPTY_CELL = "says what programs write for an empty cell; it is kept as the text of the option"
 A_PICTURE = 2**18
-EMPTY, NONE = "{}", "[]"
+NONE = "[]"
 ABSENT = "no such file"
 ENDINGS = {".jpg": "jpg", ".jpeg": "jpg", ".png": "png", ".webp": "webp"}
 
@@ -65,17 +64,10 @@ class Samples:
         self.pending_pictures = self.pending_criteria = 0
         self.position = -1
 
-    def check(self, batch: Block | list[Row], report: Report) -> Batch | None:
-        places: Sequence[Where]
-        if isinstance(batch, Block):
-            keys, places = batch.columns["key"], batch.places
-        else:
-            keys, places = [row.data.key for row in batch], [row.where for row in batch]
-        ids = self.context.sample_ids(keys) if self.context.benchmark is not None else [0] * len(batch)
-        taken = self.seen.claim(keys, places)
-        if isinstance(batch, Block) and not taken and not any(ids):
-            return self._plain(batch, report)
-        rows = batch.rows() if isinstance(batch, Block) else batch
+    def check(self, rows: list[Row], report: Report) -> Batch | None:
+        keys = [row.data.key for row in rows]
+        ids = self.context.sample_ids(keys) if self.context.benchmark is not None else [0] * len(rows)
+        taken = self.seen.claim(keys, [row.where for row in rows])
         if any(row.data.images for row in rows):
             self.files.clear()
             self._ingest(rows)
@@ -111,28 +103,6 @@ class Samples:
             pictures=pictures,
             criteria=importing.as_columns(hidden),
             keys=[record.key for record, _ in fresh],
-            report=report,
-        )
-
-    def _plain(self, block: Block, report: Report) -> Batch | None:
-        """The fast path for a block: its samples have neither pictures nor options, and all of them are new."""
-        columns, count = block.columns, len(block)
-        rows = columns["criteria"]
-        criteria = (list(rows["owner"]), list(rows["position"]), [list(rows[name]) for name in importing.COLUMNS])
-        if any(columns["answer"]):
-            _add_answers(columns["answer"], criteria)
-        made: dict[str, Sequence[Any]] = {
-            "quality_hints": _plain_hints(columns, criteria),
-            "absent_images": [NONE] * count,
-            "options": [EMPTY] * count,
-            "metadata": [""] * count,
-        }
-        return self._new(
-            paths=columns["capability"],
-            values=[made.get(name) or columns[name] for name in OWN],
-            pictures=[],
-            criteria=criteria,
-            keys=columns["key"],
             report=report,
         )
 
@@ -332,26 +302,6 @@ def _values(record: SampleRecord, pictures: Pictures, hidden: list[importing.Cri
     )
 
 
-def _plain_hints(columns: dict[str, Any], criteria: importing.CriteriaColumns) -> list[int]:
-    """The hints of samples without pictures and options."""
-    owners, _, (_, kinds, *_, texts) = criteria
-    without, with_some = (
-        quality.hints_for(shown=(), options={}, sizes=(), absent=False, criteria=criteria_of_sample)
-        for criteria_of_sample in ([], [("range", "")])
-    )
-    hints = [without] * len(columns["key"])
-    for owner in owners:
-        hints[owner] = with_some
-    if not quality.REFERENCES.isdisjoint(kinds):
-        referred: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        for owner, kind, text in zip(owners, kinds, texts, strict=True):
-            referred[owner].append((kind, text))
-        for owner, pairs in referred.items():
-            shown = (columns["instruction"][owner], columns["hint"][owner])
-            hints[owner] = quality.hints_for(shown=shown, options={}, sizes=(), absent=False, criteria=pairs)
-    return hints
-
-
 def _picture_rows(record: SampleRecord, pictures: Pictures) -> list[tuple[Any, ...]]:
     return [
         (
@@ -403,20 +353,5 @@ def hidden_rows(record: SampleRecord) -> list[importing.CriterionValues]:
         for number, c in enumerate(record.criteria, start=1)
     ]
     if record.answer:
-        rows.append(_answer(record.answer))
+        rows.append(("answer", "answer_key", "", None, "staff", record.answer))
     return rows
-
-
-def _answer(text: str) -> importing.CriterionValues:
-    return ("answer", "answer_key", "", None, "staff", text)
-
-
-def _add_answers(answers: Sequence[str], criteria: importing.CriteriaColumns) -> None:
-    owners, positions, columns = criteria
-    counts = Counter(owners)
-    for number, answer in enumerate(answers):
-        if answer:
-            owners.append(number)
-            positions.append(counts[number])
-            for column, value in zip(columns, _answer(answer), strict=True):
-                column.append(value)
