@@ -73,23 +73,7 @@ COMPRESSED = ("text/html", "text/csv", "application/json")
 METHODS = ("GET", "HEAD", "POST")
 COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
 
-STACK = 2**14  # words that one frame asks for: a chunk of 256 KB, of which only what is used takes memory
-
 Handler = Callable[[HttpRequest], HttpResponse]
-
-
-def one_chunk(get_response: Handler) -> Handler:
-    """Keep the calls of a request within one chunk of CPython's stack (docs/adr/0030).
-
-    A chunk is 16 KB, or as large as a frame needs. Without this the kernel maps and unmaps one whenever calls go past
-    the end of a chunk and back, thousands of times in a request.
-    """
-
-    def middleware(request: HttpRequest) -> HttpResponse:
-        return get_response(request)
-
-    middleware.__code__ = middleware.__code__.replace(co_stacksize=STACK)
-    return middleware
 
 
 def numbered(get_response: Handler) -> Handler:

@@ -50,7 +50,6 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "evalsite.middleware.one_chunk",
     "evalsite.middleware.numbered",
     "evalsite.middleware.bare_head",
     "evalsite.middleware.unannounced_proxy",

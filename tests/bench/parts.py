@@ -14,10 +14,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from django.conf import settings
 from django.db import connection
 from django.test import Client
-from django.test.utils import override_settings, setup_databases, teardown_databases
+from django.test.utils import setup_databases, teardown_databases
 
 from bank.intake.formats.reading import json_lines
 from tests.bench import importing
@@ -142,32 +141,7 @@ def pages() -> Iterator[Result]:
         reference = cpu(lambda: [client.get(empty) for _ in range(repeats)]) / repeats
         ours = cpu(lambda: [client.get(board) for _ in range(repeats)]) / repeats
         yield Result("board of 200 models, beside an empty page", reference, ours, 3)
-        yield _in_one_chunk(board)
     connection.close()
-
-
-def _in_one_chunk(path: str) -> Result:
-    """A page whose calls are kept in one chunk of CPython's stack (ADR 30), against one whose calls are not.
-
-    Where chunks end decides how often calls go past an end, so the page is asked for from many depths.
-    """
-    scattered = [name for name in settings.MIDDLEWARE if name != "evalsite.middleware.one_chunk"]
-
-    def asked(middleware: list[str]) -> Callable[[], object]:
-        with override_settings(MIDDLEWARE=middleware):
-            client = Client()
-            client.get(path)  # which loads its middleware
-
-        def below(depth: int) -> None:
-            if depth:
-                below(depth - 1)
-            else:
-                client.get(path)
-
-        return lambda: [below(depth) for depth in range(0, 150, 5)]
-
-    reference, ours = cpus(asked(scattered), asked(settings.MIDDLEWARE), best_of=6)
-    return Result("  its calls in one chunk of the stack, beside scattered", reference, ours, 1)
 
 
 PARTS: dict[str, Callable[[], Iterator[Result]]] = {"imports": imports, "pages": pages}
