@@ -84,6 +84,7 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
@@ -92,12 +93,6 @@ TEMPLATES = [
                 "evalsite.templates.chrome",
             ],
             "builtins": ["evalsite.templatetags.site"],
-            "loaders": [
-                (
-                    "django.template.loaders.cached.Loader",
-                    ["evalsite.templates.Loader", "django.template.loaders.app_directories.Loader"],
-                )
-            ],
         },
     }
 ]

@@ -1,4 +1,4 @@
-"""What templates need: context for every page, a loader that drops indentation, the scripts' texts."""
+"""What templates need: context for every page, the scripts' texts."""
 
 import json
 import re
@@ -10,8 +10,6 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.template import Origin
-from django.template.loaders.filesystem import Loader as FilesystemLoader
 from django.utils.translation import gettext, override
 
 from accounts import notices
@@ -52,16 +50,6 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
         "may": may_of(role_of(user)),
     }
-
-
-_VERBATIM = re.compile(r"(<(pre|textarea)\b.*?</\2>)", re.S)
-
-
-class Loader(FilesystemLoader):
-    def get_contents(self, origin: Origin) -> str:
-        parts = _VERBATIM.split(super().get_contents(origin))
-        # Of three parts one is verbatim, and one its element's name.
-        return "".join(part if at % 3 else re.sub(r"\n +", "\n", part) for at, part in enumerate(parts) if at % 3 != 2)
 
 
 _MARKED = re.compile(r"\b(?:t|words)\(\s*(\"(?:\\.|[^\"\\])*\")")

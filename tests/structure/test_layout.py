@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from django.template import Context, Engine
 from django.template.loader import get_template
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -115,13 +114,6 @@ def test_the_client_uses_libraries_by_their_public_means_only():
             inherited = {attribute for base in kind.__mro__[1:] if base is not object for attribute in vars(base)}
             private = {each for each in inherited & set(vars(kind)) if re.match("_(?!_)", each)}
             assert not private - {"_abc_impl"}, name
-
-
-def test_a_template_goes_out_without_its_indentation_and_verbatim_text_as_it_is(tmp_path):
-    (tmp_path / "x.html").write_text("<p>\n  a\n</p>\n  <pre>\n  b\n</pre>\n  <b>c</b>", encoding="utf-8")
-    loaders = [("evalsite.templates.Loader", [tmp_path])]
-    found = Engine(loaders=loaders).get_template("x.html").render(Context())
-    assert found == "<p>\na\n</p>\n<pre>\n  b\n</pre>\n<b>c</b>"
 
 
 def test_what_tests_hand_to_other_processes_imports_what_there_is():
