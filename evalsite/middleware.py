@@ -21,11 +21,10 @@ from django.http import (
 )
 from django.middleware.gzip import GZipMiddleware
 from django.utils.crypto import salted_hmac
-from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from accounts.http import client_address, network_of
 from bank import guard
-from evalsite import health, views
+from evalsite import health, logs, views
 
 PLACES = 2**16  # slots; two addresses of one minute rarely share one
 PLACE = struct.Struct("<II")
@@ -80,8 +79,7 @@ def numbered(get_response: Handler) -> Handler:
     """Give each request an id for its log lines. It stays until the next request, because Django logs after us."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        clear_contextvars()
-        bind_contextvars(request_id=token_hex(8))
+        logs.request_id.set(token_hex(8))
         return get_response(request)
 
     return middleware

@@ -9,9 +9,8 @@ import os
 from pathlib import Path
 
 import environ
-import structlog
 
-from evalsite import keys
+from evalsite import keys, logs
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -232,24 +231,12 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     # Requests under an unknown host name, and those that are refused, take a line each, not thirty.
-    "filters": {"briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly}},
-    "formatters": {
-        "line": {
-            "()": "structlog.stdlib.ProcessorFormatter",
-            "foreign_pre_chain": [
-                structlog.contextvars.merge_contextvars,  # the id of the request
-                structlog.stdlib.add_log_level,
-                structlog.stdlib.add_logger_name,
-                structlog.processors.TimeStamper(fmt="iso"),
-            ],
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                # Plain: the other ways of telling an exception print the values of variables, secrets among them.
-                structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
-            ],
-        }
+    "filters": {
+        "briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly},
+        "complete": {"()": "django.utils.log.CallbackFilter", "callback": logs.complete},
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"line": {"format": "%(at)s [%(level)-9s] %(message)-30s [%(name)s]%(request)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["complete"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "django.security.DisallowedHost": {"filters": ["briefly"]},
