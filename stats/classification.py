@@ -132,13 +132,6 @@ def _scores(codes: _Codes, labels: tuple[str, ...], *, always: int, level: float
     )
 
 
-def confusion_by_cluster(first: IntArray, second: IntArray, *, size: int, cluster: IntArray, clusters: int) -> IntArray:
-    """The confusion table of each cluster as a row: (clusters, size * size), cell first * size + second."""
-    cells = size * size
-    table = np.bincount((cluster * size + first) * size + second, minlength=clusters * cells)
-    return table.reshape(clusters, cells)
-
-
 def macro_f1(tables: FloatArray) -> FloatArray:
     """Mean over classes of 2 TP / (2 TP + FP + FN) for tables (..., L, L), rows the reference; NaN for an
     empty table.

@@ -134,18 +134,6 @@ def _calibration_score(
 # ---- what lies above chance ----
 
 
-def riam(*, shots: Sequence[float], accuracy: float, chance: float) -> float:
-    """Relative in-context accuracy for multiple choice (C.2): (mean of the accuracies with 1, 2, ... examples -
-    accuracy without) / (accuracy without - chance); all as shares, or all as percentages.
-    """
-    return (sum(shots) / len(shots) - accuracy) / (accuracy - chance)
-
-
-def rrm(*, corrupted: float, accuracy: float, chance: float) -> float:
-    """Relative robustness for multiple choice (C.5): (corrupted accuracy - chance) / (accuracy - chance)."""
-    return (corrupted - chance) / (accuracy - chance)
-
-
 def relative(
     *, part: npt.ArrayLike, whole: npt.ArrayLike, cluster: npt.ArrayLike, method: str, level: float = 0.95
 ) -> Estimate:

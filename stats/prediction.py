@@ -1,4 +1,4 @@
-"""A few labels by people and many by a judge, as one number; and a judge's share corrected for its known errors."""
+"""A few labels by people and many by a judge, as one number."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
-from stats.proportions import mean_with_error, normal_quantile, widened
-from stats.results import Estimate, Interval, InvalidCount
+from stats.proportions import mean_with_error, widened
+from stats.results import Estimate, InvalidCount
 
 PPI = "ppi++, cross-fitted, by group"
 FEWEST_LABELS, FEWEST_LABELLED_GROUPS = 50, 30  # with fewer the interval does not cover
 FOLDS = 10
-ROGAN_GLADEN = "rogan-gladen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +100,3 @@ def _weight(y: FloatArray, f: FloatArray, u: FloatArray) -> float:
     spread = float(np.concatenate([f, u]).var())
     together = float(np.mean((y - y.mean()) * (f - f.mean())))
     return max(0.0, min(1.0, together / ((1 + len(y) / len(u)) * spread))) if spread > 0 else 0.0
-
-
-def rogan_gladen(
-    *, positive: int, n: int, sensitivity: tuple[int, int], specificity: tuple[int, int], level: float = 0.95
-) -> Estimate:
-    """The true share behind a judge's share, given how often the judge is right on each side.
-
-    (p + Sp - 1) / (Se + Sp - 1) (Rogan and Gladen 1978), cut to [0, 1]; ``sensitivity`` and ``specificity`` are counts
-    (right, of). Delta-method interval over all three shares. No value where the judge is no better than chance. Raises
-    InvalidCount.
-    """
-    for right, of in ((positive, n), sensitivity, specificity):
-        if of < 1 or not 0 <= right <= of:
-            raise InvalidCount(f"{right} of {of}")
-    p, se, sp = positive / n, sensitivity[0] / sensitivity[1], specificity[0] / specificity[1]
-    youden = se + sp - 1
-    if youden <= 0:
-        return Estimate(None, n, None, ROGAN_GLADEN, "the judge is no better than chance")
-    raw = (p + sp - 1) / youden
-    variance = (
-        p * (1 - p) / n + raw**2 * se * (1 - se) / sensitivity[1] + (1 - raw) ** 2 * sp * (1 - sp) / specificity[1]
-    ) / youden**2
-    value, margin = max(0.0, min(1.0, raw)), normal_quantile(level) * sqrt(variance)
-    low, high = max(0.0, min(raw - margin, value)), min(1.0, max(raw + margin, value))
-    return Estimate(value, n, Interval(low, high, level, ROGAN_GLADEN), ROGAN_GLADEN, se=sqrt(variance))

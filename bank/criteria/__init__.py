@@ -338,13 +338,6 @@ def _side(text: str | None) -> dict[str, Any] | None:
 
 
 @opened()
-def count_of(sample_ids: Iterable[int]) -> dict[int, int]:
-    """The number of criteria per sample. Reveals no text, so it is not logged."""
-    rows = Criterion.objects.filter(sample_id__in=list(sample_ids)).order_by()
-    return dict(rows.values_list("sample_id").annotate(n=models.Count("pk")))
-
-
-@opened()
 def has_kind(sample: str, kinds: Sequence[str]) -> models.Exists:
     """For filters: whether the sample in this field has criteria of one of these kinds. Reveals no text."""
     return models.Exists(Criterion.objects.filter(sample=models.OuterRef(sample), kind__in=kinds).order_by())

@@ -166,14 +166,6 @@ def update_column(model: type[Model], column: str, values: Mapping[int, Any]) ->
         cursor.executemany(statement, [(value, pk) for pk, value in values.items()])
 
 
-def columns_from(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
-    """New rows by field name (``run_id``), as the database takes them.
-
-    Missing fields get their default, except the id, which stays out.
-    """
-    return completed(model, prepared(model, values))
-
-
 def prepared(model: type[Model], values: Mapping[str, Column]) -> dict[str, Column]:
     """Values by field name as the database takes them, by column; hidden text is encrypted."""
     columns: dict[str, Column] = {}

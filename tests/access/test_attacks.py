@@ -294,7 +294,6 @@ def test_each_reader_of_criteria_writes_to_the_log():
         "fingerprint": "reads versions",
         "_of_kind": "a condition on kinds, without a text",
         "open_keys": "makes public, without handing out",
-        "count_of": "counts",
         "has_kind": "a condition on kinds, without a text",
         "guarded": "hands out ids",
         "public_keys": "there is nothing to guard",

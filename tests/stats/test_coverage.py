@@ -28,7 +28,7 @@ from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.desiderata import calibration, relative
 from stats.paired import change
-from stats.prediction import prediction_powered, rogan_gladen
+from stats.prediction import prediction_powered
 from stats.proportions import mean, proportion, rate, rate_by_sizes, rates, t_quantile, wilson
 from stats.rankings import rank_correlation
 from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
@@ -577,15 +577,6 @@ def powered(right: float) -> Estimates:
 
 
 @own
-def corrected_share(rng, design):
-    """Of as many rows as groups, and as many labelled ones on each side."""
-    n = design.groups
-    judged = rng.binomial(n, design.share * 0.9 + (1 - design.share) * 0.15)
-    right = {"sensitivity": (int(rng.binomial(n, 0.9)), n), "specificity": (int(rng.binomial(n, 0.85)), n)}
-    return rogan_gladen(positive=int(judged), n=n, **right)
-
-
-@own
 def correlation_of_boards(rng, design):
     """Two boards of as many models as groups."""
     quality = rng.standard_normal(design.groups)
@@ -831,7 +822,6 @@ GRIDS = (
         Grid(f"PPI++, a judge that knows {right:.0%}", powered(right), POWERED, POWERED[:1], the_share)
         for right in (0.0, 0.6, 0.9)
     ),
-    Grid("Rogan-Gladen", corrected_share, grid_of(((50, 1), (100, 1), (500, 1)), share=(0.1, 0.3, 0.5)), (), the_share),
     Grid(
         "Spearman of two boards",
         correlation_of_boards,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from stats.prediction import missing_labels, prediction_powered, rogan_gladen
+from stats.prediction import missing_labels, prediction_powered
 from stats.results import InvalidCount
 
 Y = [int(digit) for digit in "1110010110"]
@@ -65,21 +65,6 @@ def test_rows_that_repeat_each_other_tell_no_more_than_one_of_them():
     assert 0 <= thrice.interval.low < thrice.value < thrice.interval.high <= 1
 
 
-def test_rogan_gladen_gives_its_reference_case():
-    """p = .5, Sp = .85, Se = .9: .466667 (Rogan and Gladen 1978)."""
-    found = rogan_gladen(positive=50, n=100, sensitivity=(90, 100), specificity=(85, 100))
-    assert found.value == pytest.approx(0.466667, abs=1e-6)
-    assert found.interval.low < found.value < found.interval.high
-
-
-def test_a_judge_no_better_than_chance_corrects_nothing():
-    found = rogan_gladen(positive=50, n=100, sensitivity=(50, 100), specificity=(50, 100))
-    assert found.value is None
-    assert "chance" in found.reason
-
-
 def test_too_little_is_refused():
     with pytest.raises(InvalidCount):
         powered(Y * 10, F * 10, [])
-    with pytest.raises(InvalidCount):
-        rogan_gladen(positive=5, n=4, sensitivity=(1, 1), specificity=(1, 1))

@@ -74,20 +74,10 @@ class ImportWriter:
         """The id of the import's n-th row in a table, from 0."""
         return self._own[model][place]
 
-    def owns(self, row: Model) -> bool:
-        """Whether the row belongs to this import."""
-        return row.pk in self.reserved(type(row))
-
     def put(self, model: type[Model], columns: Mapping[str, bulk.Column]) -> None:
         """Queue new rows by column, none empty; they get ids unless they have some."""
         id_column = {} if "id" in columns else {"id": self.ids(model, len(next(iter(columns.values()))))}
         self._noted.append((model, id_column | dict(columns)))
-
-    def put_values(self, model: type[Model], values: Mapping[str, bulk.Column]) -> range:
-        """Queue new rows by field name, none empty; missing fields get their default. Returns their ids."""
-        ids = self.ids(model, len(next(iter(values.values()))))
-        self.put(model, bulk.columns_from(model, {"id": ids, **values}))
-        return ids
 
     def put_objects(self, rows: "list[M]") -> None:
         """Queue new objects of one model; they have their ids when this returns."""
