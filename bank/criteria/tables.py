@@ -86,7 +86,7 @@ class Criterion(OpenedByRow):
     version = models.PositiveIntegerField(default=1)
     text = EncryptedTextField(row=ROW)
 
-    unguarded = models.Manager()  # for Django itself: cascades, dumpdata, migrations
+    unguarded = models.Manager()  # for Django itself: cascades, dumpdata, migrations; no other code names it
     objects = Guarded()
 
     class Meta:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotations.models import Adjudication, Assignment, CampaignItem, Label
-from bank.criteria import Criterion
+from bank.criteria.tables import Criterion, opened
 from bank.models import Benchmark, Capability, EvaluatedModel, Sample
 from evalsite import health
 from judging.models import Judge, Judgment, Run, RunHold
@@ -106,7 +106,7 @@ WRITES = {
     "a run": lambda: Run.objects.update(state="cancelled"),
     "a sample": lambda: Sample.objects.filter(key="s01").update(status="retired"),
     "a capability": lambda: Capability.objects.filter(name="Poetry").update(path="Poems"),
-    "a criterion": lambda: Criterion.unguarded.update(position=3),
+    "a criterion": opened()(lambda: Criterion.objects.update(position=3)),
     "a campaign": lambda: CampaignItem.objects.update(gold=True),
     "a decision": lambda: Adjudication.objects.create(
         campaign_item=CampaignItem.objects.first(), choice="first", by=User.objects.get()
