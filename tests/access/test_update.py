@@ -12,7 +12,7 @@ from annotations.models import Campaign
 from bank import exposure
 from bank.models import Item, Response, Sample
 from bank.samples.items import make_items, plan_items
-from evalsite import closed_by_update
+from evalsite.management.commands import migrate
 from judging.models import Run
 from judging.runs import actions
 from tests.access.test_sealing import for_the_key, judged, pairs_with, questions, secrets_of, submit
@@ -93,4 +93,4 @@ def test_the_update_notes_what_would_have_been_noted(world):
 
 
 def test_the_update_says_of_each_benchmark_what_it_closed(world):
-    assert list(closed_by_update.in_words()) == WORDS
+    assert list(migrate.closed_in_words()) == WORDS

@@ -176,7 +176,7 @@ DECIDED_IN = {
     "leaderboard/boards/editions.py": "which figures of two editions settle one key",
     "leaderboard/boards/recipe_editions.py": "which figures of two editions settle one key",
     "leaderboard/pages/sealed.py": "says it in words",
-    "evalsite/closed_by_update.py": "says it in words",
+    "evalsite/management/commands/migrate.py": "says it in words",
 }
 
 
