@@ -174,7 +174,7 @@ def _gold_verdict(
     campaign: Campaign, record: LabelRecord, candidates: Iterable[tuple[CampaignItem, list[AnswerKey]]], note: str
 ) -> GoldVerdict:
     """The verdict of one row. Raises ValueError."""
-    named = [(response.model, response.variant) for response in record.responses]
+    named = record.responses
     for campaign_item, answers in candidates:
         if sorted(named) == sorted(answers):
             verdict = turned(record.columns(), order=[answers.index(answer) for answer in named])

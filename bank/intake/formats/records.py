@@ -4,9 +4,8 @@ Validation happens here, before the database: SQLite stores what PostgreSQL refu
 """
 
 import math
-from collections import Counter
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetPydanticSchema,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -283,7 +283,14 @@ class RecipeResponseRecord(ResponseRecord):
         return self.likelihoods is not None  # of a pool of which no answer was returned
 
 
-class ResponseRef(Record):
+class Ref(NamedTuple):
+    """A response as a verdict names it."""
+
+    model: str
+    variant: str
+
+
+class RefRecord(Record):
     model: Name
     variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
 
@@ -292,7 +299,12 @@ def _ref(value: Any) -> Any:
     return {"model": value} if isinstance(value, str | int) else value
 
 
-Ref = Annotated[ResponseRef, BeforeValidator(_ref)]
+def _named(ref: RefRecord) -> Ref:
+    return Ref(ref.model, ref.variant)
+
+
+_READ = Annotated[RefRecord, BeforeValidator(_ref), AfterValidator(_named)]
+Named = Annotated[Ref, GetPydanticSchema(lambda _, handler: handler.generate_schema(_READ))]
 
 
 def _when(value: Any) -> Any:
@@ -329,12 +341,12 @@ class VerdictRecord(Record):
     kind: Literal["score", "pair", "batch"]
     protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)] = ""
     sample: Key
-    responses: list[Ref] = Field(default_factory=list)
+    responses: list[Named] = Field(default_factory=list)
     score: Number | None = None
     choice: Literal["first", "second", "tie", "undecided"] | None = None
     preference: Annotated[float, AfterValidator(_finite), Field(ge=0, le=1)] | None = None
     situation: Literal[1, 2] | None = None
-    ranking: Annotated[list[list[Ref]], BeforeValidator(_groups)] | None = None
+    ranking: Annotated[list[list[Named]], BeforeValidator(_groups)] | None = None
     parts: list[PartRecord] | None = None
     option: Annotated[str, Field(max_length=MAX_CATEGORY), AfterValidator(_clean)] | None = None
     extraction: Literal["label", "judge", "random"] | None = None
@@ -380,7 +392,7 @@ class VerdictRecord(Record):
             raise ValueError(f"option has more than {MAX_OPTION} characters; for categories, the protocol is {LABEL}")
         if self.ranking is not None:
             ranked = [ref for group in self.ranking for ref in group]
-            if Counter(ranked) != Counter(self.responses):
+            if sorted(ranked) != sorted(self.responses):
                 raise ValueError("ranking does not name every response once")
         return self
 
@@ -391,7 +403,7 @@ class VerdictRecord(Record):
 
     @property
     def has_verdict(self) -> bool:
-        return bool(self.decided_by)
+        return any(getattr(self, name) is not None for name in DECIDING)
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
@@ -422,7 +434,8 @@ class LabelRecord(VerdictRecord):
 
     def earlier(self) -> list["Revision"]:
         """The revisions, each checked as a verdict on the same item. Raises ValueError."""
-        about = {"kind": self.kind, "protocol": self.protocol, "sample": self.sample, "responses": self.responses}
+        named = [ref._asdict() for ref in self.responses]
+        about = {"kind": self.kind, "protocol": self.protocol, "sample": self.sample, "responses": named}
         checked = []
         for number, revision in enumerate(self.revisions, 1):
             if not isinstance(revision, dict) or set(revision) & set(about):
@@ -449,7 +462,7 @@ class JudgmentRecord(VerdictRecord):
     simulated: bool = False  # the judge is invented
     run: Short = ""
     settings: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
-    order: list[Ref] | None = None
+    order: list[Named] | None = None
     repeat: Count = 0
     analysis: Text | None = None
     raw: Text | None = None
@@ -463,6 +476,6 @@ class JudgmentRecord(VerdictRecord):
     def _decided(self) -> "JudgmentRecord":
         if (self.status == "ok") != self.has_verdict:
             raise ValueError("status ok goes with a verdict, any other status without one")
-        if self.order is not None and Counter(self.order) != Counter(self.responses):
+        if self.order is not None and sorted(self.order) != sorted(self.responses):
             raise ValueError("order does not name every response once")
         return self

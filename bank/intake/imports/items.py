@@ -48,7 +48,7 @@ def block_of(rows: Sequence[Row]) -> Block:
     """Not for empty lists."""
     records: list[VerdictRecord] = [row.data for row in rows]
     columns: Columns = {name: [getattr(record, name) for record in records] for name in type(records[0]).model_fields}
-    columns["responses"] = [tuple((ref.model, ref.variant) for ref in record.responses) for record in records]
+    columns["responses"] = [tuple(record.responses) for record in records]
     verdicts = [record.columns() for record in records]
     columns |= {name: [verdict[name] for verdict in verdicts] for name in COLUMNS}
     graded = [preference is not None for preference in columns["preference"]]
@@ -61,8 +61,7 @@ def block_of(rows: Sequence[Row]) -> Block:
 
 
 def _presented(record: Any) -> tuple[int, ...]:
-    place = {ref: position for position, ref in enumerate(record.responses)}
-    return tuple(place[ref] for ref in record.order or record.responses)
+    return tuple(map(record.responses.index, record.order or record.responses))
 
 
 @dataclass(slots=True)
