@@ -107,7 +107,9 @@ def _present(cursor: Any) -> dict[str, str]:
     if connection.vendor == "sqlite":
         cursor.execute("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'counted_%'")
     else:
-        cursor.execute("SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE tgname LIKE 'counted_%'")
+        # Another schema may hold another installation.
+        ours = "tgname LIKE 'counted_%' AND pg_table_is_visible(tgrelid)"
+        cursor.execute(f"SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE {ours}")
     return dict(cursor.fetchall())
 
 
