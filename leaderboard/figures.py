@@ -62,6 +62,11 @@ def count(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
+def p_value(p: float | None) -> str:
+    """``0.014``, ``<0.001``, ``–``."""
+    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
 def span(low: int | None, high: int | None) -> str:
     """``2–5``, or ``2`` where both ends are the same."""
     if low is None or high is None:

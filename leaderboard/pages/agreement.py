@@ -1,8 +1,7 @@
 """The board of agreement as a page: a matrix of the most active, and a table of pairs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from django.utils.safestring import SafeString
 
 from bank.forms.fields import whole_number
 from leaderboard.boards.agreement import METRICS, AgreementBoard, Voter
@@ -10,6 +9,8 @@ from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
 
 FEW, MANY = 12, 60
 PAIRS = 100
@@ -26,37 +27,16 @@ KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixHead:
-    name: str
-    short: str  # over a column
-    kind: str
-    n: str
-    link: str
-    key: str  # how the compare page calls it; empty where its single verdicts are not for this viewer
-
-
-@dataclass(frozen=True, slots=True)
-class PairRow:
-    a: str
-    b: str
-    a_link: str
-    b_link: str
-    value: str
-    bar: SafeString
-    counts: str
-
-
-@dataclass(frozen=True, slots=True)
 class AgreementPage:
+    """``heat``: of each voter in the matrix the coloured cells; ``who``: whose pairs ``pairs`` holds, or nobody."""
+
     metric: str
     metric_label: str
     in_words: str
-    heads: list[MatrixHead]
-    rows: list[tuple[MatrixHead, list[marks.HeatCell]]]
-    pairs: list[PairRow]
+    matrix: Table
+    heat: list[tuple[str, list[Cell]]]
+    pairs: Table
     pairs_in_all: int
-    pairs_axis: SafeString
-    annotators: int
     shown: str  # which annotators the matrix holds
     who: str
     before: str
@@ -65,7 +45,6 @@ class AgreementPage:
     narrower: str
     heat_low: str
     heat_high: str
-    upright: bool  # names too long for the heads of narrow columns
 
 
 def metric_of(address: Address) -> str:
@@ -90,23 +69,24 @@ def page_of(address: Address, board: AgreementBoard, *, single: bool) -> Agreeme
     number = _page(address, len(people), size)
     first = (number - 1) * size
     selected = [*fixed, *people[first : first + size]]
-    heads = [_head(address, voter, single=single) for voter in selected]
     who = address.params.get("who", "")
     who = who if any(voter.name == who for voter in voters) else ""
     ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
-    scale = marks.axis([end for row in ordered[:PAIRS] for end in row.value.ends], most=4)
     low, high = HEAT[metric]
     last = min(first + size, len(people))
+    open_to = {voter.name: voter.key for voter in selected if single or voter.kind != "annotator"}
+
+    def cell(voter: Voter, other: Voter) -> Cell:
+        return _cell(address, voter.name, other.name, numbers, open_to, low, high)
+
     return AgreementPage(
         metric=metric,
         metric_label=METRIC_WORDS[metric],
         in_words=IN_WORDS[metric],
-        heads=heads,
-        rows=[(head, [_cell(address, head, other, numbers, low, high) for other in heads]) for head in heads],
-        pairs=[_pair(address, row, scale) for row in ordered[:PAIRS]],
+        matrix=_matrix(address, selected, cell, metric, len(people)),
+        heat=[(voter.name, [cell(voter, other) for other in selected]) for voter in selected],
+        pairs=_pairs_table(address, ordered[:PAIRS], metric),
         pairs_in_all=len(ordered),
-        pairs_axis=marks.axis_head(scale, tick),
-        annotators=len(people),
         shown=f"annotators {first + 1} to {last} of {len(people)} by number of items" if len(people) > size else "",
         who=who,
         before=address.link(page=str(number - 1) if number > 2 else None) if number > 1 else "",
@@ -115,14 +95,55 @@ def page_of(address: Address, board: AgreementBoard, *, single: bool) -> Agreeme
         narrower=address.link(all=None, page=None) if size == MANY else "",
         heat_low=two(low),
         heat_high=two(high),
-        upright=any(len(head.short) > LONGEST_LEVEL for head in heads),
     )
 
 
-def _head(address: Address, voter: Voter, *, single: bool) -> MatrixHead:
-    key = voter.key if single or voter.kind != "annotator" else ""
-    short = voter.name.removeprefix("annotator-")
-    return MatrixHead(voter.name, short, voter.kind, whole(voter.n), _pairs_of(address, voter.name), key)
+def short_name(name: str) -> str:
+    """The name over a narrow column."""
+    return name.removeprefix("annotator-")
+
+
+def _matrix(
+    address: Address, voters: list[Voter], cell: Callable[[Voter, Voter], Cell], metric: str, annotators: int
+) -> Table:
+    def name(voter: Voter) -> Cell:
+        chips = (Chip("floor"),) if voter.kind == "baseline" else ()
+        return Cell(voter.name, link=_pairs_of(address, voter.name), chips=chips)
+
+    def against(other: Voter) -> Column[Voter]:
+        return upright(short_name(other.name), lambda voter: cell(voter, other), other.name)
+
+    is_upright = any(len(short_name(voter.name)) > LONGEST_LEVEL for voter in voters)
+    return table(
+        [
+            names(number_of(annotators, "annotator"), name),
+            Column("Items", lambda voter: whole(voter.n)),
+            *(against(other) for other in voters),
+        ],
+        voters,
+        row_css=lambda voter: "" if voter.kind == "annotator" else "base",
+        label="Agreement matrix",
+        caption=f"{METRIC_WORDS[metric]} of every two, with the number of shared items",
+        css="matrix upright" if is_upright else "matrix",
+        does="Click: the items of the two.",
+        fill=True,
+    )
+
+
+def _pairs_table(address: Address, rows: list[Row], metric: str) -> Table:
+    scale = marks.axis([end for row in rows for end in row.value.ends], most=4)
+    return table(
+        [
+            names("One", lambda row: Cell(row.a, link=_pairs_of(address, row.a)), css=""),
+            text("Other", lambda row: Cell(row.b, link=_pairs_of(address, row.b))),
+            on_axis("Kappa" if metric == "kappa" else "Agreement", lambda row: row.value, scale, tick, two),
+            Column("Same verdict", lambda row: f"{whole(row.agree)} of {whole(row.n)}"),
+        ],
+        rows,
+        label="Pairs",
+        caption="Pairs with their agreement, its interval, and counts",
+        css="cmpt pairs",
+    )
 
 
 def _pairs_of(address: Address, name: str) -> str:
@@ -142,36 +163,26 @@ def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: s
 
 def _cell(
     address: Address,
-    head: MatrixHead,
-    other: MatrixHead,
+    name: str,
+    other: str,
     numbers: dict[tuple[str, str], Row],
+    open_to: dict[str, str],
     low: float,
     high: float,
-) -> marks.HeatCell:
-    if head.name == other.name:
-        return marks.HeatCell("", "", "self", "")
-    row = numbers.get((head.name, other.name)) or numbers.get((other.name, head.name))
+) -> Cell:
+    """``open_to``: what the page of two calls the voters whose single verdicts this viewer may see."""
+    if name == other:
+        return marks.ITSELF
+    row = numbers.get((name, other)) or numbers.get((other, name))
     if row is None or row.value.value is None:
-        return marks.HeatCell(NONE, "", "qx", f"{head.name} and {other.name}: no shared item to compare")
+        return Cell(NONE, css="qx", title=f"{name} and {other}: no shared item to compare")
     link = ""
-    if head.key and other.key:
-        link = address.to("leaderboard:compare", **address.view(), a=head.key, b=other.key)
-    title = f"{head.name} and {other.name}: {two(row.value.value)} of {number_of(row.n, 'item')}"
+    if name in open_to and other in open_to:
+        link = address.to("leaderboard:compare", **address.view(), a=open_to[name], b=open_to[other])
+    title = f"{name} and {other}: {two(row.value.value)} of {number_of(row.n, 'item')}"
     title = ", ".join(filter(None, [title, interval(row.value, two)]))
     css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
-    return marks.HeatCell(two(row.value.value), whole(row.n), css, title, link)
-
-
-def _pair(address: Address, row: Row, scale: marks.Axis) -> PairRow:
-    return PairRow(
-        row.a,
-        row.b,
-        _pairs_of(address, row.a),
-        _pairs_of(address, row.b),
-        two(row.value.value),
-        marks.interval_bar(scale, *row.value.ends),
-        f"{whole(row.agree)} of {whole(row.n)}",
-    )
+    return Cell(two(row.value.value), whole(row.n), css, title, link)
 
 
 def reading(page: AgreementPage) -> list[tuple[str, str]]:

@@ -1,9 +1,7 @@
 """A frozen view beside the same view as it is now: what moved, row by row."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from django.utils.safestring import SafeString
 
 from leaderboard.boards.judge_board import ALL, MAJORITY
 from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, signed, two, whole
@@ -11,13 +9,12 @@ from leaderboard.kinds import KINDS, Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks
+from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import model_pages, organisations
-from leaderboard.pages.table import ends_of_groups, row_css, tints
+from leaderboard.pages.table import Column, Table, Write, names, row_classes, table, tints
 from leaderboard.rows import JSON
 
 MOST = 200  # rows shown, the first of the board
-
-Write = Callable[[float | None], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +29,33 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
+    """A row of the frozen view, ``old``, and the same today, ``new``."""
+
     name: str
-    page: str
-    organisation: str
-    css: str
+    old: JSON | None
+    new: JSON | None
     rank: str
-    ranks: str
-    value: str
-    bar: SafeString
-    rating: str
-    n: str
-    now: str
+    rank_now: str
     change: str
     way: str  # up, down, or empty where the number is as it was
-    rank_now: str
-    chip: str  # of a row that is new, or gone
 
     @property
-    def icon(self) -> str:
-        return f"arrow-{self.way}"
+    def chip(self) -> str:
+        return "new since" if self.old is None else "gone since" if self.new is None else ""
+
+    @property
+    def moved(self) -> bool:
+        return bool(self.way or self.chip or self.rank_now != self.rank)
 
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """``moved``: the rows that are not as they were; ``said``: the same in a sentence."""
+    """Every row beside today's, those alone that moved, how many these are, and the same in a sentence."""
 
-    label: str
-    axis: SafeString
     ranked: bool
-    rated: bool  # besides the number that is followed, rows have a rating
-    rows: list[BesideRow]
-    moved: list[BesideRow]
+    table: Table
+    moved: Table
+    n_moved: int
     said: str
 
 
@@ -70,27 +63,74 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
     """Every row of the frozen view in its order, then those that were added since."""
     followed = _followed(frozen)
     old, new = dict(_entries(frozen)), dict(_entries(now))
-    names = [*old, *(name for name in new if name not in old)][:MOST]
-    ends = [row.get(f"{followed.name}{end}") for row in old.values() for end in ("", "_low", "_high")]
-    scale = marks.axis(ends, unit=followed.unit)
+    rows = [
+        _row(name, followed, old.get(name), new.get(name))
+        for name in [*old, *(name for name in new if name not in old)][:MOST]
+    ]
+    moved = [row for row in rows if row.moved]
     ranked = frozen.what == "models"
+    columns = _columns(followed, rows, ranked=ranked)
     tinted = tints((name, _tier(row)) for name, row in old.items()) if ranked else {}
-    pages, made_by = (model_pages(names), organisations()) if ranked else ({}, {})
-    rows = []
-    for name, last in zip(names, ends_of_groups(names, tinted), strict=True):
-        css = row_css("" if name in old else "provisional", tinted=tinted.get(name, False), last=last)
-        row = _row(name, followed, scale, old.get(name), new.get(name), css, pages.get(name, ""), made_by.get(name, ""))
-        rows.append(row)
-    moved = [row for row in rows if row.way or row.chip or (row.rank_now != row.rank)]
-    return Beside(
-        followed.label,
-        marks.axis_head(scale, lambda value: f"{value / followed.unit:g}".replace("-", MINUS)),
-        ranked,
-        followed.name != "bt" and any(row.get("bt") is not None for row in old.values()),
-        rows,
-        moved,
-        _said(rows, followed, old, new),
-    )
+    added = {row.name: "provisional" for row in rows if row.old is None}
+    classes = row_classes([row.name for row in rows], tinted, added)
+
+    def drawn(rows: list[BesideRow]) -> Table:
+        return table(
+            columns,
+            rows,
+            row_css=lambda row: classes[row.name],
+            label="Frozen beside today",
+            caption="The frozen view beside today's",
+            css="lb besidetoday",
+        )
+
+    return Beside(ranked, drawn(rows), drawn(moved), len(moved), _said(rows, followed, old, new))
+
+
+def _columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) -> list[Column[BesideRow]]:
+    kept = [row.old for row in rows if row.old]
+    ends = [row.get(f"{followed.name}{end}") for row in kept for end in ("", "_low", "_high")]
+    scale = marks.axis(ends, unit=followed.unit)
+    pages, made_by = (model_pages(row.name for row in rows), organisations()) if ranked else ({}, {})
+
+    def rank(row: BesideRow) -> Cell:
+        if row.old is None or row.rank == NONE:
+            return Cell(row.rank)
+        return Cell(row.rank, rank_range(row.old.get("tier"), row.old.get("rank_low"), row.old.get("rank_high")))
+
+    def name(row: BesideRow) -> Cell:
+        chips = (Chip(row.chip, "on"),) if row.chip else ()
+        return Cell(row.name, made_by.get(row.name, ""), link=pages.get(row.name, ""), chips=chips)
+
+    def value_now(row: BesideRow) -> str:
+        return followed.write(row.new.get(followed.name) if row.new else None)
+
+    def value(row: BesideRow) -> Cell:
+        before, low, high = (row.old.get(f"{followed.name}{end}") if row.old else None for end in ("", "_low", "_high"))
+        return Cell(
+            followed.write(before),
+            f"now {value_now(row)}, {row.change}",
+            bar=marks.interval_bar(scale, before, low, high, write=followed.write),
+            small_css="thennow",
+        )
+
+    def change(row: BesideRow) -> Cell:
+        return Cell(row.change, css=row.way or "dim3", icon=f"arrow-{row.way}" if row.way else "")
+
+    def ticks(value: float) -> str:
+        return f"{value / followed.unit:g}".replace("-", MINUS)
+
+    rated = followed.name != "bt" and any(row.get("bt") is not None for row in kept)
+    return [
+        Column("Rank", rank, kind="rank", css="n rankh", shown=ranked),
+        names("Model" if ranked else "Row", name),
+        Column(followed.label, value, kind="interval", css="", axis=marks.axis_head(scale, ticks)),
+        Column("Rating", lambda row: signed(row.old.get("bt") if row.old else None), css="n wideonly", shown=rated),
+        Column("n", lambda row: whole(row.old.get("n") if row.old else None), css="n dim"),
+        Column("Now", value_now, css="n today wideonly"),
+        Column("Change", change, css="n wideonly"),
+        Column("Rank now", lambda row: row.rank_now, css="n dim", shown=ranked),
+    ]
 
 
 def _followed(snapshot: Snapshot) -> Followed:
@@ -133,37 +173,9 @@ def _rank(row: JSON | None) -> str:
     return str(row.get("tier") or row["rank"])
 
 
-def _row(
-    name: str,
-    followed: Followed,
-    scale: marks.Axis,
-    old: JSON | None,
-    new: JSON | None,
-    css: str,
-    page: str,
-    organisation: str,
-) -> BesideRow:
+def _row(name: str, followed: Followed, old: JSON | None, new: JSON | None) -> BesideRow:
     before, after = (row.get(followed.name) if row else None for row in (old, new))
-    low, high = (old.get(f"{followed.name}{end}") if old else None for end in ("_low", "_high"))
-    change, way = _change(before, after, followed)
-    ranks = rank_range(old.get("tier"), old.get("rank_low"), old.get("rank_high")) if old else ""
-    return BesideRow(
-        name=name,
-        page=page,
-        organisation=organisation,
-        css=css,
-        rank=_rank(old),
-        ranks=ranks if _rank(old) != NONE else "",
-        value=followed.write(before),
-        bar=marks.interval_bar(scale, before, low, high, write=followed.write),
-        rating=signed(old.get("bt")) if old else NONE,
-        n=whole(old.get("n")) if old else NONE,
-        now=followed.write(after),
-        change=change,
-        way=way,
-        rank_now=_rank(new),
-        chip="new since" if old is None else "gone since" if new is None else "",
-    )
+    return BesideRow(name, old, new, _rank(old), _rank(new), *_change(before, after, followed))
 
 
 def _change(before: float | None, after: float | None, followed: Followed) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -14,8 +13,9 @@ from leaderboard.figures import NONE, in_brackets, interval, percent, signed, si
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
-from leaderboard.pages.table import BLANK
+from leaderboard.pages.table import Column, Table, names, table, text
 from leaderboard.rows import Number
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
@@ -36,30 +36,6 @@ NARROW, WIDE = 276, 340
 # From where a bias is notable and strong, in its unit (points as shares).
 # Of what counts on a wider scale more: see ``Kind.wide``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
-
-
-@dataclass(frozen=True, slots=True)
-class BiasCell:
-    text: str
-    bar: SafeString
-    title: str
-    css: str = ""  # "", "warn" or "bad"
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BiasRow:
-    name: str
-    people: bool
-    baseline: bool
-    run: str
-    run_link: str
-    settings: str
-    cells: list[BiasCell]
-    consistent: str
-    longer: str
-    n: str
-    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +73,8 @@ class BiasPlot:
 
 @dataclass(frozen=True, slots=True)
 class BiasPage:
-    heads: list[tuple[str, str, SafeString]]  # label, unit, axis
-    rows: list[BiasRow]
-    of_pairs: bool
+    table: Table
+    units: str  # of each bias
     plots: list[BiasPlot]
     panels: list[Panel]
     reading: list[tuple[str, str]]
@@ -107,33 +82,85 @@ class BiasPage:
 
 def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     """Everything that the page shows."""
-    names = board.biases
+    biases = board.biases
     by_run: dict[int | None, dict[str, Row]] = {}
     for row in board.rows:
         by_run.setdefault(row.run, {})[row.bias] = row
     runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
-    empty = marks.Axis(0.0, 1.0, ())
-    with_values = {row.bias for row in board.rows if row.value.value is not None}
-    scales = {
-        name: empty
-        if name not in with_values
-        else marks.axis(
-            [0.0, *(end for row in board.rows if row.bias == name for end in row.value.ends)],
-            unit=_unit(name, kind),
-        )
-        for name in names
-    }
     order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
-    rows = [_row(address, runs.get(run) if run else None, by_run[run], names, scales, kind) for run in order]
-    heads = [(LABELS[name], words_of(name, kind), marks.axis_head(scales[name], _ticks(name, kind))) for name in names]
+    links = {run: verdicts_link(address, runs[run]) for run in order if run in runs}
     drawings = [
         BiasPlot(LABELS[name], words_of(name, kind), svg, _file(address, name), thresholds(name, kind))
-        for name in names
-        if (svg := plot_of(board, name, kind, {row.run: row.link for row in rows if row.link}))
+        for name in biases
+        if (svg := plot_of(board, name, kind, {str(run): link for run, link in links.items()}))
     ]
     rows_in_order = [row for run in order for row in by_run[run].values()]
-    panels = _panels(address, rows_in_order, kind)
-    return BiasPage(heads, rows, kind.pairwise, drawings, panels, _reading(names, kind))
+    return BiasPage(
+        table(
+            _columns(address, board, by_run, runs, links, kind),
+            order,
+            row_css=lambda run: "base" if run not in runs or runs[run].judge.is_baseline else "",
+            label="Board of biases",
+            caption="Biases of every judge with 95% intervals, people's own first",
+            css="jt judgeboard biasboard",
+        ),
+        ". ".join(f"{LABELS[name]}: {words_of(name, kind)}" for name in biases),
+        drawings,
+        _panels(address, rows_in_order, kind),
+        _reading(biases, kind),
+    )
+
+
+def _columns(
+    address: Address,
+    board: BiasBoard,
+    by_run: dict[int | None, dict[str, Row]],
+    runs: dict[int, Run],
+    links: Mapping[int | None, str],
+    kind: Kind,
+) -> list[Column[int | None]]:
+    def name(run: int | None) -> Cell:
+        if run not in runs:
+            return Cell("People", chips=(Chip("to compare"),))
+        chips = (Chip("floor"),) if runs[run].judge.is_baseline else ()
+        small_link = run_link(address.viewer, runs[run])
+        return Cell(str(runs[run].judge), f"run {run}", link=links[run], chips=chips, small_link=small_link)
+
+    def bias(bias: str) -> Column[int | None]:
+        values = [row.value for row in board.rows if row.bias == bias]
+        ends = [end for value in values for end in value.ends if end is not None]
+        scale = marks.axis([0.0, *ends], unit=_unit(bias, kind)) if ends else marks.Axis(0.0, 1.0, ())
+        return Column(
+            LABELS[bias],
+            lambda run: _bias_cell(bias, by_run[run].get(bias), scale, kind),
+            kind="interval",
+            css="",
+            title=words_of(bias, kind),
+            axis=marks.axis_head(scale, _ticks(bias, kind)),
+        )
+
+    def share(label: str, of_bias: str, detail: str, title: str) -> Column[int | None]:
+        def cell(run: int | None) -> str:
+            row = by_run[run].get(of_bias)
+            number = getattr(row.detail, detail) if row else None
+            return percent(number.value) if number else NONE
+
+        return Column(label, cell, css="n two", title=title, shown=kind.pairwise)
+
+    def settings(run: int | None) -> Cell:
+        if run not in runs or runs[run].judge.is_baseline:
+            return Cell(NONE)
+        words = settings_in_words(runs[run].protocol, runs[run].settings)
+        return Cell(words, title=words)
+
+    return [
+        names("Judge", name),
+        *(bias(name) for name in board.biases),
+        share("Same both ways %", "position", "consistent", "Share of pairs with the same verdict in both orders"),
+        share("Longer won %", "length", "longer", "How often the longer answer of a decided pair won"),
+        Column("n", lambda run: whole(max(row.n for row in by_run[run].values()) or None)),
+        text("Settings", settings, css="small dim sets", head=""),
+    ]
 
 
 def _file(address: Address, metric: str) -> str:
@@ -209,36 +236,16 @@ def _ticks(name: str, kind: Kind) -> Callable[[float], str]:
     return lambda value: f"{value:g}".replace("-", "−")
 
 
-def _row(
-    address: Address, run: Run | None, biases: dict[str, Row], names: Any, scales: dict[str, marks.Axis], kind: Kind
-) -> BiasRow:
-    consistent = biases["position"].detail.consistent if "position" in biases else None
-    longer = biases["length"].detail.longer if "length" in biases else None
-    return BiasRow(
-        name="People" if run is None else str(run.judge),
-        people=run is None,
-        baseline=bool(run and run.judge.is_baseline),
-        run=str(run.pk) if run else "",
-        run_link=run_link(address.viewer, run) if run else "",
-        settings=settings_in_words(run.protocol, run.settings) if run and not run.judge.is_baseline else "",
-        cells=[_cell(name, biases.get(name), scales[name], kind) for name in names],
-        consistent=percent(consistent.value) if consistent else NONE,
-        longer=percent(longer.value) if longer else NONE,
-        n=whole(max(row.n for row in biases.values()) or None),
-        link=verdicts_link(address, run) if run else "",
-    )
-
-
-def _cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> BiasCell:
+def _bias_cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> Cell:
     if row is None or row.value.value is None:
         reason = (row and row.detail.reason) or ""
-        return BiasCell(NONE, marks.interval_bar(scale, None, None, None), reason, reason=reason)
+        return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None), unseen=reason)
     write = signed_points if is_share(name, kind) else signed
     p = row.detail.p
     title = [interval(row.value, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
     title += [row.detail.method] if row.bias == "position" and row.detail.method and p is None else []
     bar = marks.interval_bar(scale, *row.value.ends, write=write)
-    return BiasCell(write(row.value.value), bar, ", ".join(filter(None, title)), css_of(name, row, kind))
+    return Cell(write(row.value.value), title=", ".join(filter(None, title)), css=css_of(name, row, kind), bar=bar)
 
 
 def css_of(name: str, row: Row, kind: Kind) -> str:
@@ -252,16 +259,6 @@ def css_of(name: str, row: Row, kind: Kind) -> str:
 def _holds_zero(value: Number) -> bool:
     """Whether the interval leaves open that there is no bias."""
     return value.low is not None and value.high is not None and value.low <= 0 <= value.high
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """A bias of a judge in short, beside its name on the board of judges."""
-
-    text: str
-    css: str
-    title: str
-    link: str
 
 
 IN_SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}

@@ -2,58 +2,123 @@
 
 from dataclasses import dataclass
 
-from leaderboard.boards.correlation import FEWEST, CorrelationBoard, RepeatsRow
+from leaderboard.boards.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
 from leaderboard.boards.correlation import CorrelationRow as Row
-from leaderboard.figures import NONE, in_brackets, percent, two, whole
+from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
-from leaderboard.pages.versus import p_value
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.table import Column, Table, names, p_column, table, text, upright
 
 LOW, HIGH = -1.0, 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One pair of rankings in the table beside the matrix."""
-
-    a: str
-    b: str
-    value: str
-    interval: str
-    kendall: str
-    p: str
-    significant: bool
-    n: str
+CHIPS = {"baseline": "floor", "benchmark": "board", "typed": "typed"}
 
 
 @dataclass(frozen=True, slots=True)
 class CorrelationPage:
-    heads: list[tuple[str, str]]  # name, what it is
-    rows: list[tuple[str, str, str, list[marks.HeatCell]]]  # name, what it is, models, cells
-    lines: list[Line]
-    meta: list[tuple[str, list[int], str, int]]
-    repeats: list[tuple[str, str, str, str, str, list[tuple[str, str]]]]  # with a cell and its title for each level
-    repeat_levels: list[str]
+    """Tables: every ranking against every other, each two with interval and p, the mean of the ranks, and judges'
+    repeats. ``heat``: of each ranking the coloured cells of the matrix.
+    """
+
+    matrix: Table
+    heat: list[tuple[str, list[Cell]]]
+    pairs: Table
+    meta: Table
+    repeats: Table
 
 
 def page_of(board: CorrelationBoard) -> CorrelationPage:
     by_pair = {frozenset((row.a, row.b)): row for row in board.rows}
-    rows = []
-    for ranking in board.rankings:
-        cells = [_cell(ranking.key, other.key, by_pair) for other in board.rankings]
-        rows.append((ranking.key, ranking.about, whole(len(ranking.values)), cells))
-    with_values = [row for row in board.rows if row.value.value is not None]
-    with_values.sort(key=lambda row: -(row.value.value or 0.0))
-    levels = list(dict.fromkeys(name for row in board.repeats for name in row.levels))
-    return CorrelationPage(
-        heads=[(ranking.key, ranking.about) for ranking in board.rankings],
-        rows=rows,
-        lines=[_line(row) for row in with_values],
-        meta=[(row.model, row.ranks, f"{row.mean:.2f}", row.meta) for row in board.ranks],
-        repeats=[
-            (row.shown, row.model, percent(row.mean), percent(row.sd), whole(row.repeats), _by_level(row, levels))
-            for row in board.repeats
+    heat = [
+        (ranking.key, [_cell(ranking.key, other.key, by_pair) for other in board.rankings])
+        for ranking in board.rankings
+    ]
+    return CorrelationPage(_matrix(board, by_pair), heat, _pairs(board), _meta(board), _repeats(board))
+
+
+def _matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], Row]) -> Table:
+    def name(ranking: Ranking) -> Cell:
+        chips = (Chip(CHIPS[ranking.about]),) if ranking.about in CHIPS else ()
+        return Cell(ranking.key, chips=chips)
+
+    def against(other: Ranking) -> Column[Ranking]:
+        return upright(other.key, lambda ranking: _cell(ranking.key, other.key, by_pair))
+
+    return table(
+        [
+            names("Ranking", name),
+            Column("Models", lambda ranking: whole(len(ranking.values))),
+            *(against(other) for other in board.rankings),
         ],
-        repeat_levels=levels,
+        board.rankings,
+        row_css=lambda ranking: "" if ranking.about in ("people", "judge") else "base",
+        label="Correlation matrix",
+        caption="Spearman's correlation of every two rankings, with the number of shared models",
+        css="matrix upright",
+        fill=True,
+    )
+
+
+def _pairs(board: CorrelationBoard) -> Table:
+    rows = [row for row in board.rows if row.value.value is not None]
+    return table(
+        [
+            names("One", lambda row: row.a, css="name"),
+            text("Other", lambda row: row.b, css="name"),
+            Column("Spearman, 95%", lambda row: Cell(two(row.value.value), in_brackets(row.value, two), strong=True)),
+            Column("Kendall", lambda row: two(row.kendall)),
+            p_column(lambda row: row.p, lambda row: row.significant),
+            Column("n", lambda row: whole(row.n)),
+        ],
+        sorted(rows, key=lambda row: -(row.value.value or 0.0)),
+        label="Pairs of rankings",
+        caption="Correlation of every two rankings with its interval and permutation p",
+        css="cmpt versus",
+    )
+
+
+def _meta(board: CorrelationBoard) -> Table:
+    def rank_in(at: int, ranking: Ranking) -> Column[MetaRank]:
+        return Column(ranking.key, lambda row: str(row.ranks[at]), head="n mh", title=ranking.key)
+
+    return table(
+        [
+            Column("Meta rank", lambda row: Cell(str(row.meta), strong=True)),
+            names("Model", lambda row: row.model, css=""),
+            Column("Mean", lambda row: f"{row.mean:.2f}"),
+            *(rank_in(at, ranking) for at, ranking in enumerate(board.rankings)),
+        ],
+        board.ranks,
+        label="Mean of the ranks",
+        caption="Rank of each model in every ranking, their mean, and the rank of that",
+        css="cmpt",
+    )
+
+
+def _repeats(board: CorrelationBoard) -> Table:
+    def at_level(name: str) -> Column[RepeatsRow]:
+        def cell(row: RepeatsRow) -> Cell:
+            level = row.levels.get(name)
+            if level is None:
+                return Cell(NONE)
+            return Cell(f"{percent(level.mean)} ± {percent(level.sd)}", title=f"n = {level.n} items")
+
+        return Column(name or "No level", cell, css="n nowrap")
+
+    return table(
+        [
+            names("Judge", lambda row: row.shown, css=""),
+            text("Model", lambda row: row.model),
+            Column("Mean", lambda row: percent(row.mean)),
+            Column("SD", lambda row: percent(row.sd)),
+            Column("Repeats", lambda row: whole(row.repeats)),
+            *(at_level(name) for name in dict.fromkeys(name for row in board.repeats for name in row.levels)),
+        ],
+        board.repeats,
+        label="Over repeats",
+        caption="Mean and standard deviation of the win rate over repeats",
+        css="cmpt",
     )
 
 
@@ -64,34 +129,12 @@ READING = [
 ]
 
 
-def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> marks.HeatCell:
+def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> Cell:
     if a == b:
-        return marks.HeatCell("", "", "self", "")
+        return marks.ITSELF
     row = by_pair[frozenset((a, b))]
     if row.value.value is None:
         few = f"{row.n} models in common: too few" if row.n < FEWEST else "one of the two ranks all models the same"
-        return marks.HeatCell(NONE, whole(row.n), "qx", few)
+        return Cell(NONE, whole(row.n), "qx", few)
     title = f"p = {p_value(row.p)}, {row.test}; n = {row.n} models"
-    return marks.HeatCell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)
-
-
-def _by_level(row: RepeatsRow, levels: list[str]) -> list[tuple[str, str]]:
-    """Mean ± standard deviation within each level, with the number of items as title."""
-    cells = []
-    for name in levels:
-        level = row.levels.get(name)
-        cells.append((f"{percent(level.mean)} ± {percent(level.sd)}", f"n = {level.n} items") if level else (NONE, ""))
-    return cells
-
-
-def _line(row: Row) -> Line:
-    return Line(
-        row.a,
-        row.b,
-        two(row.value.value),
-        in_brackets(row.value, two),
-        two(row.kendall),
-        p_value(row.p),
-        bool(row.significant),
-        whole(row.n),
-    )
+    return Cell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)

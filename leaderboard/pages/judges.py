@@ -1,38 +1,28 @@
 """The board of judges as a page: one metric with its interval, its level by level heat, the others as figures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from django.urls import reverse
-from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
-from leaderboard.boards.judge_board import (
-    ALL,
-    INDIVIDUALS,
-    MAJORITY,
-    PEOPLE,
-    REFERENCES,
-    JudgesBoard,
-    MetricValue,
-    Running,
-)
+from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, REFERENCES, Against, JudgesBoard
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import Cell as LevelValue
-from leaderboard.boards.reviews import ReviewsBoard
+from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
 from leaderboard.definitions import JUDGED, POOL, POOLED
-from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, told, two, whole
+from leaderboard.figures import NONE, number_of, percent, rank_range, tick, told, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
-from leaderboard.pages.bias import Chip
+from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
-from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, row_css, tints
+from leaderboard.pages.table import Column, Sorting, Table, Write, figure, names, number_cell, row_classes, table, tints
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 from stats.ranks import Place
@@ -43,47 +33,20 @@ SORTS = ("value", "judge", "n", "coverage")
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRow:
-    name: str
-    page: str  # the judge's own
-    kind: str  # "", "baseline", "ceiling" or "provisional"
-    chip: str
-    simulated: bool
-    settings: str
-    run: str
-    run_link: str
-    link: str
-    rank: str
-    ranks: str
-    css: str
-    value: str
-    bar: SafeString
-    beside: list[Cell]
-    levels: list[Cell]
-    n: str
-    coverage: str
-    running: list[Cell] = field(default_factory=list)
-    biases: list[Chip] = field(default_factory=list)
-    key: str = ""  # what the page of two judges calls it
-
-
-@dataclass(frozen=True, slots=True)
 class JudgesPage:
+    """``heat``: of people and of each judge the coloured cells, one for each of the ``levels``."""
+
     metric: str
     metric_label: str
     in_words: str
     reference: str
-    heads: dict[str, Head]
-    beside: list[Head]
+    table: Table
     levels: list[str]
-    running: list[Head]
-    rows: list[JudgeRow] = field(default_factory=list)
-    heat_low: str = ""
-    heat_high: str = ""
-    judges: int = 0
-    has_settings: bool = False
-    has_floor: bool = False
-    has_biases: bool = False
+    heat: list[tuple[str, list[Cell]]]
+    heat_low: str
+    heat_high: str
+    has_floor: bool
+    has_biases: bool
 
 
 def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
@@ -124,78 +87,203 @@ def page_of(
     """Everything that the table shows. ``biases`` are the marks of each run."""
     metric, reference = chosen(address, kind)
     judges = board.overall(reference)
-    measured = {name for rows in judges.values() for name in rows}
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
     against = board.against[reference]
     standing, cells = against.standing.get(metric.name, {}), against.cells.get(metric.name, {})
-    ceiling = against.ceiling.get(metric.name)
-    extra_metrics = [
-        extra for extra in kind.metrics if extra.always_shown and extra.name != metric.name and extra.name in measured
-    ]
     levels = _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order)
-    running = {pk: figures for pk, figures in board.running.items() if pk in runs}
-    usage = {pk: sees_usage(runs[pk], address.viewer) for pk in running}
-    columns = [
-        column
-        for column in RUNNING
-        if any(_running(figures, column, usage[pk]) is not None for pk, figures in running.items())
-    ]
-    values = [rows[metric.name].value for rows in judges.values() if metric.name in rows]
-    scale = marks.axis([end for value in [*values, ceiling.number if ceiling else UNKNOWN] for end in value.ends])
     sorting = Sorting.of(address, SORTS, usual=BEST_FIRST)
     order = _ordered(sorting, judges, runs, metric, standing)
     tinted = tints((run, standing[run].tier) for run in order if run in standing) if sorting.is_usual else {}
-    table_rows = []
-    if ceiling:
-        people = cells.get(PEOPLE, {})
-        table_rows.append(
-            _ceiling_row(
-                against.ceiling,
-                ceiling,
-                extra_metrics,
-                _level_cells(metric, [(name, people.get(name)) for name in levels]),
-                scale,
-            )
-        )
-    for run, last in zip(order, ends_of_groups(order, tinted), strict=True):
-        level_values, figures = cells.get(run, {}), running.get(run)
-        table_rows.append(
-            _judge_row(
-                address,
-                runs[run],
-                judges[run],
-                metric=metric,
-                standing=standing.get(run),
-                extra_metrics=extra_metrics,
-                levels=_level_cells(metric, [(name, level_values.get(name)) for name in levels]),
-                scale=scale,
-                ceiling=ceiling.number.value if ceiling else None,
-                tinted=tinted.get(run, False),
-                last=last,
-                biases=biases.get(run, []),
-                running=[_running_cell(figures, column, usage[run]) if figures else Cell(NONE) for column in columns],
-            )
-        )
+    outside = {run: "baseline" if runs[run].judge.is_baseline else "" for run in order}
+    outside |= {
+        run: "provisional" for run in order if _is_provisional(runs[run], judges[run].get(metric.name), standing)
+    }
+    classes = row_classes(order, tinted, outside)
+    people = [PEOPLE] if metric.name in against.ceiling else []
     low, high = metric.heat
+
+    def name(run: int) -> str:
+        return runs[run].judge.name if run in runs else "Person against person"
+
+    def heat_cell(run: int, level: str) -> Cell:
+        found = cells.get(run, {}).get(level)
+        if found is None:
+            return Cell(NONE, css="qx")
+        title = f"{level}, n = {whole(found.n)}"
+        return Cell(two(found.value), css=marks.heat(found.value, low, high), title=title)
+
+    def at_level(level: str) -> Column[int]:
+        return Column(
+            level or "No level",
+            lambda run: heat_cell(run, level),
+            kind="heat",
+            css="c hd",
+            soft=True,
+            title=f"{metric.label} on {level or 'samples without a level'}",
+        )
+
+    def name_cell(run: int) -> Cell:
+        if run == PEOPLE:
+            return Cell(name(run), chips=(Chip("ceiling"),))
+        judge, look = runs[run].judge, outside[run]
+        chips = [Chip("simulated")] if judge.simulated else []
+        chips += [Chip("floor")] if look == "baseline" else [Chip(look, "warn")] if look else []
+        return Cell(
+            name(run),
+            f"run {run}",
+            link=reverse("leaderboard:judge-detail", args=[judge.pk]),
+            chips=tuple(chips),
+            small_title=_settings(runs[run]),
+            small_link=run_link(address.viewer, runs[run]),
+        )
+
+    settings_differ = len({run.judge_id for run in runs.values()}) < len(runs)
+    has_biases = any(biases.get(run) for run in order)
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
         in_words=metric.words + (over_data_sets(address, board) if metric.compute else ""),
         reference=reference,
-        heads=_heads(sorting, metric, scale),
-        beside=[
-            Head(extra.label, address.link(metric=extra.name, sort=None), title=extra.words) for extra in extra_metrics
-        ],
+        table=table(
+            [
+                Column("Compare", lambda run: _tick(run, name(run)), kind="tick", css="tick", unseen=True),
+                Column("Rank", lambda run: _rank(run, standing, outside), kind="rank", css="n rankh", title=BETTER),
+                names("Judge", name_cell, sort="judge"),
+                _metric_column(address, board, judges, runs, metric, against, outside),
+                *(at_level(level) for level in levels),
+                *_beside(address, judges, runs, kind, metric, against),
+                *_counts(address, judges, runs, metric, against),
+                Column(
+                    "Bias",
+                    lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
+                    css="biases",
+                    title="Biases whose 95% interval excludes 0",
+                    shown=has_biases,
+                ),
+                *_running(address, board, runs),
+                Column(
+                    "Settings",
+                    lambda run: Cell(_settings(runs[run]) or NONE, title=_settings(runs[run])) if run else NONE,
+                    css="small dim sets",
+                    head="",
+                    shown=settings_differ,
+                ),
+            ],
+            [*people, *order],
+            sorting=sorting,
+            row_css=lambda run: classes[run] if run else "base gend",
+            label="Board of judges",
+            caption=f"{metric.label} of every judge against the {reference_words(kind)[reference]}",
+            css="jt judgeboard",
+        ),
         levels=levels,
-        running=[Head(RUNNING[column][0], "", title=RUNNING[column][1]) for column in columns],
-        rows=table_rows,
+        heat=[(name(run), [heat_cell(run, level) for level in levels]) for run in [*people, *order] if levels],
         heat_low=two(low),
         heat_high=two(high),
-        judges=sum(not run.judge.is_baseline for run in runs.values()),
-        has_settings=len({run.judge_id for run in runs.values()}) < len(runs),
-        has_biases=any(row.biases for row in table_rows),
-        has_floor=any(row.kind == "baseline" for row in table_rows),
+        has_biases=has_biases,
+        has_floor="baseline" in outside.values(),
     )
+
+
+BETTER = "1 + the number of judges that are significantly better; the 95% range of this judge by itself"
+
+
+def _is_provisional(run: Run, row: Row | None, standing: Mapping[int, Place]) -> bool:
+    """Whether the judge's number is over too few items to rank it."""
+    if run.judge.is_baseline or run.pk in standing or row is None:
+        return False
+    return row.value.value is not None and row.n < PROVISIONAL
+
+
+def _settings(run: Run) -> str:
+    return "" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
+
+
+def _tick(run: int, name: str) -> Cell:
+    """What the page of two judges calls this one."""
+    return Cell(f"run-{run}", title=f"{name}, run {run}") if run else Cell()
+
+
+def _rank(run: int, standing: Mapping[int, Place], outside: Mapping[int, str]) -> Cell:
+    place = standing.get(run)
+    if place is None:
+        return Cell("" if run == PEOPLE or outside[run] == "baseline" else NONE)
+    return Cell(str(place.tier), rank_range(place.tier, place.rank_low, place.rank_high))
+
+
+def _metric_column(
+    address: Address,
+    board: JudgesBoard,
+    judges: dict[int, dict[str, Row]],
+    runs: dict[int, Run],
+    metric: Metric,
+    against: Against,
+    outside: Mapping[int, str],
+) -> Column[int]:
+    """The metric that ranks, on an axis that shows how well people do against people."""
+    ceiling = against.ceiling.get(metric.name)
+    of_people = ceiling.number if ceiling else UNKNOWN
+    values = {run: rows[metric.name].value for run, rows in judges.items() if metric.name in rows}
+    scale = marks.axis([end for value in [*values.values(), of_people] for end in value.ends])
+
+    def cell(run: int) -> Cell:
+        value = values.get(run, UNKNOWN) if run else of_people
+        provisional = outside.get(run) == "provisional"
+        bar = marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=of_people.value)
+        return Cell(told(value, two), link=verdicts_link(address, runs[run]) if run else "", bar=bar)
+
+    axis = marks.axis_head(scale, tick)
+    return Column(metric.label, cell, kind="interval", css="", sort="value", title=metric.words, axis=axis)
+
+
+def _beside(
+    address: Address,
+    judges: dict[int, dict[str, Row]],
+    runs: dict[int, Run],
+    kind: Kind,
+    metric: Metric,
+    against: Against,
+) -> list[Column[int]]:
+    """The metrics that always stand beside the one that ranks; a click on a head ranks by that one."""
+    measured = {name for rows in judges.values() for name in rows}
+
+    def column(extra: Metric) -> Column[int]:
+        def cell(run: int) -> Cell:
+            if run == PEOPLE:
+                of_people = against.ceiling.get(extra.name)
+                return number_cell(of_people.number, n=of_people.n) if of_people else Cell(NONE)
+            row = judges[run].get(extra.name)
+            if row is None or row.value.value is None:
+                return Cell(NONE)
+            return number_cell(row.value, n=row.n, link=verdicts_link(address, runs[run]))
+
+        return Column(
+            extra.label, cell, css="n two", title=extra.words, link=address.link(metric=extra.name, sort=None)
+        )
+
+    return [
+        column(extra) for extra in kind.metrics if extra.always_shown and extra is not metric and extra.name in measured
+    ]
+
+
+def _counts(
+    address: Address, judges: dict[int, dict[str, Row]], runs: dict[int, Run], metric: Metric, against: Against
+) -> list[Column[int]]:
+    def n(run: int) -> Cell:
+        if run == PEOPLE:
+            return Cell(whole(against.ceiling[metric.name].n))
+        row = judges[run].get(metric.name)
+        return Cell(whole(row.n if row else 0), link=verdicts_link(address, runs[run]))
+
+    def coverage(run: int) -> str:
+        row = judges[run].get(metric.name) if run else None
+        return percent(row.coverage if row else None)
+
+    share = "Share of people's items that the judge has a verdict on"
+    return [
+        Column("n", n, sort="n", title="Pairs of verdicts compared"),
+        Column("Coverage %", coverage, css="n roomy", sort="coverage", title=share),
+    ]
 
 
 def _level_names(cells: dict[int, dict[str, LevelValue]], order: list[str]) -> list[str]:
@@ -232,17 +320,6 @@ def ceiling_in_words(reference: str, n: float, kind: Kind) -> str:
         others = "mean" if kind.by_mean else "majority"
         return f"Ceiling: each of {whole(n)} labels against the {others} of the other people on its item."
     return f"Ceiling: every two people who labelled the same item, {whole(n)} pairs of labels."
-
-
-def _heads(sorting: Sorting, metric: Metric, scale: marks.Axis) -> dict[str, Head]:
-    ticks = marks.axis_head(scale, tick)
-    share = "Share of people's items that the judge has a verdict on"
-    return {
-        "judge": sorting.head("Judge", "judge"),
-        "value": sorting.head(metric.label, "value", marks=ticks, title=metric.words),
-        "n": sorting.head("n", "n", title="Pairs of verdicts compared"),
-        "coverage": sorting.head("Coverage %", "coverage", title=share),
-    }
 
 
 FLOOR = "are the baselines: they know no more than chance, the places, the lengths or the words of the answers."
@@ -289,160 +366,79 @@ def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:
     ]
 
 
-# ---- rows ----
-
-
-def _judge_row(
-    address: Address,
-    run: Run,
-    rows: dict[str, Row],
-    *,
-    metric: Metric,
-    standing: Place | None,
-    extra_metrics: list[Metric],
-    levels: list[Cell],
-    scale: marks.Axis,
-    ceiling: float | None,
-    tinted: bool,
-    last: bool,
-    running: list[Cell],
-    biases: list[Chip],
-) -> JudgeRow:
-    judge, row = run.judge, rows.get(metric.name)
-    value = row.value if row else UNKNOWN
-    provisional = (
-        not judge.is_baseline
-        and standing is None
-        and row is not None
-        and value.value is not None
-        and row.n < PROVISIONAL
-    )
-    kind = "baseline" if judge.is_baseline else "provisional" if provisional else ""
-    return JudgeRow(
-        name=judge.name,
-        page=reverse("leaderboard:judge-detail", args=[judge.pk]),
-        kind=kind,
-        simulated=judge.simulated,
-        chip="floor" if judge.is_baseline else "provisional" if provisional else "",
-        settings=settings_in_words(run.protocol, run.settings) if not judge.is_baseline else "",
-        run=str(run.pk),
-        run_link=run_link(address.viewer, run),
-        link=verdicts_link(address, run),
-        rank="" if judge.is_baseline else NONE if standing is None else str(standing.tier),
-        ranks="" if standing is None else rank_range(standing.tier, standing.rank_low, standing.rank_high),
-        css=row_css(kind, tinted=tinted, last=last),
-        value=told(value, two),
-        bar=marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=ceiling),
-        beside=[
-            _value_cell(MetricValue(extra_row.value, extra_row.n) if (extra_row := rows.get(extra.name)) else None)
-            for extra in extra_metrics
-        ],
-        levels=levels,
-        n=whole(row.n if row else 0),
-        coverage=NONE if row is None or row.coverage is None else percent(row.coverage),
-        running=running,
-        biases=biases,
-        key=f"run-{run.pk}",
-    )
-
-
-def _ceiling_row(
-    values: dict[str, MetricValue],
-    ceiling: MetricValue,
-    extra_metrics: list[Metric],
-    levels: list[Cell],
-    scale: marks.Axis,
-) -> JudgeRow:
-    return JudgeRow(
-        name="Person against person",
-        page="",
-        kind="ceiling",
-        chip="ceiling",
-        simulated=False,
-        settings="",
-        run="",
-        run_link="",
-        link="",
-        rank="",
-        ranks="",
-        css=row_css("ceiling", tinted=False, last=True),
-        value=two(ceiling.number.value),
-        bar=marks.interval_bar(scale, *ceiling.number.ends, ceiling=ceiling.number.value),
-        beside=[_value_cell(values.get(extra.name)) for extra in extra_metrics],
-        levels=levels,
-        n=whole(ceiling.n),
-        coverage=NONE,
-    )
-
-
-def _value_cell(value: MetricValue | None) -> Cell:
-    if value is None or value.number.value is None:
-        return Cell(NONE)
-    return Cell(two(value.number.value), title=_with_n(value.number, value.n, two))
-
-
-def _with_n(number: Number, n: int, write: Any) -> str:
-    """``95%: 0.71 to 0.83, n = 120``."""
-    ends = interval(number, write)
-    return f"{ends}, n = {whole(n)}" if ends else f"n = {whole(n)}"
-
-
-def _level_cells(metric: Metric, levels: list[tuple[str, LevelValue | None]]) -> list[Cell]:
-    low, high = metric.heat
-    return [
-        Cell(two(cell.value), marks.heat(cell.value, low, high), f"{name}, n = {whole(cell.n)}")
-        if cell
-        else Cell(NONE, "qx")
-        for name, cell in levels
-    ]
-
-
-RUNNING = {
-    "cost": ("$ / 1,000", "US dollars for 1,000 judgments, of those whose cost is known"),
-    "seconds": ("s / call", "Mean seconds of a call"),
-    "agree": ("Agreed %", "Share of reviewed verdicts that people agree with"),
-    "grade": ("Analysis", "Mean grade of its analyses by people, 1 to 5"),
-    "hallucination": ("Halluc. %", "Share of reviewed analyses in which people found something that is not there"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A judge's verdicts as people reviewed them, in a data set or over all."""
-
-    judge: str
-    run: int
-    dataset: str
-    cells: list[Cell]
-    verdicts: str
-    reviews: str
-
-
-def reviewed(board: ReviewsBoard) -> list[Reviewed]:
-    rows = []
-    for row in board.rows:
-        numbers = ((row.agree, percent), (row.hallucination, percent), (row.grade, two), (row.deviation, two))
-        cells = [Cell(write(of.value), title=_with_n(of, of.n or 0, write)) for of, write in numbers]
-        rows.append(Reviewed(row.shown, row.run, row.source_dataset, cells, whole(row.verdicts), whole(row.reviews)))
-    return rows
+# ---- what judges cost, and what people say of their verdicts ----
 
 
 OF_USAGE = ("cost", "seconds")  # not for everybody
+RUNNING: dict[str, tuple[str, Write, str]] = {
+    "cost": ("$ / 1,000", two, "US dollars for 1,000 judgments, of those whose cost is known"),
+    "seconds": ("s / call", two, "Mean seconds of a call"),
+    "agree": ("Agreed %", percent, "Share of reviewed verdicts that people agree with"),
+    "grade": ("Analysis", two, "Mean grade of its analyses by people, 1 to 5"),
+    "hallucination": (
+        "Halluc. %",
+        percent,
+        "Share of reviewed analyses in which people found something that is not there",
+    ),
+}
 
 
-def _running(figures: Running, column: str, usage: bool) -> Number | None:
-    """The value in this column; None if it is unknown, or a cost that this viewer may not see."""
-    if column in OF_USAGE:
-        value = figures.cost if column == "cost" else figures.seconds
-        return Number(value) if usage and value is not None else None
-    opinions = {"agree": figures.agree, "grade": figures.grade, "hallucination": figures.hallucination}
-    return opinions[column] if opinions[column].value is not None else None
+def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list[Column[int]]:
+    """The columns that some judge has a number in, without costs that this viewer may not see."""
+
+    def column(name: str) -> Column[int]:
+        label, write, title = RUNNING[name]
+        numbers = {}
+        for pk, figures in board.running.items():
+            value = getattr(figures, name)
+            if name in OF_USAGE:
+                value = (
+                    Number(value, n=figures.asked) if pk in runs and sees_usage(runs[pk], address.viewer) else UNKNOWN
+                )
+            else:
+                value = replace(value, n=figures.reviews)
+            if pk in runs and value.value is not None:
+                numbers[pk] = value
+        return figure(label, numbers.get, write, css="n two more", title=title, shown=bool(numbers))
+
+    return [column(name) for name in RUNNING]
 
 
-def _running_cell(figures: Running, column: str, usage: bool) -> Cell:
-    number = _running(figures, column, usage)
-    if number is None:
-        return Cell(NONE)
-    write = percent if column in ("agree", "hallucination") else two
-    n = figures.asked if column in OF_USAGE else figures.reviews
-    return Cell(write(number.value), title=_with_n(number, n, write))
+def reviewed(board: ReviewsBoard) -> Table | None:
+    """Each judge's verdicts as people reviewed them, in a data set or over all."""
+    if not board.rows:
+        return None
+
+    def judge(row: ReviewRow) -> Cell:
+        of_set = "" if row.source_dataset == ALL else f", {row.source_dataset}"
+        return Cell(row.shown, f"run {row.run}{of_set}")
+
+    return table(
+        [
+            names("Judge", judge),
+            figure(
+                "Agreed %",
+                lambda row: row.agree,
+                percent,
+                title="Share of verdicts that most of exactly three reviews agree with",
+            ),
+            figure(
+                "Halluc. %",
+                lambda row: row.hallucination,
+                percent,
+                title="Share of analyses in which most of exactly three reviews found something that is not there",
+            ),
+            figure("Grade", lambda row: row.grade, title="Mean grade of analyses, 1 to 5"),
+            figure(
+                "Deviation",
+                lambda row: row.deviation,
+                title="Mean absolute deviation of the grades of one sample's verdicts from their mean",
+            ),
+            Column("Reviews", lambda row: Cell(whole(row.reviews), title=f"Of {whole(row.verdicts)} verdicts")),
+        ],
+        board.rows,
+        label="Reviews of verdicts",
+        caption="Verdicts as people reviewed them",
+        css="cmpt reviews",
+        tall=False,
+    )

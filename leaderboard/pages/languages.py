@@ -1,17 +1,17 @@
 """Two languages of a benchmark beside each other, as a table."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.utils.safestring import SafeString
 from django.utils.translation import get_language_info
 
 from leaderboard import queries
 from leaderboard.boards.languages import LanguageRow as Row
 from leaderboard.boards.languages import Side, TwoLanguages, languages
-from leaderboard.figures import MINUS, NONE, in_brackets, interval, percent, signed_points, whole
+from leaderboard.figures import NONE, percent, signed_points, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.versus import p_value
+from leaderboard.pages.table import Column, Table, change, names, number_cell, p_column, table
 from leaderboard.rows import Number
 from leaderboard.scope import Scope
 
@@ -19,39 +19,23 @@ MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageRow:
-    model: str
-    a: str
-    a_title: str
-    b: str
-    b_title: str
-    difference: str
-    interval: str
-    bar: SafeString
-    p: str
-    significant: bool
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
-class LanguagesTable:
-    """``a`` and ``b``: language and the benchmark that asks in it."""
+class LanguagesPanel:
+    """``a`` and ``b``: language and the benchmark that asks in it; ``untold``: how many models have no difference."""
 
     a: tuple[str, str]
     b: tuple[str, str]
     measure: str
-    axis: SafeString
     pairs: int
-    rows: list[LanguageRow]
-    untold: int  # models without a difference
+    table: Table
+    untold: int
 
 
-def tables_of(address: Address, scope: Scope) -> list[LanguagesTable]:
+def panels_of(address: Address, scope: Scope) -> list[LanguagesPanel]:
     """The benchmark beside the versions and benchmarks in other languages that the viewer may see."""
     if not scope.kind.keyed:
         return []
     return [
-        _table(comparison) for comparison in languages(scope, queries.to_compare(address.benchmark, address.viewer))
+        _panel(comparison) for comparison in languages(scope, queries.to_compare(address.benchmark, address.viewer))
     ]
 
 
@@ -69,39 +53,39 @@ def _side(side: Side) -> tuple[str, str]:
     return language_name(side.language), f"{side.benchmark.title} {side.benchmark.version}".strip()
 
 
-def _table(comparison: TwoLanguages) -> LanguagesTable:
-    scale = marks.axis(
-        [0.0, *(end for row in comparison.rows for end in row.difference.ends)], width=marks.WIDE, unit=0.01
-    )
-    return LanguagesTable(
-        _side(comparison.a),
-        _side(comparison.b),
-        MEASURES[comparison.measure],
-        marks.axis_head(scale, _tick),
+def _panel(comparison: TwoLanguages) -> LanguagesPanel:
+    rows = comparison.rows
+    ends = [end for row in rows for end in row.difference.ends]
+    scale = marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01)
+    a, b, measure = _side(comparison.a), _side(comparison.b), MEASURES[comparison.measure]
+
+    def accuracy(side: tuple[str, str], share: Callable[[Row], Number], n: Callable[[Row], int]) -> Column[Row]:
+        return Column(side[0], lambda row: number_cell(share(row), percent, n(row)), title=side[1])
+
+    return LanguagesPanel(
+        a,
+        b,
+        measure,
         comparison.pairs,
-        [_row(row, scale) for row in comparison.rows],
-        sum(row.difference.value is None for row in comparison.rows),
+        table(
+            [
+                names("Model", lambda row: row.model, css="name"),
+                accuracy(a, lambda row: row.a, lambda row: row.a_n),
+                accuracy(b, lambda row: row.b, lambda row: row.b_n),
+                *change(
+                    "Difference, 95%",
+                    lambda row: row.difference,
+                    scale,
+                    lambda value: whole(100 * value),
+                    signed_points,
+                ),
+                p_column(lambda row: row.p, lambda row: row.significant),
+                Column("n", lambda row: NONE if row.difference.value is None else whole(row.n)),
+            ],
+            rows,
+            label=f"{a[0]} and {b[0]}",
+            caption=f"{measure} of each model in {a[0]} and in {b[0]}, with the difference over the same questions",
+            css="cmpt versus",
+        ),
+        sum(row.difference.value is None for row in rows),
     )
-
-
-def _tick(value: float) -> str:
-    return whole(100 * value).replace("-", MINUS)
-
-
-def _row(row: Row, scale: marks.Axis) -> LanguageRow:
-    return LanguageRow(
-        row.model,
-        *_accuracy(row.a, row.a_n),
-        *_accuracy(row.b, row.b_n),
-        signed_points(row.difference.value),
-        in_brackets(row.difference, signed_points),
-        marks.interval_bar(scale, *row.difference.ends, write=signed_points),
-        p_value(row.p),
-        bool(row.significant),
-        NONE if row.difference.value is None else whole(row.n),
-    )
-
-
-def _accuracy(share: Number, n: int) -> tuple[str, str]:
-    ends = interval(share, percent)
-    return percent(share.value), f"{ends}; n = {whole(n)} samples" if ends else f"n = {whole(n)} samples"

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard.figures import two
 
+BLANK = SafeString()
 WIDTH = 116
 WIDE = 168
 INSET = 8  # pixels left free at both ends, so that a dot or a figure at the end is whole
@@ -243,14 +244,37 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class HeatCell:
-    """A cell of a table of everybody against everybody; ``css`` is its colour, as ``heat`` gives it."""
+class Chip:
+    """A word in a frame beside a name or in place of a number."""
 
     text: str
-    n: str
-    css: str
-    title: str
+    css: str = "line"
+    title: str = ""
     link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a table shows in one place. ``css``: its colour, of a heat cell as ``heat`` gives it; ``small``: a second
+    figure; ``bar``: a mark beside the text, ``icon`` one before it; ``unseen``: words for those who cannot see it; ``strong``: printed bold.
+    """
+
+    text: str = ""
+    small: str = ""
+    css: str = ""
+    title: str = ""
+    link: str = ""
+    bar: SafeString = BLANK
+    icon: str = ""
+    chips: tuple[Chip, ...] = ()
+    small_css: str = ""
+    small_title: str = ""
+    small_link: str = ""
+    unseen: str = ""
+    strong: bool = False
+
+
+ITSELF = Cell(css="self", unseen="itself")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.marks import Cell
+from leaderboard.pages.table import Column, Table, names, table, upright
 from leaderboard.scope import Scope
 
 BLOCKS = ("rows", "columns")
@@ -26,11 +28,13 @@ READING = [
 
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
+    """``heat``: of each model in the rows the coloured cells, one for each of the ``others``."""
+
+    table: Table
     others: list[str]
-    rows: list[tuple[str, str, list[marks.HeatCell]]]  # name, link, cells
+    heat: list[tuple[str, list[Cell]]]
     shown: str
     pairs: int
-    upright: bool
 
 
 def board_of(address: Address, scope: Scope) -> Matrix:
@@ -59,33 +63,46 @@ def selects(address: Address, board: Matrix) -> list[Select]:
 
 def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
     """Everything that the table shows: the row's model won so many percent against the column's."""
-    names, others, total = board.models, board.others, board.of
+    others, total = board.others, board.of
     numbers = {(row.model, row.other): row for row in board.rows}
     view = address.view() | {"source": scope.source, "run": str(scope.run) if scope.run else None}
-    rows = [
-        (
-            name,
-            address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})),
-            [_cell(address, view, name, other, numbers.get((name, other))) for other in others],
-        )
-        for name in names
-    ]
-    caption = "By rank" if total <= MOST else f"{len(names)} of {total} models by rank; choose others above the table"
-    pairs = len({frozenset((row.model, row.other)) for row in board.rows})
-    return MatrixPage(others, rows, caption, pairs, any(len(name) > 8 for name in others))
+
+    def name_cell(name: str) -> Cell:
+        return Cell(name, link=address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})))
+
+    def cell(name: str, other: str) -> Cell:
+        return _cell(address, view, name, other, numbers.get((name, other)))
+
+    def against(other: str) -> Column[str]:
+        return upright(other, lambda name: cell(name, other))
+
+    some = f"{len(board.models)} of {total} models by rank; choose others above the table"
+    return MatrixPage(
+        table(
+            [names("Model", name_cell), *(against(other) for other in others)],
+            board.models,
+            label="Win rates",
+            caption="Share of items that the row's model won against the column's, with the number of items",
+            css="matrix upright" if any(len(name) > 8 for name in others) else "matrix",
+            does="Click: the items of the two.",
+            fill=True,
+        ),
+        others,
+        [(name, [cell(name, other) for other in others]) for name in board.models],
+        "By rank" if total <= MOST else some,
+        len({frozenset((row.model, row.other)) for row in board.rows}),
+    )
 
 
-def _cell(
-    address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None
-) -> marks.HeatCell:
+def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None) -> Cell:
     if name == other:
-        return marks.HeatCell("", "", "self", "")
+        return marks.ITSELF
     if row is None:
-        return marks.HeatCell(NONE, "", "qx", f"{name} and {other} were not compared")
+        return Cell(NONE, css="qx", title=f"{name} and {other} were not compared")
     won, tied, lost = (count(outcome) for outcome in row.outcomes)
     ends = interval(row.win_rate, percent)
     title = f"{name} against {other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
-    return marks.HeatCell(
+    return Cell(
         percent(row.win_rate.value),
         count(row.n),
         marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST and row.win_rate.value is not None else "qx",

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
@@ -32,10 +33,12 @@ from leaderboard.figures import (
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.table import BLANK, RANK, Cell, Head, Sorting, ends_of_groups, row_css, tints
+from leaderboard.pages.marks import BLANK, Cell, Chip
+from leaderboard.pages.table import RANK, Column, Sorting, Table, Write, names, row_classes, table, tints
 from leaderboard.rows import UNKNOWN, Number
 
 R = TypeVar("R", bound=Row)
+WIDE_LEVELS = 3  # with more the table is set tight
 MOST_LEVELS = 4  # beside both LC % and length: more would cut the table off; names then say the length
 COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
@@ -65,55 +68,17 @@ class Ratings:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRow:
-    """One row as it is shown."""
-
-    name: str
-    organisation: str
-    page: str  # the model's own
-    link: str
-    rank: str
-    ranks: str  # the range
-    kind: str  # "", "anchor" or "provisional"
-    css: str
-    win: str
-    win_link: str
-    win_title: str
-    bar: SafeString
-    lc: str
-    lc_title: str
-    preference: Cell
-    n: str
-    failed: str
-    failed_title: str
-    length: Cell
-    bt: str
-    bt_title: str
-    held: Cell
-    elo: str
-    elo_title: str
-    levels: list[Cell] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
 class ModelsPage:
-    heads: dict[str, Head]
-    levels: list[Head]
-    rows: list[ModelRow]
+    """The table and what stands beside it. ``shown``: the numbers that it has columns for."""
+
+    table: Table
+    levels: bool
+    shown: set[str]
     forest: SafeString
     ranked: int
     provisional: int
     by_rank: bool
-    has_wins: bool
-    has_lc: bool
-    has_preference: bool
-    has_length: bool
-    has_elo: bool
-    has_held: bool
-    held_word: str
-    elo_css: str
-    lc_css: str
-    preference_css: str
+    held_word: str  # what the rating has been taken out of, where it stands beside the plain one
     clustered_by: str
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
@@ -172,43 +137,32 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBo
 
     rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
     settled = [row for row in rows if not is_provisional(row, anchor)]
-    scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
+    shown = {name for name in ("win_rate", "elo") if any(row.number(name).value is not None for row in rows)}
+    shown |= {
+        name for name in ("win_rate_lc", "preference") if any(row.number(name).value is not None for row in settled)
+    }
     tinted = _tints(settled, anchor) if sorting.is_usual else {}
-    made_by, pages = organisations(), model_pages(row.model for row in rows)
-    table_rows = [
-        _row(
-            address,
-            row,
-            anchor=anchor,
-            scale=scale,
-            levels=levels,
-            organisation=made_by.get(row.model, ""),
-            page=pages.get(row.model, ""),
-            ratings=ratings,
-            tinted=tinted.get(row.model, False),
-            last=last,
-        )
-        for row, last in zip(rows, ends_of_groups([row.model for row in rows], tinted), strict=True)
-    ]
-    has_lc = any(row.win_rate_lc.value is not None for row in settled)
+    outside = {row.model: _outside(row, anchor) for row in rows}
+    classes = row_classes([row.model for row in rows], tinted, outside)
+    pages = model_pages(row.model for row in rows)
     return ModelsPage(
-        heads=_heads(sorting, scale, board, ratings),
-        levels=[_level_head(sorting, name, settled) for name in levels],
-        rows=table_rows,
-        forest=forest(board, anchor, ratings, table_rows),
+        table=table(
+            _columns(address, rows, board, ratings, sorting, levels, shown, pages=pages, anchor=anchor),
+            rows,
+            sorting=sorting,
+            row_css=lambda row: classes[row.model],
+            row_key=lambda row: row.model,
+            label="Board of models",
+            caption=f"Models by rank{f', compared with {anchor}' if anchor else ''}",
+            css="lb dense" if len(levels) > WIDE_LEVELS else "lb",
+        ),
+        levels=bool(levels),
+        shown=shown,
+        forest=forest(board, anchor, ratings, {row.model: _votes(address, row.model) for row in rows}, pages),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
         by_rank=sorting.is_usual,
-        has_wins=any(row.win_rate.value is not None for row in rows),
-        has_lc=has_lc,
-        has_preference=any(row.preference.value is not None for row in settled),
-        has_length=len(levels) <= MOST_LEVELS or not has_lc,
-        has_elo=any(row.elo.value is not None for row in rows),
-        has_held=ratings.both,
-        held_word=ratings.what,
-        elo_css=_where_wide("elo", sorting, ratings),
-        lc_css=_where_wide("win_rate_lc", sorting, ratings),
-        preference_css=_where_wide("preference", sorting, ratings),
+        held_word=ratings.what if ratings.both else "",
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
         worth=_worth(board),
@@ -216,9 +170,145 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBo
     )
 
 
-def _where_wide(column: str, sorting: Sorting, ratings: Ratings) -> str:
-    """The class of a column that a narrow screen leaves out for the two ratings, unless it is sorted by."""
-    return "n len" if ratings.both and sorting.column != column else "n"
+def _outside(row: PairRow, anchor: str) -> str:
+    """Why the row is not ranked among the others; empty where it is."""
+    return "anchor" if row.model == anchor else "provisional" if is_provisional(row) else ""
+
+
+def _votes(address: Address, model: str, **more: str) -> str:
+    """Where the votes on a model are."""
+    return address.to("leaderboard:votes", **(address.view() | {"model": model} | more))
+
+
+def _columns(
+    address: Address,
+    rows: list[PairRow],
+    board: PairsBoard,
+    ratings: Ratings,
+    sorting: Sorting,
+    levels: list[str],
+    shown: set[str],
+    *,
+    pages: Mapping[str, str],
+    anchor: str,
+) -> list[Column[PairRow]]:
+    settled = [row for row in rows if not is_provisional(row, anchor)]
+    scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
+    unit = board.rows[0].length_unit if board.rows else ""
+
+    def win(row: PairRow) -> Cell:
+        won, provisional = row.win_rate.value is not None, is_provisional(row, anchor)
+        return Cell(
+            told(row.win_rate, percent),
+            title=in_words(row) if won else "",
+            link=_votes(address, row.model, outcome="win") if won else "",
+            bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
+        )
+
+    def settled_number(label: str, number: Callable[[PairRow], Number], write: Write, **more: Any) -> Column[PairRow]:
+        """A number that rows outside the ranking do not show."""
+
+        def cell(row: PairRow) -> Cell:
+            settled = UNKNOWN if is_provisional(row, anchor) else number(row)
+            title = interval(settled, write) or settled.reason
+            return Cell(write(settled.value), title=title, link=_votes(address, row.model))
+
+        return Column(label, cell, **more)
+
+    def where_wide(column: str) -> str:
+        """The class of a column that a narrow screen leaves out for the two ratings, unless it is sorted by."""
+        return "n len" if ratings.both and sorting.column != column else "n"
+
+    return [
+        rank_column(lambda row: is_provisional(row, anchor)),
+        model_column(pages, lambda row: _votes(address, row.model), anchor),
+        Column(
+            "Win %",
+            win,
+            kind="interval",
+            css="",
+            sort="win_rate",
+            title="Share of wins; what a tie counts is said below the table",
+            axis=marks.axis_head(scale, lambda value: whole(100 * value)),
+            shown="win_rate" in shown,
+        ),
+        settled_number(
+            "LC %",
+            lambda row: row.win_rate_lc,
+            percent,
+            css=where_wide("win_rate_lc"),
+            sort="win_rate_lc",
+            title=f"Length-controlled: wins if answers were as long as the anchor's, in {unit}; a tie counts half",
+            shown="win_rate_lc" in shown,
+        ),
+        settled_number(
+            "Preference",
+            lambda row: row.preference,
+            two,
+            css=where_wide("preference"),
+            sort="preference",
+            title="Mean preference for the model's answers, from 0 to 1; 0.5: no better",
+            shown="preference" in shown,
+        ),
+        Column("n", lambda row: n_cell(row, "Win %", _votes(address, row.model), "win_rate"), sort="n", title="Items"),
+        settled_number(
+            "Rating",
+            lambda row: ratings.plain.get(row.model, UNKNOWN),
+            signed,
+            sort="bt",
+            title="Bradley–Terry strength: natural log of the odds, mean 0",
+        ),
+        settled_number(
+            ratings.what.capitalize(),
+            lambda row: ratings.held.get(row.model, UNKNOWN),
+            signed,
+            sort="held",
+            under="held equal",
+            title=f"The rating if all answers had the same {ratings.what}",
+            shown=ratings.both,
+        ),
+        settled_number(
+            "Elo",
+            lambda row: row.elo,
+            whole,
+            css=where_wide("elo"),
+            sort="elo",
+            title="Follows the last votes: read it beside the rating, not instead of it",
+            shown="elo" in shown,
+        ),
+        length_column(css="n len", shown=len(levels) <= MOST_LEVELS or "win_rate_lc" not in shown),
+        *(_level_column(address, name, settled, anchor) for name in levels),
+    ]
+
+
+def _level_column(address: Address, name: str, settled: list[PairRow], anchor: str) -> Column[PairRow]:
+    counts = sorted(level.n for row in settled if (level := row.levels.get(name)) and level.n)
+    label = name.replace("/", "/\u200b") or "No level"  # may break there
+    path = " / ".join(part for part in (address.params.get("level", ""), name) if part)
+
+    def cell(row: PairRow) -> Cell:
+        if is_provisional(row, anchor):
+            return Cell(NONE, css="dim3", title=f"fewer than {PROVISIONAL} items")
+        level = row.levels.get(name)
+        if level is None or level.win_rate.value is None:
+            return Cell(NONE, css="dim3")
+        return Cell(
+            percent(level.win_rate.value),
+            title=in_words(level),
+            link=_votes(address, row.model, level=path),
+            bar=marks.micro_bar(*(count or 0.0 for count in level.outcomes)),
+        )
+
+    return Column(
+        label,
+        cell,
+        css="n lv",
+        head="n lh",
+        soft=True,
+        sort=f"level:{name}",
+        under=span(counts[0], counts[-1]) if counts else "",
+        title=f"{name or label}: items per model below",
+    )
 
 
 def taken_out(board: PairsBoard) -> str:
@@ -273,68 +363,6 @@ def _tints(rows: Sequence[PairRow], anchor: str) -> dict[str, bool]:
     return tints((row.model, row.tier) for row in rows if row.model != anchor)
 
 
-def _row(
-    address: Address,
-    row: PairRow,
-    *,
-    anchor: str,
-    scale: marks.Axis,
-    levels: list[str],
-    organisation: str,
-    page: str,
-    ratings: Ratings,
-    tinted: bool,
-    last: bool,
-) -> ModelRow:
-    provisional = is_provisional(row, anchor)
-    bt, held = (UNKNOWN if provisional else of.get(row.model, UNKNOWN) for of in (ratings.plain, ratings.held))
-    kind = "anchor" if row.model == anchor else "provisional" if provisional else ""
-    own = address.view() | {"model": row.model}
-    won = row.win_rate.value is not None
-    return ModelRow(
-        name=row.model,
-        organisation=organisation,
-        page=page,
-        link=address.to("leaderboard:votes", **own),
-        rank=NONE if provisional or row.rank is None else str(row.place),
-        ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
-        kind=kind,
-        css=row_css(kind, tinted=tinted, last=last),
-        win=told(row.win_rate, percent),
-        win_link=address.to("leaderboard:votes", **own, outcome="win") if won else "",
-        win_title=in_words(row) if won else "",
-        bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
-        lc=NONE if provisional else percent(row.win_rate_lc.value),
-        lc_title="; ".join(dict.fromkeys(filter(None, [interval(row.win_rate_lc, percent), row.win_rate_lc.reason]))),
-        preference=Cell(NONE if provisional else two(row.preference.value), title=interval(row.preference, two)),
-        n=whole(row.n),
-        failed=failed(row.failures),
-        failed_title=extremes("Win %", row.win_rate_worst, row.win_rate_best),
-        length=length_cell(row),
-        bt=signed(bt.value),
-        bt_title=interval(bt, signed),
-        held=Cell(signed(held.value), title=interval(held, signed)),
-        elo=NONE if provisional else whole(row.elo.value),
-        elo_title=interval(row.elo, whole),
-        levels=[_level(address, row, level, own, provisional=provisional) for level in levels],
-    )
-
-
-def _level(address: Address, row: PairRow, name: str, own: dict[str, str | None], *, provisional: bool) -> Cell:
-    if provisional:
-        return Cell(NONE, title=f"fewer than {PROVISIONAL} items")
-    level = row.levels.get(name)
-    if level is None or level.win_rate.value is None:
-        return Cell(NONE)
-    path = " / ".join(part for part in (address.params.get("level", ""), name) if part)
-    return Cell(
-        text=percent(level.win_rate.value),
-        link=address.to("leaderboard:votes", **(own | {"level": path})),
-        title=in_words(level),
-        bar=marks.micro_bar(*(count or 0.0 for count in level.outcomes)),
-    )
-
-
 def in_words(tally: Tally) -> str:
     """``12 won, 3 tied, 5 lost; 95%: 40.1 to 78.3``."""
     won, tied, lost = (count(outcome) for outcome in tally.outcomes)
@@ -354,53 +382,64 @@ def extremes(label: str, worst: float | None, best: float | None) -> str:
     return f"{label.removesuffix(' %')}: {percent(worst)} % if these all count against it, {percent(best)} % if for it"
 
 
-def length_cell(row: Row) -> Cell:
+# ---- columns of every board of models ----
+
+
+def rank_column(outside: Callable[[R], bool]) -> Column[R]:
+    """The rank and its range; none for rows ``outside`` the ranking."""
+
+    def cell(row: R) -> Cell:
+        if outside(row):
+            return Cell(NONE)
+        place = NONE if row.rank is None else str(row.place)
+        return Cell(place, rank_range(row.place, row.rank_low, row.rank_high))
+
+    better = "1 + the number of models that are significantly better; the 95% range of this model by itself"
+    return Column("Rank", cell, kind="rank", css="n rankh", sort=RANK, title=better)
+
+
+def model_column(pages: Mapping[str, str], rows_behind: Callable[[R], str], anchor: str = "") -> Column[R]:
+    """The model with its maker. ``pages``: of the models themselves; ``rows_behind``: where those without one lead."""
+    made_by = organisations()
+
+    def cell(row: R) -> Cell:
+        chip = [Chip("anchor")] if row.model == anchor else []
+        chip += [Chip("provisional", "warn")] if is_provisional(row, anchor) else []
+        return Cell(
+            row.model,
+            made_by.get(row.model, ""),
+            title=". ".join(filter(None, [row.model, length_in_words(row)])),
+            link=pages.get(row.model) or rows_behind(row),
+            chips=tuple(chip),
+        )
+
+    return names("Model", cell, sort="model")
+
+
+def n_cell(row: Row, label: str, link: str, number: str) -> Cell:
+    """How many rows count, how many failed, and what ``number`` would be at worst and at best."""
+    worst, best = (getattr(row, f"{number}_{case}", None) for case in ("worst", "best"))
+    small_title = extremes(label, worst, best)
+    failures = failed(getattr(row, "failures", None))
+    return Cell(whole(row.n), failures, link=link, small_css="failed", small_title=small_title)
+
+
+def length_column(**more: Any) -> Column[Any]:
+    return Column(
+        "Length",
+        lambda row: Cell(whole(row.mean_length), title=length_in_words(row)),
+        sort="mean_length",
+        title="Mean length of the model's answers, in characters",
+        **more,
+    )
+
+
+def length_in_words(row: Row) -> str:
     """The mean length of a model's answers."""
     if row.mean_length is None:
-        return Cell(NONE)
+        return ""
     tokens = f"{whole(row.mean_tokens)} tokens, " if row.mean_tokens is not None else ""
-    return Cell(whole(row.mean_length), title=f"Answers have a mean of {tokens}{whole(row.mean_length)} characters")
-
-
-# ---- heads ----
-
-
-def _heads(sorting: Sorting, scale: marks.Axis, board: PairsBoard, ratings: Ratings) -> dict[str, Head]:
-    unit = board.rows[0].length_unit if board.rows else ""
-    ticks = marks.axis_head(scale, lambda value: whole(100 * value))
-    return {
-        **rank_heads(sorting),
-        "win": sorting.head(
-            "Win %", "win_rate", marks=ticks, title="Share of wins; what a tie counts is said below the table"
-        ),
-        "lc": sorting.head(
-            "LC %",
-            "win_rate_lc",
-            title=f"Length-controlled: wins if answers were as long as the anchor's, in {unit}; a tie counts half",
-        ),
-        "preference": sorting.head(
-            "Preference", "preference", title="Mean preference for the model's answers, from 0 to 1; 0.5: no better"
-        ),
-        "n": sorting.head("n", "n", title="Items"),
-        "length": length_head(sorting),
-        "bt": sorting.head("Rating", "bt", title="Bradley–Terry strength: natural log of the odds, mean 0"),
-        "held": sorting.head(
-            ratings.what.capitalize(),
-            "held",
-            under="held equal",
-            title=f"The rating if all answers had the same {ratings.what}",
-        ),
-        "elo": sorting.head("Elo", "elo", title="Follows the last votes: read it beside the rating, not instead of it"),
-    }
-
-
-def length_head(sorting: Sorting) -> Head:
-    return sorting.head("Length", "mean_length", title="Mean length of the model's answers, in characters")
-
-
-def rank_heads(sorting: Sorting) -> dict[str, Head]:
-    better = "1 + the number of models that are significantly better; the 95% range of this model by itself"
-    return {"rank": sorting.head("Rank", RANK, title=better), "model": sorting.head("Model", "model")}
+    return f"Answers have a mean of {tokens}{whole(row.mean_length)} characters"
 
 
 RANK_IN_WORDS = (
@@ -415,13 +454,17 @@ def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
     words = [
         (True, "Rank", RANK_IN_WORDS),
         (
-            page.has_wins,
+            "win_rate" in page.shown,
             "Win %",
             f"is the share of its n items that a model won against {against}, with a 95% interval.",
         ),
-        (page.has_lc, "LC %", f"is Win % if answers were as long as those of {against}; a tie counts half."),
         (
-            page.has_preference,
+            "win_rate_lc" in page.shown,
+            "LC %",
+            f"is Win % if answers were as long as those of {against}; a tie counts half.",
+        ),
+        (
+            "preference" in page.shown,
             "Preference",
             "is how much better its answers were, the mean over items: 1 all much better, 0.5 no better, 0 much worse.",
         ),
@@ -430,24 +473,23 @@ def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
             "Rating",
             "is Bradley–Terry strength, mean 0: of two models, 1 ahead wins 73% of decided pairs.",
         ),
-        (page.has_held, f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
-        (page.has_elo, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
-        (bool(page.levels), "", "A column by level shows Win % there, above won, tied and lost as parts of a bar."),
+        (bool(held), f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
+        ("elo" in page.shown, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
+        (page.levels, "", "A column by level shows Win % there, above won, tied and lost as parts of a bar."),
         (True, "", "A click on a head sorts, a click on a number opens the items behind it."),
     ]
     return [(term, said) for shown, term, said in words if shown]
 
 
-def _level_head(sorting: Sorting, name: str, rows: list[PairRow]) -> Head:
-    counts = sorted(level.n for row in rows if (level := row.levels.get(name)) and level.n)
-    under = span(counts[0], counts[-1]) if counts else ""
-    label = name.replace("/", "/\u200b") or "No level"  # may break there
-    return sorting.head(label, f"level:{name}", under=under, title=f"{name or label}: items per model below")
-
-
-def forest(board: PairsBoard, anchor: str, ratings: Ratings, table: Sequence[ModelRow] = ()) -> SafeString:
+def forest(
+    board: PairsBoard,
+    anchor: str,
+    ratings: Ratings,
+    votes: Mapping[str, str] = MappingProxyType({}),
+    pages: Mapping[str, str] = MappingProxyType({}),
+) -> SafeString:
     """Ratings with their intervals, in the order of the ranks; empty where there is none. With something held equal,
-    that is the dot, and the plain rating an open one. ``table``: the rows whose links the dots have.
+    that is the dot, and the plain rating an open one. ``votes``, ``pages``: where each model's votes and page are.
     """
     main = ratings.held if ratings.both else ratings.plain or ratings.held
     rated = [
@@ -456,11 +498,10 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings, table: Sequence[Mod
     rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    tinted, links = _tints(rated, anchor), {row.name: row for row in table}
+    tinted = _tints(rated, anchor)
     rows = []
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
-        link = links.get(row.model)
         said = (
             f"{signed(number.value)} {in_brackets(number, signed)}".strip(),
             f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
@@ -476,8 +517,8 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings, table: Sequence[Mod
                 quiet=row.model == anchor,
                 plain=plain,
                 said=said,
-                link=(link.page or link.link) if link else "",
-                rows=link.link if link else "",
+                link=pages.get(row.model) or votes.get(row.model, ""),
+                rows=votes.get(row.model, ""),
             )
         )
     held = f" with {ratings.what} held equal" if ratings.both else ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
 
-from leaderboard.boards.base import Level, ModelsBoard
+from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
 from leaderboard.hidden import is_kept_back
@@ -12,6 +12,8 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import models as models_page
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.marks import Cell
+from leaderboard.pages.table import Column, Table, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
@@ -21,27 +23,11 @@ DEFAULT = 3  # models shown where none is chosen
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
-    interval: str
-    n: str
-    reason: str = ""  # why there is no interval
-
-
-@dataclass(frozen=True, slots=True)
 class ProfilePage:
     measure: str
-    names: list[str]
-    rows: list[tuple[str, list[Cell]]]
+    table: Table
     plot: SafeString
-
-    @property
-    def intervals(self) -> str:
-        """What the lines are, and whether some are missing."""
-        have = {bool(cell.interval) for _, cells in self.rows for cell in cells if cell.n}
-        if have == {False}:
-            return "no intervals: too few groups of samples on each level"
-        return "95% intervals, none where a level has too few groups of samples" if False in have else "95% intervals"
+    intervals: str  # what the lines are, and whether some are missing
 
 
 def reading(page: ProfilePage) -> list[tuple[str, str]]:
@@ -74,7 +60,7 @@ def selects(address: Address, board: ModelsBoard) -> list[Select]:
 
 def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     """Everything that the page shows."""
-    names = chosen(address, board)
+    chosen_names = chosen(address, board)
     rows = {row.model: row for row in board.rows}
     shape = scored.shape_of(scope, board)
     main, measure, write = shape.main.name, shape.main.label, shape.main.write
@@ -82,32 +68,55 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
         levels = models_page.levels_of(board)
     else:
         levels, _ = scored.levels_of(address, board)
-    by_level = {name: [rows[name].level(level) for level in levels] for name in names}
-    profiles = [
-        plots.Profile(
-            name,
-            tuple(
-                _dot(level, main, write, rows_of(address, scope, name, path))
-                for path, level in zip(levels, of_model, strict=True)
-            ),
-        )
-        for name, of_model in by_level.items()
-    ]
+
+    def dot(name: str, path: str) -> plots.Dot | None:
+        level = rows[name].level(path)
+        number = level.number(main) if level else UNKNOWN
+        if level is None or number.value is None:
+            return None
+        said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
+        return plots.Dot(number.value, number.low, number.high, said, rows_of(address, scope, name, path))
+
+    def of_model(name: str) -> Column[str]:
+        def cell(path: str) -> Cell:
+            level = rows[name].level(path)
+            number = level.number(main) if level else UNKNOWN
+            if level is None or number.value is None:
+                return Cell(NONE, strong=True)
+            ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
+            small = ", ".join(filter(None, [ends, f"n {whole(level.n)}"]))
+            return Cell(write(number.value), small, title=number.reason, small_css="block dim", strong=True)
+
+        return Column(name, cell)
+
+    listed = ", ".join(chosen_names)
+    counted = [drawn for name in chosen_names for path in levels if (drawn := dot(name, path))]
     return ProfilePage(
         measure=measure,
-        names=names,
-        rows=[
-            (scored.short(level), [_cell(by_level[name][at], main, write) for name in names])
-            for at, level in enumerate(levels)
-        ],
+        table=table(
+            [names("Level", lambda path: scored.short(path), css=""), *(of_model(name) for name in chosen_names)],
+            levels,
+            label="Profiles",
+            caption=f"{measure} by level with 95% intervals and n",
+            css="cmpt",
+            tall=False,
+        ),
         plot=plots.profiles(
             [scored.short(level) for level in levels],
-            profiles,
-            title=f"{measure} by level, with 95% intervals: {', '.join(names)}; the table holds the same numbers",
+            [plots.Profile(name, tuple(dot(name, path) for path in levels)) for name in chosen_names],
+            title=f"{measure} by level, with 95% intervals: {listed}; the table holds the same numbers",
             write=lambda value: without_zeros(write(value)),
             unit=shape.unit,
         ),
+        intervals=_intervals({drawn.low is not None for drawn in counted}),
     )
+
+
+def _intervals(present: set[bool]) -> str:
+    """``present``: whether dots have an interval, over all of them."""
+    if present == {False}:
+        return "no intervals: too few groups of samples on each level"
+    return "95% intervals, none where a level has too few groups of samples" if False in present else "95% intervals"
 
 
 def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
@@ -116,19 +125,3 @@ def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
         return ""
     path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
     return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))
-
-
-def _dot(level: Level | None, main: str, write: scored.Write, link: str) -> plots.Dot | None:
-    number = level.number(main) if level else UNKNOWN
-    if level is None or number.value is None:
-        return None
-    said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
-    return plots.Dot(number.value, number.low, number.high, said, link)
-
-
-def _cell(level: Level | None, main: str, write: scored.Write) -> Cell:
-    number = level.number(main) if level else UNKNOWN
-    if level is None or number.value is None:
-        return Cell(NONE, "", "")
-    ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
-    return Cell(write(number.value), ends, whole(level.n), number.reason)

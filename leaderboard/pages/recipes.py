@@ -14,9 +14,11 @@ from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
-from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, told, two, whole
+from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, span, told, two, whole
 from leaderboard.pages import marks, plots
-from leaderboard.pages.table import ends_of_groups, row_css, tints
+from leaderboard.pages.marks import Cell
+from leaderboard.pages.table import Column, Table, figure, names, row_classes, table, text, tints, upright
+from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 
 
@@ -191,50 +193,16 @@ def under_way(recipe: Recipe, *, reasons: bool) -> list[UnderWay]:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardLine:
-    """A row of a recipe's board."""
-
-    css: str
-    rank: str
-    ranks: str
-    model: str
-    scenario: str
-    value: str
-    title: str
-    bar: SafeString
-    accuracy: str
-    chance: str
-    n: str
-    unread: str
-    coverage: str
-    notes: str
-
-
-@dataclass(frozen=True, slots=True)
 class BoardPage:
+    """``by_condition``: right answers under each condition, where there are several; ``steady``: how far each model's
+    accuracy depends on the wording and the repeat.
+    """
+
     title: str
     words: str
-    axis: SafeString
-    rows: list[BoardLine]
-    conditions: list[str]
-    by_condition: list[tuple[str, list[tuple[str, str]]]]  # model, (accuracy, interval)
-    several: bool
-    steady: "Steady | None"
-
-
-@dataclass(frozen=True, slots=True)
-class Steady:
-    """How far each model's accuracy depends on the wording and the repeat, on one axis."""
-
-    lines: list["SteadyLine"]
-    axis: SafeString
-
-
-@dataclass(frozen=True, slots=True)
-class SteadyLine:
-    model: str
-    spread: str
-    dots: SafeString
+    table: Table
+    by_condition: Table | None
+    steady: Table | None
 
 
 def board_page(board: RecipeBoard) -> BoardPage:
@@ -242,87 +210,110 @@ def board_page(board: RecipeBoard) -> BoardPage:
     write = signed_points if board.metric.signed else points
     rows = list(board.rows)
     scale = marks.axis([end for row in rows for end in row.value.ends], unit=0.01)
-    names = list(dict.fromkeys(name for row in rows for name in row.conditions))
-    by_condition = [
-        (
-            row.model
-            if row.scenario == (board.scenarios[0] if len(board.scenarios) == 1 else "")
-            else f"{row.model}, {row.scenario}",
-            [_condition(row, name) for name in names],
+    several = len(board.scenarios) > 1
+    classes = _groups([] if several else rows)
+
+    def value(row: RecipeRow) -> Cell:
+        reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
+        ends = f"{in_brackets(row.value, write)} {row.value.method}".strip()
+        return Cell(
+            told(row.value, write),
+            title=row.value.reason if row.value.value is None else ends,
+            bar=marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference),
         )
-        for row in rows
-        if row.conditions
-    ]
-    return BoardPage(
-        title=board.metric.title,
-        words=board.metric.words,
-        axis=marks.axis_head(scale, _whole_percent),
-        rows=[
-            _line(row, scale, write, css)
-            for row, css in zip(rows, _groups(rows if len(board.scenarios) == 1 else [], len(rows)), strict=True)
+
+    main = table(
+        [
+            Column("Rank", _rank, kind="rank"),
+            names("Model", lambda row: row.model),
+            text("Scenario", lambda row: row.scenario, shown=several),
+            Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, _whole_percent)),
+            Column("Right %", lambda row: told(row.accuracy, percent), title="Right answers to the plain questions"),
+            Column("Chance %", lambda row: percent(row.chance), title="Of random answers"),
+            Column("n", lambda row: whole(row.n), title="Questions"),
+            Column(
+                "Not read",
+                lambda row: whole(row.unread or 0),
+                title="Answers in which no option was read: not right",
+            ),
+            Column("Answered %", lambda row: percent(row.coverage), title="Questions answered under every condition"),
+            text("Notes", lambda row: "; ".join(row.notes), css="small dim fill", unseen=True),
         ],
-        conditions=names,
-        by_condition=by_condition,
-        several=len(board.scenarios) > 1,
-        steady=steady_of(rows),
+        rows,
+        row_css=lambda row: classes.get(row.model, ""),
+        label="Board of the recipe",
+        caption=f"Models by {board.metric.title}",
+        css="lb recipeboard",
+    )
+    return BoardPage(board.metric.title, board.metric.words, main, _by_condition(board), steady_of(rows))
+
+
+def _by_condition(board: RecipeBoard) -> Table | None:
+    rows = [row for row in board.rows if row.conditions]
+    overall = board.scenarios[0] if len(board.scenarios) == 1 else ""
+
+    def condition(name: str) -> Column[RecipeRow]:
+        def accuracy(row: RecipeRow) -> Number | None:
+            found = row.conditions.get(name)
+            return found.accuracy if found else None
+
+        return figure(name, accuracy, percent)
+
+    conditions = dict.fromkeys(name for row in rows for name in row.conditions)
+    title = "Right %, by condition"
+    return (
+        table(
+            [
+                names(title, lambda row: row.model if row.scenario == overall else f"{row.model}, {row.scenario}"),
+                *(condition(name) for name in conditions),
+            ],
+            rows,
+            label="Accuracy by condition",
+            caption=title,
+            fill=True,
+            tall=False,
+        )
+        if rows
+        else None
     )
 
 
-def _groups(rows: Sequence[RecipeRow | DesiderataRow], number: int) -> list[str]:
-    """The classes of a table's rows that tell which models cannot be told apart; none without ``rows``."""
-    if not rows:
-        return [""] * number
-    names = [row.model for row in rows]
-    tinted = tints((row.model, row.tier) for row in rows)
-    ends = ends_of_groups(names, tinted)
-    return [row_css("", tinted=tinted[name], last=last) for name, last in zip(names, ends, strict=True)]
+def _groups(rows: Sequence[RecipeRow | DesiderataRow]) -> dict[str, str]:
+    """The classes of a table's rows that tell which models cannot be told apart."""
+    return row_classes([row.model for row in rows], tints((row.model, row.tier) for row in rows), {})
 
 
-def _rank(row: RecipeRow | DesiderataRow) -> tuple[str, str]:
+def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     """The rank, which models that cannot be told apart share, and its range."""
     rank = row.tier or row.rank
-    ranks = f"{row.rank_low}–{row.rank_high}" if row.rank_low and row.rank_low != row.rank_high else ""
-    return NONE if rank is None else str(rank), ranks
+    ranks = span(row.rank_low, row.rank_high) if row.rank_low != row.rank_high else ""
+    return Cell(NONE if rank is None else str(rank), ranks)
 
 
-def _condition(row: RecipeRow, name: str) -> tuple[str, str]:
-    found = row.conditions.get(name)
-    return (NONE, "") if found is None else (percent(found.accuracy.value), in_brackets(found.accuracy, percent))
-
-
-def _line(row: RecipeRow, scale: marks.Axis, write: Any, css: str) -> BoardLine:
-    value, (rank, ranks) = row.value, _rank(row)
-    reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
-    return BoardLine(
-        css=css,
-        rank=rank,
-        ranks=ranks,
-        model=row.model,
-        scenario=row.scenario,
-        value=told(value, write),
-        title=f"{in_brackets(value, write)} {value.method}".strip() if value.value is not None else value.reason,
-        bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
-        accuracy=told(row.accuracy, percent),
-        chance=percent(row.chance),
-        n=whole(row.n),
-        unread=whole(row.unread) if row.unread else "0",
-        coverage=percent(row.coverage),
-        notes="; ".join(row.notes),
-    )
-
-
-def steady_of(rows: Sequence[RecipeRow]) -> Steady | None:
-    with_queries = [row for row in rows if len(row.queries) > 1]
+def steady_of(rows: Sequence[RecipeRow]) -> Table | None:
+    """How far each model's accuracy depends on the wording and the repeat, on one axis."""
+    with_queries = [(row, found) for row in rows if (found := spread(list(row.queries.values()))) is not None]
     if not with_queries:
         return None
-    scale = marks.axis([value for row in with_queries for value in row.queries.values()], width=marks.WIDE, unit=0.01)
-    lines = []
-    for row in with_queries:
-        found = spread(list(row.queries.values()))
-        if found is not None:
-            words = f"±{100 * found.largest:.1f}"
-            lines.append(SteadyLine(row.model, words, marks.dots(scale, list(row.queries.values()), found.mean)))
-    return Steady(lines, marks.axis_head(scale, _whole_percent))
+    values = [value for row, _ in with_queries for value in row.queries.values()]
+    scale = marks.axis(values, width=marks.WIDE, unit=0.01)
+    return table(
+        [
+            names("Model", lambda each: each[0].model, css=""),
+            Column("Largest distance", lambda each: f"±{100 * each[1].largest:.1f}"),
+            text(
+                "Each",
+                lambda each: Cell(bar=marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
+                axis=marks.axis_head(scale, _whole_percent),
+                unseen=True,
+            ),
+        ],
+        with_queries,
+        label="Accuracy by wording and repeat",
+        caption="How steady accuracy is",
+        css="steady",
+        tall=False,
+    )
 
 
 # ---- one answer, as the model saw the question ----
@@ -361,32 +352,18 @@ def seen_turns(responses: Sequence[Response]) -> list[SeenTurn]:
 
 
 @dataclass(frozen=True, slots=True)
-class QualityCell:
-    text: str
-    title: str
-    link: str
-    bar: SafeString
-    best: bool
-
-
-@dataclass(frozen=True, slots=True)
-class QualityHead:
-    quality: Quality
-    recipe: str
-    axis: SafeString
-    choices: list[tuple[str, str, bool]]  # recipe, link, chosen
-
-
-@dataclass(frozen=True, slots=True)
 class DesiderataPage:
-    heads: list[QualityHead]
-    rows: list[tuple[str, str, str, str, list[QualityCell]]]  # classes, rank, range, model, cells
-    matrix_heads: list[str]
-    matrix: list[tuple[str, list[marks.HeatCell]]]
+    """``recipes``: of each quality those that measure it, with the link that chooses one and whether it is chosen.
+    ``reliability``: model, ECE, what a calibrated model would show, and the diagram.
+    """
+
+    table: Table
+    matrix: Table | None
     few: str
-    reliability: list[tuple[str, str, str, SafeString]]  # model, ECE, what a calibrated model shows, diagram
-    steady: Steady | None
+    reliability: list[tuple[str, str, str, SafeString]]
+    steady: Table | None
     scatter: "Scatter | None"
+    recipes: list[tuple[Quality, list[tuple[str, str, bool]]]]
     finding: str
     models: int
 
@@ -405,41 +382,7 @@ TOGETHER = "together"  # the parameter that names the two qualities of the scatt
 
 def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> DesiderataPage:
     """The table of qualities, the matrix, reliability diagrams and spreads."""
-    heads, axes = [], {}
-    for quality in QUALITIES.values():
-        numbers = [row.number(quality.name) for row in board.rows]
-        scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=72)
-        axes[quality.name] = scale
-        recipe = board.recipes.get(quality.name)
-        heads.append(
-            QualityHead(
-                quality,
-                str(recipe or ""),
-                marks.axis_head(scale, _whole_percent) if recipe else SafeString(),
-                [
-                    (str(other), _with(chosen, quality.name, str(other)), other == recipe)
-                    for other in board.choices[quality.name]
-                ],
-            )
-        )
-    best = {
-        name: max((value for row in board.rows if (value := row.number(name).value) is not None), default=None)
-        for name in QUALITIES
-    }
-    rows = [
-        (
-            css,
-            *_rank(row),
-            row.model,
-            [_quality_cell(quality, row, axes[quality.name], best[quality.name]) for quality in QUALITIES.values()],
-        )
-        for row, css in zip(board.rows, _groups(board.rows, len(board.rows)), strict=True)
-    ]
-    measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
-    found = {frozenset((row.a, row.b)): row for row in board.together}
-    matrix = [
-        (one.title, [_together_cell(one.name, other.name, found, chosen) for other in measured]) for one in measured
-    ]
+    classes = _groups(board.rows)
     calibration = board.boards.get("calibration")
     reliability = [
         (
@@ -450,38 +393,94 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         )
         for row in (calibration.rows if calibration else ())
         if row.bins
-    ][:4]
+    ]
+    measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
     enough = len(board.rows) >= FEWEST
-    steady = steady_of([row for each in board.boards.values() for row in each.overall()])
     return DesiderataPage(
-        heads=heads,
-        rows=rows,
-        matrix_heads=[quality.title for quality in measured],
-        matrix=matrix if enough and len(measured) > 1 else [],
+        table=table(
+            [
+                Column("Rank", _rank, kind="rank"),
+                names("Model", lambda row: row.model),
+                *(_quality_column(quality, board) for quality in QUALITIES.values()),
+            ],
+            board.rows,
+            row_css=lambda row: classes[row.model],
+            label="Models by accuracy and six qualities",
+            caption="Models by accuracy and six qualities, each with its 95 % interval",
+            css="lb desiderata",
+        ),
+        matrix=_matrix(board, measured, chosen) if enough and len(measured) > 1 else None,
         few="" if enough else f"A correlation needs {FEWEST} models; there are {len(board.rows)}.",
-        reliability=reliability,
-        steady=steady,
+        reliability=reliability[:4],
+        steady=steady_of([row for each in board.boards.values() for row in each.overall()]),
         scatter=_scatter(board, chosen.get(TOGETHER, "")),
+        recipes=[
+            (
+                quality,
+                [
+                    (str(recipe), _with(chosen, quality.name, str(recipe)), recipe == board.recipes.get(quality.name))
+                    for recipe in board.choices[quality.name]
+                ],
+            )
+            for quality in QUALITIES.values()
+        ],
         finding=_finding(board),
         models=len(board.rows),
     )
 
 
+def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[DesiderataRow]:
+    numbers = [row.number(quality.name) for row in board.rows]
+    scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=72)
+    best = max((each.value for each in numbers if each.value is not None), default=None)
+    write = signed_points if quality.name == "in_context" else points
+    missing = f"not measured: needs {quality.needs}"
+
+    def cell(row: DesiderataRow) -> Cell:
+        value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
+        link = reverse("leaderboard:recipe-board", args=[recipe]) if recipe else ""
+        if value.value is None:
+            reason = value.reason or (missing if quality.needs else "not measured")
+            return Cell(NONE, title=reason, link=link, bar=marks.interval_bar(scale, None, None, None))
+        reference = {"accuracy": row.chance, "in_context": 0.0}.get(quality.name)
+        return Cell(
+            write(value.value),
+            title=f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}",
+            link=link,
+            bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
+            strong=value.value == best,
+        )
+
+    is_measured = quality.name in board.recipes
+    return Column(
+        quality.title,
+        cell,
+        kind="interval",
+        css="",
+        title="" if is_measured else missing,
+        under=quality.under,
+        axis=marks.axis_head(scale, _whole_percent) if is_measured else SafeString(),
+    )
+
+
+def _matrix(board: DesiderataBoard, measured: list[Quality], chosen: Mapping[str, str]) -> Table:
+    found = {frozenset((row.a, row.b)): row for row in board.together}
+
+    def against(other: Quality) -> Column[Quality]:
+        return upright(other.title, lambda quality: _together_cell(quality.name, other.name, found, chosen))
+
+    return table(
+        [names("Quality", lambda quality: quality.title, css=""), *(against(other) for other in measured)],
+        measured,
+        label="Correlation of qualities",
+        caption="Pearson's correlation of every two qualities",
+        css="matrix upright",
+        tall=False,
+    )
+
+
 def _with(chosen: Mapping[str, str], name: str, recipe: str) -> str:
     return "?" + urlencode({**chosen, name: recipe})
-
-
-def _quality_cell(quality: Quality, row: DesiderataRow, scale: marks.Axis, best: float | None) -> QualityCell:
-    value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
-    write = signed_points if quality.name == "in_context" else points
-    link = reverse("leaderboard:recipe-board", args=[recipe]) if recipe else ""
-    if value.value is None:
-        title = value.reason or (f"not measured: needs {quality.needs}" if quality.needs else "not measured")
-        return QualityCell(NONE, title, link, SafeString(), False)
-    title = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}"
-    reference = {"accuracy": row.chance, "in_context": 0.0}.get(quality.name)
-    bar = marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference)
-    return QualityCell(write(value.value), title, link, bar, value.value == best)
 
 
 def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
@@ -528,15 +527,15 @@ def _whole_percent(share: float) -> str:
     return f"{100 * share:.0f}".replace("-", MINUS)
 
 
-def _together_cell(a: str, b: str, found: Mapping[frozenset[str], Any], chosen: Mapping[str, str]) -> marks.HeatCell:
+def _together_cell(a: str, b: str, found: Mapping[frozenset[str], Any], chosen: Mapping[str, str]) -> Cell:
     if a == b:
-        return marks.HeatCell("", "", "self", "")
+        return marks.ITSELF
     row = found.get(frozenset((a, b)))
     if row is None or row.pearson.value is None:
-        return marks.HeatCell(NONE, "", "qx", row.pearson.reason if row else "no model has both")
+        return Cell(NONE, css="qx", title=row.pearson.reason if row else "no model has both")
     title = f"n = {row.n} models" + ("" if row.p is None else f", p = {row.p:.3f}")
     link = f"{_with(chosen, TOGETHER, f'{a},{b}')}#{TOGETHER}"
-    return marks.HeatCell(_signed(row.pearson.value), "", marks.heat(row.pearson.value, -1, 1), title, link)
+    return Cell(_signed(row.pearson.value), "", marks.heat(row.pearson.value, -1, 1), title, link)
 
 
 def _finding(board: DesiderataBoard) -> str:

@@ -1,58 +1,32 @@
 """The boards of models by scores, components, marks, multiple choice and yes or no, as pages: one table for all."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
-from django.utils.safestring import SafeString
+from dataclasses import dataclass
 
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
-from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
+from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, KeyedBoard
 from leaderboard.boards.scores import ScoresBoard
-from leaderboard.figures import NONE, interval, percent, rank_range, told, whole
+from leaderboard.figures import NONE, interval, percent, told, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
+from leaderboard.pages.marks import Cell
 from leaderboard.pages.models import (
     RANK_IN_WORDS,
-    extremes,
-    failed,
     is_provisional,
-    length_cell,
-    length_head,
+    length_column,
+    model_column,
     model_pages,
-    organisations,
-    rank_heads,
+    n_cell,
+    rank_column,
     sorted_rows,
     value_of,
 )
-from leaderboard.pages.table import Cell, Head, Sorting, ends_of_groups, row_css, tints
+from leaderboard.pages.table import Column as TableColumn
+from leaderboard.pages.table import Sorting, Table, figure, names, row_classes, table, tints
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
-
-Write = Callable[[float | None], str]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredRow:
-    name: str
-    organisation: str
-    page: str  # the model's own
-    link: str
-    rank: str
-    ranks: str
-    provisional: bool
-    css: str
-    value: str
-    title: str
-    bar: SafeString
-    n: str
-    failed: str
-    failed_title: str
-    length: Cell
-    beside: list[Cell]
-    levels: list[Cell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,77 +39,121 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Letters:
-    """Shares of chosen options: the letters, the key's, and each model's, as cells."""
-
-    letters: list[str]
-    rows: list[tuple[str, list[Cell]]]
-    key: bool  # whether the first row is the key's
-
-
-@dataclass(frozen=True, slots=True)
 class ScoredPage:
+    """The table, and for multiple choice those of ``steps`` and ``letters`` below it."""
+
+    table: Table
     main: Column
+    beside: tuple[Column, ...]
     in_words: str
-    heads: dict[str, Head]
-    beside: list[Head]
-    levels: list[Head]
+    levels: bool
     level_word: str
-    rows: list[ScoredRow]
     ranked: int
     provisional: int
     depths: list[Group]
     heat_low: str
     heat_high: str
-    letters: Letters | None = None
-    steps: list[tuple[str, list[str]]] = field(default_factory=list)
-    tinted: bool = False
+    letters: Table | None
+    steps: Table | None
+    has_key: bool  # whether the first row of ``letters`` is the key's
+    tinted: bool
 
 
 def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     """Everything that the table and the panels below it show."""
     shape = shape_of(scope, board)
-    names, depths = levels_of(address, board)
-    columns = {*("rank", "model", "n", "mean_length", shape.main.name), *(column.name for column in shape.beside)}
-    sorting = Sorting.of(address, columns | {f"level:{name}" for name in names})
-    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, shape.main.name))
+    main = shape.main
+    levels, depths = levels_of(address, board)
+    sortable = {*("rank", "model", "n", "mean_length", main.name), *(column.name for column in shape.beside)}
+    sorting = Sorting.of(address, sortable | {f"level:{name}" for name in levels})
+    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     settled = [row for row in rows if not is_provisional(row)]
-    scale = marks.axis([end for row in settled or rows for end in row.number(shape.main.name).ends], unit=shape.unit)
     tinted = tints((row.model, row.tier) for row in settled) if sorting.is_usual else {}
-    made_by, pages = organisations(), model_pages(row.model for row in rows)
+    outside = {row.model: "provisional" for row in rows if is_provisional(row)}
+    classes = row_classes([row.model for row in rows], tinted, outside)
     low, high = scope.kind.ends(scope.benchmark)
-    link = None if is_kept_back(scope) else address
-    table_rows = [
-        _row(
-            link,
-            row,
-            shape,
-            scale,
-            organisation=made_by.get(row.model, ""),
-            page=pages.get(row.model, ""),
-            tinted=tinted.get(row.model, False),
-            last=last,
-            levels=[_level_cell(name, row.level(name), shape, low, high) for name in names],
-        )
-        for row, last in zip(rows, ends_of_groups([row.model for row in rows], tinted), strict=True)
-    ]
+    choices = board if isinstance(board, ChoiceBoard) else None
     return ScoredPage(
-        main=shape.main,
+        table=table(
+            _columns(None if is_kept_back(scope) else address, shape, rows, levels, (low, high)),
+            rows,
+            sorting=sorting,
+            row_css=lambda row: classes[row.model],
+            label="Board of models",
+            caption=f"Models by {main.title.lower()}",
+            css="lb scoredboard",
+            fill=True,
+        ),
+        main=main,
+        beside=shape.beside,
         in_words=shape.in_words,
-        heads=_heads(sorting, shape, scale),
-        beside=[sorting.head(column.label, column.name, title=column.title) for column in shape.beside],
-        levels=[sorting.head(short(name), f"level:{name}", title=f"{shape.main.label} on {name}") for name in names],
+        levels=bool(levels),
         level_word=scope.kind.part_word,
-        rows=table_rows,
         ranked=sum(row.rank is not None for row in settled),
         provisional=len(rows) - len(settled),
         depths=depths,
-        heat_low=shape.main.write(low),
-        heat_high=shape.main.write(high),
-        letters=_letters(board) if isinstance(board, ChoiceBoard) and board.letters else None,
-        steps=_steps(board) if isinstance(board, ChoiceBoard) else [],
+        heat_low=main.write(low),
+        heat_high=main.write(high),
+        letters=_letters(choices) if choices and choices.letters else None,
+        steps=_steps(choices) if choices else None,
+        has_key=bool(choices and choices.right),
         tinted=bool(tinted),
     )
+
+
+def _columns(
+    address: Address | None, shape: Shape, rows: list[ModelRow], levels: list[str], ends: tuple[float, float]
+) -> list[TableColumn[ModelRow]]:
+    """Without an ``address`` the rows lead nowhere."""
+    main = shape.main
+    settled = [row for row in rows if not is_provisional(row)]
+    scale = marks.axis([end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit)
+
+    def answers(row: ModelRow) -> str:
+        return address.to("leaderboard:answers", **address.view(), model=row.model) if address else ""
+
+    def main_cell(row: ModelRow) -> Cell:
+        number = row.number(main.name)
+        bar = marks.interval_bar(scale, *number.ends, write=main.write, provisional=is_provisional(row))
+        return Cell(told(number, main.write), title=interval(number, main.write), link=answers(row), bar=bar)
+
+    def tick(value: float) -> str:
+        return whole(100 * value) if shape.unit != 1.0 else f"{value:g}"
+
+    def beside(column: Column) -> TableColumn[ModelRow]:
+        return figure(
+            column.label, lambda row: row.number(column.name), column.write, sort=column.name, title=column.title
+        )
+
+    def at_level(name: str) -> TableColumn[ModelRow]:
+        return TableColumn(
+            short(name),
+            lambda row: _level_cell(name, row.level(name), main, *ends),
+            kind="heat",
+            css="c hd",
+            sort=f"level:{name}",
+            title=f"{main.label} on {name}",
+        )
+
+    return [
+        rank_column(is_provisional),
+        model_column(model_pages(row.model for row in rows), answers),
+        TableColumn(
+            main.label,
+            main_cell,
+            kind="interval",
+            css="",
+            sort=main.name,
+            title=main.title,
+            axis=marks.axis_head(scale, tick),
+        ),
+        TableColumn(
+            "n", lambda row: n_cell(row, main.label, answers(row), main.name), sort="n", title="Samples or items"
+        ),
+        *(beside(column) for column in shape.beside),
+        length_column(),
+        *(at_level(name) for name in levels),
+    ]
 
 
 def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
@@ -163,67 +181,13 @@ def short(path: str) -> str:
     return name.replace("_", " ").replace("/", "/\u200b")
 
 
-def _row(
-    address: Address | None,
-    row: ModelRow,
-    shape: Shape,
-    scale: marks.Axis,
-    *,
-    organisation: str,
-    page: str,
-    tinted: bool,
-    last: bool,
-    levels: list[Cell],
-) -> ScoredRow:
-    """Without an ``address`` the row leads nowhere."""
-    main, provisional = shape.main, is_provisional(row)
-    number = row.number(main.name)
-    worst, best = (getattr(row, f"{main.name}_{case}", None) for case in ("worst", "best"))
-    return ScoredRow(
-        name=row.model,
-        organisation=organisation,
-        page=page,
-        link=address.to("leaderboard:answers", **address.view(), model=row.model) if address else "",
-        rank=NONE if provisional or row.rank is None else str(row.place),
-        ranks="" if provisional else rank_range(row.place, row.rank_low, row.rank_high),
-        provisional=provisional,
-        css=row_css("provisional" if provisional else "", tinted=tinted, last=last),
-        value=told(number, main.write),
-        title=interval(number, main.write),
-        bar=marks.interval_bar(scale, *number.ends, write=main.write, provisional=provisional),
-        n=whole(row.n),
-        failed=failed(getattr(row, "failures", None)),
-        failed_title=extremes(main.label, worst, best),
-        length=length_cell(row),
-        beside=[_beside(row, column) for column in shape.beside],
-        levels=levels,
-    )
-
-
-def _beside(row: ModelRow, column: Column) -> Cell:
-    number = row.number(column.name)
-    return Cell(told(number, column.write), title=interval(number, column.write))
-
-
-def _level_cell(name: str, level: Level | None, shape: Shape, low: float, high: float) -> Cell:
-    main = shape.main
+def _level_cell(name: str, level: Level | None, main: Column, low: float, high: float) -> Cell:
     number = level.number(main.name) if level else UNKNOWN
     at = number.high if number.value is None else number.value  # an interval of an edition has no value
     if level is None or at is None:
-        return Cell(NONE, "qx", f"{name}: nothing counted")
+        return Cell(NONE, css="qx", title=f"{name}: nothing counted")
     title = f"{name}: {interval(number, main.write)}".rstrip(": ")
-    return Cell(told(number, main.write), marks.heat(at, low, high), f"{title}; n = {whole(level.n)}")
-
-
-def _heads(sorting: Sorting, shape: Shape, scale: marks.Axis) -> dict[str, Head]:
-    percents = shape.unit != 1.0
-    ticks = marks.axis_head(scale, lambda value: whole(100 * value) if percents else f"{value:g}")
-    return {
-        **rank_heads(sorting),
-        "main": sorting.head(shape.main.label, shape.main.name, title=shape.main.title, marks=ticks),
-        "n": sorting.head("n", "n", title="Samples or items"),
-        "length": length_head(sorting),
-    }
+    return Cell(told(number, main.write), css=marks.heat(at, low, high), title=f"{title}; n = {whole(level.n)}")
 
 
 def reading(page: ScoredPage) -> list[tuple[str, str]]:
@@ -231,42 +195,62 @@ def reading(page: ScoredPage) -> list[tuple[str, str]]:
     words = [
         (True, "Rank", RANK_IN_WORDS),
         (True, page.main.label, f"ranks: {page.in_words}. Bars are 95% intervals."),
-        *((bool(head.title), head.label, f"is {head.title[:1].lower()}{head.title[1:]}.") for head in page.beside),
+        *((bool(at.title), at.label, f"is {at.title[:1].lower()}{at.title[1:]}.") for at in page.beside),
         (True, "n", "is the number of samples or items that count."),
-        (bool(page.levels), "", f"A coloured column is {page.main.label} on one {page.level_word}."),
+        (page.levels, "", f"A coloured column is {page.main.label} on one {page.level_word}."),
         (True, "", "A click on a head sorts, a click on a number opens what is behind it."),
     ]
     return [(term, said) for shown, term, said in words if shown]
 
 
 STEPS = {
-    "label": "named by its label",
-    "judge": "read by a judge",
-    "random": "drawn",
-    "none": "no option found",
-    "no_text": "no answer",
+    "label": "By its label",
+    "judge": "By a judge",
+    "random": "Drawn",
+    "none": "None",
+    "no_text": "No answer",
 }
 
 
-def _steps(board: ChoiceBoard) -> list[tuple[str, list[str]]]:
-    """How the options of each model's answers were found: counts and shares, in the order of ``STEPS``."""
-    steps = []
-    for row in sorted(board.rows, key=lambda row: row.model.casefold()):
-        total = sum(row.extraction.values())
-        cells = [f"{row.extraction[step]:,}" for step in STEPS]
-        extracted = sum(row.extraction[step] for step in ("label", "judge"))
-        steps.append((row.model, [*cells, percent(extracted / total if total else None)]))
-    return steps
+def _steps(board: ChoiceBoard) -> Table:
+    """How the options of each model's answers were found."""
+
+    def extracted(row: ChoiceRow) -> str:
+        total, found = sum(row.extraction.values()), row.extraction["label"] + row.extraction["judge"]
+        return percent(found / total if total else None)
+
+    def counted(step: str) -> TableColumn[ChoiceRow]:
+        return TableColumn(STEPS[step], lambda row: f"{row.extraction[step]:,}")
+
+    columns = [
+        names("Model", lambda row: row.model),
+        *(counted(step) for step in STEPS),
+        TableColumn("Found %", extracted),
+    ]
+    rows = sorted(board.rows, key=lambda row: row.model.casefold())
+    caption = "How the option of each answer was found"
+    return table(columns, rows, label="How the options were found", caption=caption, css="cmpt", tall=False)
 
 
-def _letters(board: ChoiceBoard) -> Letters:
+def _letters(board: ChoiceBoard) -> Table:
+    """Shares of chosen options, of the key first."""
     letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
 
-    def cells(shares: dict[str, float]) -> list[Cell]:
-        return [
-            Cell(percent(shares.get(letter, 0.0)), marks.heat(shares.get(letter, 0.0), 0.0, 0.6)) for letter in letters
-        ]
+    def of_letter(letter: str) -> TableColumn[tuple[str, dict[str, float]]]:
+        def cell(row: tuple[str, dict[str, float]]) -> Cell:
+            share = row[1].get(letter, 0.0)
+            return Cell(percent(share), css=marks.heat(share, 0.0, 0.6))
 
-    rows = [("Key", cells(board.right))] if board.right else []
-    rows += [(name, cells(shares)) for name, shares in sorted(board.letters.items())]
-    return Letters(letters, rows, bool(board.right))
+        return TableColumn(letter, cell, kind="heat", css="c")
+
+    key = [("Key", board.right)] if board.right else []
+    return table(
+        [names("Model", lambda row: row[0]), *(of_letter(letter) for letter in letters)],
+        [*key, *sorted(board.letters.items())],
+        row_css=lambda row: "base" if row in key else "",
+        label="Chosen options",
+        caption="Share of each option among those chosen",
+        css="cmpt",
+        fill=True,
+        tall=False,
+    )

@@ -24,6 +24,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.provenance import Fact, verdicts_link
+from leaderboard.pages.table import Table, table, text
 from leaderboard.rows import JSON
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
@@ -39,17 +40,17 @@ SHARES = ("circular", "vanilla", "accuracy", "win_rate")
 FOLLOWED = ("bt", "score", "circular", "vanilla", "accuracy", "win_rate", "value")
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    heads: list[str]
-    rows: list[list[str]]
-
-
 def table_of(snapshot: Snapshot) -> Table:
     """The rows as the command prints them."""
-    rows = snapshot.rows
-    table_columns = columns(snapshot.what, rows)
-    return Table([name for name, _ in table_columns], [[cell(row) for _, cell in table_columns] for row in rows])
+    printed = columns(snapshot.what, snapshot.rows)
+    return table(
+        [text(f"{name[:1].upper()}{name[1:]}", cell, css="tnum", head="") for name, cell in printed],
+        snapshot.rows,
+        label="Rows",
+        caption="Rows of the snapshot",
+        css="cmpt frozen",
+        tall=False,
+    )
 
 
 def title_of(snapshot: Snapshot) -> str:

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from django.utils.safestring import SafeString
-
-from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, judges_of
-from leaderboard.figures import NONE, interval, number_of, two, whole
+from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
+from leaderboard.figures import NONE, number_of, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.marks import Cell
+from leaderboard.pages.table import Column, Table, names, on_axis, table, text
+from leaderboard.rows import Number
 from leaderboard.scope import Scope
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
@@ -32,20 +33,8 @@ READING = [
 
 
 @dataclass(frozen=True, slots=True)
-class TestRow:
-    judge: str
-    run: int
-    said: str  # may, may not, or why it cannot be told
-    passes: bool | None
-    winning: str
-    advantage: str
-    tested: str
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
 class TestPanel:
-    rows: list[TestRow]
+    table: Table
     steps: list[tuple[str, str, bool]]  # epsilon, link, chosen
     people: str
     distance: bool
@@ -59,52 +48,40 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
         (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == selected)
         for step in STEPS
     ]
-    order = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
-    rows = [_test_row(row) for row in order]
-    return TestPanel(rows, steps, number_of(board.people, "annotator"), kind.stand_in == "distance")
+    columns = [
+        names("Judge", lambda row: Cell(row.shown, f"run {row.run}"), css=""),
+        text("Result", _result),
+        Column(
+            "Winning rate",
+            lambda row: Cell(two(row.winning_rate), strong=True),
+            title="Share of the tested annotators whom the judge may replace; 0.5 or more passes",
+        ),
+        Column(
+            "Advantage ρ",
+            lambda row: two(row.advantage),
+            title="Mean share of items on which the judge is at least as close to the others as the annotator left out",
+        ),
+        Column(
+            "Tested",
+            lambda row: f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
+            title="Annotators with 30 shared items or more",
+        ),
+        Column("Labels", lambda row: whole(row.n or None), title="Labels on items that the judge has a verdict on"),
+    ]
+    rows = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
+    label = "Alternative annotator test"
+    drawn = table(columns, rows, label=label, caption=f"{label} of every judge", css="cmpt", tall=False)
+    return TestPanel(drawn, steps, number_of(board.people, "annotator"), kind.stand_in == "distance")
 
 
-def _test_row(row: StandInRow) -> TestRow:
-    passes = row.passes
-    return TestRow(
-        judge=row.shown,
-        run=row.run,
-        said=row.reason.capitalize() if passes is None else "may stand in" if passes else "may not",
-        passes=passes,
-        winning=two(row.winning_rate),
-        advantage=two(row.advantage),
-        tested=f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
-        n=whole(row.n or None),
-    )
+def _result(row: StandInRow) -> Cell:
+    """Whether the judge may stand in, or why that cannot be told."""
+    if row.passes is None:
+        return Cell(row.reason.capitalize())
+    return Cell("may stand in", css="good", icon="check") if row.passes else Cell("may not")
 
 
 # ---- people and a judge together ----
-
-
-@dataclass(frozen=True, slots=True)
-class BothRow:
-    model: str
-    link: str
-    people: str
-    people_title: str
-    people_bar: SafeString
-    people_n: str
-    both: str
-    both_title: str
-    both_bar: SafeString
-    weight: str
-    n: str
-    further: str
-    judge: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class BothPage:
-    judge: str
-    measure: str
-    axis: SafeString
-    rows: list[BothRow]
 
 
 def judge_select(scope: Scope, run: int | None) -> Select:
@@ -112,30 +89,38 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 
-def page_of(address: Address, scope: Scope, board: TogetherBoard) -> BothPage:
-    """Everything that the table shows."""
-    shape, to = scope.kind.shape, scope.kind.rows_page
+def table_of(address: Address, scope: Scope, board: TogetherBoard) -> Table:
+    """Each model by people alone and by people with the judge."""
+    shape = scope.kind.shape
     write = shape.main.write
     ends = [end for row in board.rows for number in (row.people, row.both) for end in number.ends]
     scale = marks.axis(ends, unit=shape.unit)
-    rows = [
-        BothRow(
-            model=row.model,
-            link=address.to(to, **(address.view() | {"run": None}), model=row.model),
-            people=write(row.people.value),
-            people_title=interval(row.people, write),
-            people_bar=marks.interval_bar(scale, *row.people.ends, write=write),
-            people_n=whole(row.people_n or None),
-            both=write(row.both.value),
-            both_title=interval(row.both, write),
-            both_bar=marks.interval_bar(scale, *row.both.ends, write=write),
-            weight=two(row.weight),
-            n=whole(row.n),
-            further=whole(row.further),
-            judge=write(row.judge),
-            reason=row.reason,
+
+    def model(row: TogetherRow) -> Cell:
+        return Cell(
+            row.model, link=address.to(scope.kind.rows_page, **(address.view() | {"run": None}), model=row.model)
         )
-        for row in board.rows
-    ]
-    axis = marks.axis_head(scale, lambda value: whole(100 * value) if shape.hundred else f"{value:g}")
-    return BothPage(board.judge, shape.main.label, axis, rows)
+
+    def ticks(value: float) -> str:
+        return whole(100 * value) if shape.hundred else f"{value:g}"
+
+    return table(
+        [
+            names("Model", model),
+            on_axis("Both", lambda row: Number(reason=row.reason) if row.reason else row.both, scale, ticks, write),
+            on_axis("People", lambda row: row.people, scale, ticks, write),
+            Column("Labelled", lambda row: whole(row.people_n or None)),
+            Column("Shared n", lambda row: whole(row.n), title="Items that people and the judge share"),
+            Column("Further N", lambda row: whole(row.further), title="Items that the judge alone has"),
+            Column(
+                "λ",
+                lambda row: two(row.weight),
+                title="Lambda: 0 uses people alone, 1 trusts the judge as far as the labels allow",
+            ),
+            Column("Judge alone", lambda row: write(row.judge)),
+        ],
+        board.rows,
+        label="People and judge",
+        caption="Each model by people alone and by people with the judge, with 95% intervals",
+        css="lb",
+    )

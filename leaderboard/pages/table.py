@@ -1,52 +1,182 @@
-"""The table of a board: headings that sort it, its rows in order, and groups without significant differences."""
+"""The table of a board: columns declared once, headings that sort, rows in order, groups without significant
+differences. ``_table.html`` draws it.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from leaderboard.pages.address import Address
+from leaderboard.figures import NONE, in_brackets, interval, p_value, told, two, whole
+from leaderboard.pages import marks
+from leaderboard.pages.marks import Cell
+from leaderboard.rows import Number
+
+if TYPE_CHECKING:
+    from leaderboard.pages.address import Address
 
 BLANK = SafeString()
 RANK = "rank"
 ASCENDING = (RANK, "model", "judge")  # columns that a first click on the head sorts upwards
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+Write = Callable[[float | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column: its heading and what it shows of a row. ``kind``: how ``_table.html`` draws its cells: plain (a figure,
+    unless ``css`` says otherwise), name (heads the row), rank, interval (on an axis), heat or tick. ``sort``: what
+    addresses call it, where a click on the head sorts by it; ``link``: where else that click leads.
+    """
+
+    label: str
+    cell: Callable[[T], Cell | str]
+    _: KW_ONLY
+    kind: str = "plain"
+    css: str = "n"
+    title: str = ""
+    under: str = ""
+    axis: SafeString = BLANK
+    sort: str = ""
+    link: str = ""
+    head: str = ""  # classes of the heading, where they are others than the cells'
+    soft: bool = False  # whether long words in the heading may break
+    unseen: bool = False  # whether the heading is only there for those who cannot see
+    shown: bool = True
+
+
+def names(label: str, cell: Callable[[T], Cell | str], **more: Any) -> Column[T]:
+    """The column that heads the rows."""
+    return Column(label, cell, **{"kind": "name", "css": "stick", **more})
+
+
+def text(label: str, cell: Callable[[T], Cell | str], **more: Any) -> Column[T]:
+    return Column(label, cell, **{"css": "", **more})
+
+
+def figure(label: str, number: Callable[[T], Number | None], write: Write = two, **more: Any) -> Column[T]:
+    """A number, with its interval and n as the cell's title."""
+    return Column(label, lambda row: number_cell(number(row), write), **more)
+
+
+def on_axis(
+    label: str,
+    number: Callable[[T], Number],
+    scale: marks.Axis,
+    ticks: Callable[[float], str],
+    write: Write = two,
+    **more: Any,
+) -> Column[T]:
+    """A number with its interval drawn on the axis of the column; in place of one that is missing the reason."""
+
+    def cell(row: T) -> Cell:
+        value = number(row)
+        if value.reason and value.value is None and value.low is None:
+            return Cell(value.reason)
+        bar = marks.interval_bar(scale, *value.ends, write=write)
+        return Cell(told(value, write), title=interval(value, write), bar=bar)
+
+    return Column(label, cell, kind="interval", css="", axis=marks.axis_head(scale, ticks), **more)
+
+
+def change(
+    label: str, number: Callable[[T], Number], scale: marks.Axis, ticks: Callable[[float], str], write: Write
+) -> list[Column[T]]:
+    """A difference with its interval in figures, and both drawn on an axis."""
+
+    def bar(row: T) -> Cell:
+        return Cell(bar=marks.interval_bar(scale, *number(row).ends, write=write))
+
+    def figures(row: T) -> Cell:
+        return Cell(write(number(row).value), in_brackets(number(row), write), strong=True)
+
+    axis = marks.axis_head(scale, ticks)
+    return [Column(label, figures), text("Interval", bar, axis=axis, unseen=True)]
+
+
+def p_column(p: Callable[[T], float | None], significant: Callable[[T], bool | None]) -> Column[T]:
+    return Column("p", lambda row: Cell(p_value(p(row)), strong=bool(significant(row))))
+
+
+def upright(label: str, cell: Callable[[T], Cell], title: str = "") -> Column[T]:
+    """A column of a matrix: coloured cells below an upright heading."""
+    return Column(label, cell, kind="heat", css="mh", title=title or label)
+
+
+def number_cell(number: Number | None, write: Write = two, n: int | None = None, **more: Any) -> Cell:
+    """A number with ``95%: 0.71 to 0.83, n = 120`` as its title."""
+    if number is None:
+        return Cell(NONE, **more)
+    n = number.n if n is None else n
+    parts = [interval(number, write), "" if n is None else f"n = {whole(n)}"]
+    return Cell(told(number, write), title=", ".join(filter(None, parts)), **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """The head of a column: where a click leads, and how the column is sorted now."""
 
-    label: str
+    column: Column[Any]
     link: str
-    sorted: str = ""  # "ascending", "descending" or ""
-    under: str = ""  # a second line
-    title: str = ""
-    marks: SafeString = BLANK
+    sorted: str  # "ascending", "descending" or ""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    text: str
+class TableRow:
+    cells: list[tuple[Column[Any], Cell]]
+    css: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
+    ``fill``: whether an empty last column takes the width that is left; ``tall``: whether it scrolls by itself.
+    """
+
+    heads: list[Head]
+    rows: list[TableRow]
+    label: str
+    caption: str
     css: str = ""
-    title: str = ""
-    link: str = ""
-    bar: SafeString = BLANK
+    does: str = ""
+    fill: bool = False
+    tall: bool = True
+
+
+def table(
+    columns: Iterable[Column[T]],
+    rows: Iterable[T],
+    *,
+    sorting: "Sorting | None" = None,
+    row_css: Callable[[T], str] = lambda row: "",
+    row_key: Callable[[T], str] = lambda row: "",
+    **more: Any,
+) -> Table:
+    """The rows under those of the columns that are shown. ``more``: see ``Table``."""
+    present = [column for column in columns if column.shown]
+    heads = [sorting.head(column) if sorting and column.sort else Head(column, column.link, "") for column in present]
+    drawn = []
+    for row in rows:
+        cells = [(column, column.cell(row)) for column in present]
+        as_cells = [(column, Cell(cell) if isinstance(cell, str) else cell) for column, cell in cells]
+        drawn.append(TableRow(as_cells, row_css(row), row_key(row)))
+    return Table(heads, drawn, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
     """The column that an address sorts by: ``rank``, or ``-rank`` downwards; ``usual`` is how addresses do unasked."""
 
-    address: Address
+    address: "Address"
     column: str
     descending: bool
     usual: str = RANK
 
     @classmethod
-    def of(cls, address: Address, columns: Collection[str], *, usual: str = RANK) -> "Sorting":
+    def of(cls, address: "Address", columns: Collection[str], *, usual: str = RANK) -> "Sorting":
         """The usual one where the address names no column of the table."""
         column = address.params.get("sort", "")
         column = column if column.removeprefix("-") in columns else usual
@@ -56,15 +186,14 @@ class Sorting:
     def is_usual(self) -> bool:
         return self.usual == (f"-{self.column}" if self.descending else self.column)
 
-    def head(self, label: str, column: str, **more: Any) -> Head:
-        """``more``: ``under``, ``title`` and ``marks`` of the head."""
-        if column == self.column:
-            following = column if self.descending else f"-{column}"
+    def head(self, column: Column[Any]) -> Head:
+        name = column.sort
+        if name == self.column:
+            following = name if self.descending else f"-{name}"
             state = "descending" if self.descending else "ascending"
         else:
-            following, state = column if column in ASCENDING else f"-{column}", ""
-        link = self.address.link(sort=None if following == self.usual else following)
-        return Head(label, link, state, **more)
+            following, state = name if name in ASCENDING else f"-{name}", ""
+        return Head(column, self.address.link(sort=None if following == self.usual else following), state)
 
     def ordered(self, rows: Iterable[T], value: Callable[[T], Any], *, lower_first: bool = False) -> list[T]:
         """Rows by their values, those without one last. ``lower_first``: downwards means from the lowest."""
@@ -72,6 +201,11 @@ class Sorting:
         with_value = [row for row in rows if value(row) is not None]
         with_value.sort(key=value, reverse=self.descending != lower_first)
         return with_value + [row for row in rows if value(row) is None]
+
+
+# ---- groups of rows ----
+
+OUTSIDE = {"anchor": "base", "baseline": "base", "ceiling": "base", "provisional": "prov"}  # how unranked rows look
 
 
 def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:
@@ -85,17 +219,13 @@ def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:
     return tinted
 
 
-def ends_of_groups(rows: Sequence[K], tinted: dict[K, bool]) -> list[bool]:
-    """Whether each row is the last of its group, which means that the next one has another tint or none."""
-    following = [tinted.get(row) for row in rows[1:]]
-    return [bool(tinted) and tinted.get(row) is not after for row, after in zip(rows, following, strict=False)] + [
-        False
-    ] * bool(rows)
-
-
-OUTSIDE = {"anchor": "base", "baseline": "base", "ceiling": "base", "provisional": "prov"}  # how unranked rows look
-
-
-def row_css(kind: str, *, tinted: bool, last: bool) -> str:
-    """The classes of a row. ``kind``: what it is where it is not ranked among the others."""
-    return " ".join(filter(None, [OUTSIDE.get(kind, "ga" if tinted else ""), "gend" if last else ""]))
+def row_classes(names: Sequence[K], tinted: dict[K, bool], outside: dict[K, str]) -> dict[K, str]:
+    """The classes of each row: its tint, or how it looks where it is ``outside`` the ranking (see ``OUTSIDE``), and
+    whether it is the last of its group, which means that the next one has another tint or none.
+    """
+    classes = {}
+    for name, following in zip(names, [*names[1:], None], strict=True):
+        look = OUTSIDE.get(outside.get(name, ""), "ga" if tinted.get(name) else "")
+        last = bool(tinted) and following is not None and tinted.get(name) is not tinted.get(following)
+        classes[name] = f"{look} gend".strip() if last else look
+    return classes

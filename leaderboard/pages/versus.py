@@ -1,11 +1,10 @@
 """Two models or judges side by side, as a page: measures with the interval of their difference, levels, items."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from django.utils.safestring import SafeString
 
 from bank.forms.fields import whole_number
 from bank.models import SampleImage
@@ -16,6 +15,8 @@ from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.marks import Cell
+from leaderboard.pages.table import Column, Table, Write, change, names, p_column, table, text
 from leaderboard.pages.votes import verdict_words
 from leaderboard.rows import Number
 from leaderboard.scope import PEOPLE, BadScope, Scope
@@ -31,46 +32,14 @@ METHODS = {
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureRow:
-    label: str
-    a: str
-    b: str
-    difference: str
-    interval: str
-    bar: SafeString
-    p: str
-    method: str
-    n: str
-    significant: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureTable:
-    """Measures of two, on one axis of their differences."""
-
-    a: str
-    b: str
-    rows: list[MeasureRow]
-    axis: SafeString
-
-
-@dataclass(frozen=True, slots=True)
-class LevelRow:
-    label: str
-    difference: str
-    interval: str
-    bar: SafeString
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
 class VersusPage:
-    measures: MeasureTable
-    levels: list[LevelRow]
-    levels_axis: SafeString
+    """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about."""
+
+    measures: Table
+    levels: Table | None
     said: str
-    by_level: str = ""  # which measure the levels are about
-    level_word: str = "By level"
+    by_level: str
+    level_word: str
 
 
 def columns_in_words(versus: Versus, what: str, kind: Kind) -> str:
@@ -135,31 +104,65 @@ def run_of(text: str) -> int:
 
 
 def page_of(versus: Versus) -> VersusPage:
-    level_scale = _scale([row.difference for row in versus.levels])
     return VersusPage(
         table_of(versus.a, versus.b, versus.measures, versus.unit),
-        [
-            LevelRow(
-                row.level or "No level",
-                *_change(row.difference, _writer(versus.unit)),
-                marks.interval_bar(level_scale, *row.difference.ends, write=_writer(versus.unit)),
-                whole(row.n),
-            )
-            for row in versus.levels
-        ],
-        marks.axis_head(level_scale, lambda value: _tick(value, versus.unit)),
+        _levels(versus) if versus.levels else None,
         _said(versus),
         versus.by_level or (versus.measures[0].measure if versus.measures else ""),
         "By data set" if versus.of_sets else "By level",
     )
 
 
-def table_of(a: str, b: str, measures: Sequence[Measure], unit: str) -> MeasureTable:
-    # Strengths have another unit than shares, so they get an axis of their own.
+def _levels(versus: Versus) -> Table:
+    scale, write = _scale([row.difference for row in versus.levels]), _writer(versus.unit)
+    return table(
+        [
+            names("Level", lambda row: row.level or "No level", css=""),
+            *change("Difference, 95%", lambda row: row.difference, scale, _ticks(versus.unit), write),
+            Column("n", lambda row: whole(row.n)),
+        ],
+        versus.levels,
+        label="By level",
+        caption="Difference by level",
+        css="cmpt versus",
+        tall=False,
+    )
+
+
+def table_of(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
+    """Measures of two, on one axis of their differences; strengths, of another unit, have one of their own."""
     shares = [row.difference for row in measures if row.measure != STRENGTH]
     scale = _scale(shares or [row.difference for row in measures])
-    rows = [_measure(row, unit, scale) for row in measures]
-    return MeasureTable(a, b, rows, marks.axis_head(scale, lambda value: _tick(value, unit)))
+
+    def value(row: Measure, of: float | None) -> str:
+        return signed(of) if row.measure == STRENGTH else percent(of) if unit == "points" else two(of)
+
+    def difference(row: Measure) -> Cell:
+        write = signed if row.measure == STRENGTH else _writer(unit)
+        return Cell(write(row.difference.value), in_brackets(row.difference, write), strong=True)
+
+    def bar(row: Measure) -> Cell:
+        own = row.measure == STRENGTH
+        axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
+        return Cell(bar=marks.interval_bar(axis, *row.difference.ends))
+
+    return table(
+        [
+            names("Measure", lambda row: row.measure, css=""),
+            Column(a, lambda row: value(row, row.a), head="n name"),
+            Column(b, lambda row: value(row, row.b), head="n name"),
+            Column("Difference, 95%", difference),
+            text("Interval", bar, axis=marks.axis_head(scale, _ticks(unit)), unseen=True),
+            p_column(lambda row: row.p, lambda row: row.significant),
+            text("Test", lambda row: METHODS.get(row.method, row.method) or NONE, css="dim"),
+            Column("n", lambda row: whole(row.n)),
+        ],
+        measures,
+        label="Measures",
+        caption=f"{a} against {b}: each measure with the 95% interval of the difference and p",
+        css="versus",
+        tall=False,
+    )
 
 
 def _scale(differences: list[Number]) -> marks.Axis:
@@ -168,43 +171,14 @@ def _scale(differences: list[Number]) -> marks.Axis:
     return marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01) if ends else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
 
 
-def _tick(value: float, unit: str) -> str:
-    if unit in ("points",):
-        return whole(100 * value)
-    return f"{value:g}".replace("-", "−")
+def _ticks(unit: str) -> Callable[[float], str]:
+    if unit == "points":
+        return lambda value: whole(100 * value)
+    return lambda value: f"{value:g}".replace("-", "−")
 
 
-def _writer(unit: str) -> Any:
+def _writer(unit: str) -> Write:
     return signed_points if unit == "points" else signed
-
-
-def _change(difference: Number, write: Any) -> tuple[str, str]:
-    return write(difference.value), in_brackets(difference, write)
-
-
-def _measure(row: Measure, unit: str, scale: marks.Axis) -> MeasureRow:
-    strength = row.measure == STRENGTH
-    own_unit = "log" if strength else unit
-    change, ends = _change(row.difference, _writer(own_unit))
-    write = signed if strength else percent if own_unit == "points" else two
-    axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if strength else scale
-    return MeasureRow(
-        row.measure,
-        write(row.a),
-        write(row.b),
-        change,
-        ends,
-        marks.interval_bar(axis, *row.difference.ends),
-        p_value(row.p),
-        METHODS.get(row.method, row.method),
-        whole(row.n),
-        row.significant,
-    )
-
-
-def p_value(p: float | None) -> str:
-    """``0.014``, ``<0.001``, ``–``."""
-    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
 def _said(versus: Versus) -> str:

@@ -193,7 +193,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
-        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else [],
+        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
@@ -262,7 +262,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
     context["kinds"] = addresses.kind_segments(address)
-    context["languages"] = languages_page.tables_of(address, scope)
+    context["languages"] = languages_page.panels_of(address, scope)
     parts = (
         ("pairs", "These rows", board.rows),
         ("ranks", "Ranks", board.ranks),

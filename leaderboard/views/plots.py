@@ -95,7 +95,8 @@ def _together(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "models", selects)
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
-        context["page"] = standin_page.page_of(address, scope, board)
+        context["table"] = standin_page.table_of(address, scope, board)
+        context |= {"together": board, "measure": scope.kind.shape.main.label}
         context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = table_files("people-and-judge", address, run=str(run))
@@ -125,9 +126,8 @@ def _matrix_plot(address: Address) -> SafeString:
     if not board.of:
         return SafeString()
     page = matrix_page.page_of(address, scope, board)
-    rows = [(name, cells) for name, _, cells in page.rows]
     title = f"Wins of the row against the column, %: {address.benchmark.title}"
-    return plots.heatmap(page.others, rows, title=title, low="0", high="100")
+    return plots.heatmap(page.others, page.heat, title=title, low="0", high="100")
 
 
 def _profile_plot(address: Address) -> SafeString:
@@ -142,12 +142,11 @@ def _judges(address: Address) -> SafeString:
     if not board.rows:
         return SafeString()
     page = judges_page.page_of(address, board, kind=scope.kind)
-    rows = [(row.name, row.levels) for row in page.rows if row.levels]
-    if not rows:
+    if not page.heat:
         return SafeString()
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
     names = [name or "No level" for name in page.levels]
-    return plots.heatmap(names, rows, title=title, low=page.heat_low, high=page.heat_high)
+    return plots.heatmap(names, page.heat, title=title, low=page.heat_low, high=page.heat_high)
 
 
 def _agreement(address: Address) -> SafeString:
@@ -155,16 +154,16 @@ def _agreement(address: Address) -> SafeString:
     if not board.rows:
         return SafeString()
     page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
-    rows = [(head.name, cells) for head, cells in page.rows]
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
-    return plots.heatmap([head.short for head in page.heads], rows, title=title, low=page.heat_low, high=page.heat_high)
+    names = [agreement_page.short_name(name) for name, _ in page.heat]
+    return plots.heatmap(names, page.heat, title=title, low=page.heat_low, high=page.heat_high)
 
 
 def _correlation(address: Address) -> SafeString:
     board = queries.correlated(address.scope(), address.viewer)
     if not board.rows:
         return SafeString()
-    rows = [(name, cells) for name, _, _, cells in correlation_page.page_of(board).rows]
+    rows = correlation_page.page_of(board).heat
     title = f"Spearman's correlation of rankings: {address.benchmark.title}"
     return plots.heatmap([name for name, _ in rows], rows, title=title, low="−1", high="1")
 

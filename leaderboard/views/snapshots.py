@@ -69,18 +69,18 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     permalink = request.build_absolute_uri(request.path)
     beside = None if now is None else beside_page.beside(snapshot, now)
     view = request.GET.get("view", "") if beside else ""
-    rows = {"beside": beside.rows, "moved": beside.moved}.get(view) if beside else None
+    shown = {"beside": beside.table, "moved": beside.moved}.get(view) if beside else None
     context = {
         "section": "leaderboards",
         "snapshot": snapshot,
         "title": title,
-        "board": boards_views.frozen(live, snapshot, facts) if rows is None else "",
+        "board": boards_views.frozen(live, snapshot, facts) if shown is None else "",
         "table": snapshots_page.table_of(snapshot),
         "beside": beside,
-        "rows": rows,
+        "shown": shown,
         "said": beside.said if beside else "The view is no longer there.",
         "views": _views(request.path, beside, view) if beside else [],
-        "aside": rows is not None or snapshot.what == "models",
+        "aside": shown is not None or snapshot.what == "models",
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
         "causes": snapshots_page.causes(snapshot, now, live) if now else [],
         "no_cause": "Nothing: the same runs, data, prompts and method."
@@ -98,7 +98,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
 
 def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
     """The frozen view alone, beside today's, or what moved of it."""
-    moved = len(beside.moved)
+    moved = beside.n_moved
     parts = (("", "As frozen", 0), ("beside", "Beside today", 0), ("moved", f"Only what moved, {moved}", moved))
     return [Segment(label, n, f"{path}?view={name}" if name else path, name == view) for name, label, n in parts]
 
