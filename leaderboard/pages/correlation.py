@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils.text import Truncator
+
 from leaderboard.boards.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
 from leaderboard.boards.correlation import CorrelationRow as Row
 from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
@@ -80,7 +82,8 @@ def _pairs(board: CorrelationBoard) -> Table:
 
 def _meta(board: CorrelationBoard) -> Table:
     def rank_in(at: int, ranking: Ranking) -> Column[MetaRank]:
-        return Column(ranking.key, lambda row: str(row.ranks[at]), head="n mh", title=ranking.key)
+        label = Truncator(ranking.key).chars(14)
+        return Column(label, lambda row: str(row.ranks[at]), head="n mh", title=ranking.key)
 
     return table(
         [

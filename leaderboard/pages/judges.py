@@ -156,7 +156,7 @@ def page_of(
                 Column(
                     "Bias",
                     lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
-                    css="biases",
+                    css="",
                     title="Biases whose 95% interval excludes 0",
                     shown=has_biases,
                 ),
