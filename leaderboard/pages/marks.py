@@ -256,7 +256,8 @@ class Chip:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """What a table shows in one place. ``css``: its colour, of a heat cell as ``heat`` gives it; ``small``: a second
-    figure; ``bar``: a mark beside the text, ``icon`` one before it; ``unseen``: words for those who cannot see it; ``strong``: printed bold.
+    figure; ``bar``: a mark beside the text, ``icon`` one before it; ``unseen``: words for those who cannot see it;
+    ``strong``: printed bold.
     """
 
     text: str = ""
