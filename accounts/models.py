@@ -1,5 +1,6 @@
 """Users and their sessions, the installation key, the audit log, and counts of sign-in attempts."""
 
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
@@ -54,9 +55,7 @@ class Session(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> Any:
-        from accounts.sessions import SessionStore
-
-        return SessionStore
+        return import_module(settings.SESSION_ENGINE).SessionStore
 
 
 class InstallationKey(models.Model):

@@ -18,9 +18,9 @@ from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response,
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.boards.correlation import CorrelationBoard, correlations, usual_scope
-from leaderboard.boards.languages import languages
 from leaderboard.hidden import uncounted_runs, untold_runs
+from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
+from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import PEOPLE, Scope, answers_shown
 from leaderboard.votes import verdict_cache

@@ -27,13 +27,13 @@ from bank.submissions.check import required_splits, wanted_samples
 from judging import protocols
 from judging.models import QueuedSubmission, Run, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
-from leaderboard import boards, votes
-from leaderboard.boards import editions
+from leaderboard import boards, editions, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
 from leaderboard.hidden import rests_on_hidden
 from leaderboard.methods import PROVISIONAL
 from leaderboard.rows import Number
-from leaderboard.scope import BadScope, Scope, scope_of
+from leaderboard.scope import BadScope, Scope
+from leaderboard.view import scope_of
 from stats import ladder
 
 SHAPES = ("jsonl", "csv", "tsv")

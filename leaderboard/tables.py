@@ -3,7 +3,6 @@
 A table is seen by whoever sees its page: ``rule`` says who that is, and the boards that it reads keep back the rest.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,18 +18,15 @@ from leaderboard.boards import Board, cached, reviews, standin, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
-from leaderboard.definitions import DEFINITIONS, JUDGED, POOL
+from leaderboard.definitions import JUDGED, POOL
 from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
-from leaderboard.pages.versus import run_of
+from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
+from leaderboard.view import MEASURES, RANKINGS, VIEW, checked_epsilon, judge_run
 from stats.proportions import proportion
 
-VIEW = (
-    *("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS),
-    *("level", "question_type", "split"),
-)
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
 OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading"))
@@ -38,8 +34,6 @@ OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
 OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
-RANKINGS = ("pairs", "ranks", "repeats", "languages")
-MEASURES = ("measures", "levels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +44,7 @@ class Asked:
 
     viewer: Viewer
     named: bool = False
-    epsilon: float = standin.EPSILON
+    epsilon: float = EPSILON
     part: str = ""
     a: str = ""
     b: str = ""
@@ -80,17 +74,6 @@ class Table:
         board = "judges" if "a" in self.takes and of_judges(asked) else self.board
         fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if self.fits(kind))
         return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
-
-
-def checked_epsilon(text: str | float) -> float:
-    """By how much a judge may do worse than a person: from 0 to 1. Raises BadScope."""
-    try:
-        epsilon = float(text)
-    except ValueError:
-        epsilon = math.nan
-    if not 0 <= epsilon <= 1:
-        raise BadScope(f"epsilon is a number from 0 to 1, not {text!r}.")
-    return epsilon
 
 
 def _part(asked: Asked, parts: Sequence[str]) -> str:
@@ -385,7 +368,7 @@ def compare_models(scope: Scope, asked: Asked) -> Rows:
 
 def compare_judges(scope: Scope, asked: Asked) -> Rows:
     """Two judges compared with people on the items that both have judged."""
-    return _two(asked, lambda a, b: versus.judges(scope, run_of(a), run_of(b)))
+    return _two(asked, lambda a, b: versus.judges(scope, judge_run(a), judge_run(b)))
 
 
 def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:

@@ -35,7 +35,7 @@ from judging.models import Judge, Run
 from judging.protocols import baselines
 from judging.runs.actions import start_run
 from judging.runs.juries import make_jury
-from leaderboard.boards import editions
+from leaderboard import editions
 
 FOLDER = Path(__file__).with_name("data")
 SLUG = "everyday-scenes"

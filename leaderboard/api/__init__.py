@@ -13,41 +13,14 @@ from rest_framework.views import APIView
 
 from accounts.rules import allowed
 from bank.models import Benchmark
-from leaderboard.boards import standin
-from leaderboard.definitions import DEFINITIONS
 from leaderboard.files import csv_text, json_lines
-from leaderboard.kinds import KINDS
-from leaderboard.pages.address import run_number
-from leaderboard.scope import BadScope, Scope, scope_of
-from leaderboard.tables import MEASURES, RANKINGS, VIEW, Asked, Table, checked_epsilon
+from leaderboard.methods import EPSILON
+from leaderboard.scope import BadScope, Scope
+from leaderboard.tables import Asked, Table
+from leaderboard.view import PARAMETERS, VIEW, checked_epsilon, run_number, scope_of
 
 Parameters = dict[str, str]
-WORDS = {
-    "benchmark": "SLUG (its newest version) or SLUG@VERSION",
-    "source": "humans (default, the majority per item), individuals (every label), adjudicated, or a judge's name",
-    "run": "the number of a run, if a judge has runs with different settings",
-    "kind": f"{', '.join(KINDS)}; default: the first for which the benchmark has data",
-    "campaign": "labels of this campaign only",
-    "anchor": "the model that all others are compared with; default: the benchmark's",
-    "majority": "plurality or mllm-bench; default the benchmark's",
-    "elo": "online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
-    **{definition.name: definition.help for definition in DEFINITIONS.values()},
-    "level": "a capability, as its path from the top, joined by ' / '",
-    "question_type": "samples of this type only",
-    "split": "samples of this split only",
-}
-PARAMETERS = [
-    OpenApiParameter(name, str, OpenApiParameter.QUERY, required=name == "benchmark", description=words)
-    for name, words in WORDS.items()
-]
-
-
-OF_TABLES = {
-    "epsilon": f"by how much a judge may do worse than a person, 0 to 1; default {standin.EPSILON:g}",
-    "a": "one: a model's name, or of judges a run as run-3",
-    "b": "the other",
-}
-PARTS = {"correlation": RANKINGS, "compare": MEASURES}
+WHICH_BENCHMARK = "SLUG (its newest version) or SLUG@VERSION"
 
 
 class CsvRenderer(BaseRenderer):
@@ -108,7 +81,7 @@ class TableView(APIView):
         return Asked(
             viewer=request.user,
             named="source" in parameters or "run" in parameters,
-            epsilon=checked_epsilon(parameters.get("epsilon", standin.EPSILON)),
+            epsilon=checked_epsilon(parameters.get("epsilon", EPSILON)),
             part=parameters.get("part", ""),
             a=parameters.get("a", ""),
             b=parameters.get("b", ""),
@@ -128,15 +101,16 @@ class TableView(APIView):
         return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 
-def view_of(name: str, table: Table) -> Callable[..., Any]:
+def view_of(table: Table) -> Callable[..., Any]:
     """The view of a table, which its ``make`` describes."""
-    words = OF_TABLES | {"part": f"{', '.join(PARTS.get(name, ()))}; default the first"}
-    parameters = [parameter for parameter in PARAMETERS if parameter.name in ("benchmark", *table.view)]
-    for word in table.takes:
-        required = word in ("a", "b")
-        parameters.append(
-            OpenApiParameter(word, str, OpenApiParameter.QUERY, required=required, description=words[word])
-        )
+    of_table = [PARAMETERS[name] for name in (*table.view, *table.takes)]
+    parameters = [
+        OpenApiParameter("benchmark", str, OpenApiParameter.QUERY, required=True, description=WHICH_BENCHMARK),
+        *(
+            OpenApiParameter(each.name, str, OpenApiParameter.QUERY, required=each.required, description=each.help)
+            for each in of_table
+        ),
+    ]
     attributes = {"__doc__": table.make.__doc__, "table": table, "access_rule": table.rule}
     described = extend_schema(parameters=parameters, responses=OpenApiTypes.OBJECT)
     view: type[APIView] = described(type("Rows", (TableView,), attributes))

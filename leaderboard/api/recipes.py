@@ -23,9 +23,9 @@ from judging.api import validation_error
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
 from leaderboard.api import CsvRenderer, JsonLinesRenderer
-from leaderboard.boards import recipe_editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.editions import recipes as recipe_editions
 
 
 class RecipeSerializer(serializers.ModelSerializer[Recipe]):

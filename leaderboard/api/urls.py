@@ -16,10 +16,7 @@ urlpatterns = [
     *router.urls,
     path("leaderboards/recipes/", recipes.RecipeRows.as_view(), name="api-leaderboard-recipes"),
     path("leaderboards/desiderata/", recipes.Desiderata.as_view(), name="api-leaderboard-desiderata"),
-    *(
-        path(f"leaderboards/{name}/", view_of(name, table), name=f"api-leaderboard-{name}")
-        for name, table in TABLES.items()
-    ),
-    path("leaderboards/models/compare/", view_of("compare", COMPARE_MODELS), name="api-compare-models"),
-    path("leaderboards/judges/compare/", view_of("compare", COMPARE_JUDGES), name="api-compare-judges"),
+    *(path(f"leaderboards/{name}/", view_of(table), name=f"api-leaderboard-{name}") for name, table in TABLES.items()),
+    path("leaderboards/models/compare/", view_of(COMPARE_MODELS), name="api-compare-models"),
+    path("leaderboards/judges/compare/", view_of(COMPARE_JUDGES), name="api-compare-judges"),
 ]

@@ -11,6 +11,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.judge_board import majority_of
 from leaderboard.hidden import without_sealed
+from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
@@ -20,7 +21,6 @@ from stats.proportions import mean
 from stats.results import InvalidCount
 from stats.verdicts import three_way
 
-EPSILON = 0.2
 FEWEST_PEOPLE = 3  # with fewer annotators, leaving one out leaves no group to compare with
 
 

@@ -13,7 +13,6 @@ from django.utils.http import urlencode
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
-from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability, Sample
 from judging.models import Judge, setting_text
 from leaderboard import kinds, votes
@@ -21,22 +20,9 @@ from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
-from leaderboard.scope import (
-    ADJUDICATED,
-    ELO,
-    HUMANS,
-    INDIVIDUALS,
-    NO_ELO,
-    PEOPLE,
-    BadScope,
-    Scope,
-    scope_of,
-)
+from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, Scope
+from leaderboard.view import OF_VOTES, run_number, scope_of
 
-VIEW = (
-    *("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS),
-    *("level", "question_type", "split"),
-)
 PEOPLE_IN_WORDS = {
     HUMANS: "people, majority",
     INDIVIDUALS: "people, each label",
@@ -139,7 +125,7 @@ class Address:
         query = urlencode({name: value for name, value in parameters.items() if value})
         return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
 
-    def view(self, names: Sequence[str] = VIEW) -> dict[str, str | None]:
+    def view(self, names: Sequence[str] = OF_VOTES) -> dict[str, str | None]:
         """The parameters that say which verdicts count, to pass on to another page."""
         return {name: self.params[name] for name in names if name in self.params}
 
@@ -152,7 +138,7 @@ class Address:
             elo=self.params.get("elo", "") or (NO_ELO if votes.is_large(self.benchmark) else ""),
             staff=self.staff,
             kind=self.kind,
-            **{name: self._asked(name) for name in VIEW if name not in ("source", "run", "kind")},
+            **{name: self._asked(name) for name in OF_VOTES if name not in ("source", "run", "kind")},
         )
 
     def _asked(self, name: str) -> str:
@@ -191,16 +177,6 @@ def read(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str
 def named(benchmark: Benchmark) -> str:
     """The benchmark as addresses write it."""
     return str(benchmark) if benchmark.version != "1" else benchmark.slug
-
-
-def run_number(text: str) -> int | None:
-    """The number of a run. Raises BadScope if it is not a number."""
-    if not text:
-        return None
-    number = whole_number(text)
-    if number is None:
-        raise BadScope(f"{text!r} is not a run: a run is a whole number.")
-    return number
 
 
 # ---- which verdicts ----

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from django.utils.text import Truncator
 
-from leaderboard.boards.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
-from leaderboard.boards.correlation import CorrelationRow as Row
 from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.table import Column, Table, names, p_column, table, text, upright
+from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
+from leaderboard.rankings.correlation import CorrelationRow as Row
 
 LOW, HIGH = -1.0, 1.0
 

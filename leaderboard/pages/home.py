@@ -21,13 +21,12 @@ from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, side
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.metrics import Metric
-from leaderboard.pages import marks
+from leaderboard.pages import marks, one_item
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.scope import BadScope
-from leaderboard.votes import of_item
 from stats.ranks import Place
 
 BLANK = SafeString()
@@ -439,7 +438,7 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     )
     items.sort(key=lambda item: (*_shows(item, real), -times[item.pk], item.pk))
     tried = items[:TRIED]
-    judges = of_item.judges_on(tried, AnonymousUser())
+    judges = one_item.judges_on(tried, AnonymousUser())
     specimens = [_specimen(item, judges[item.pk], viewer) for item in tried]
     return max(specimens, key=_telling, default=None)
 
@@ -454,10 +453,10 @@ def _shows(item: Item, real: set[int]) -> tuple[bool, bool, bool]:
     return (not item.sample.images.all(), len(item.sample.instruction) > SHORT, item.pk not in real)
 
 
-def _specimen(item: Item, judged_by: list[of_item.JudgeVotes], viewer: Viewer) -> Specimen:
+def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) -> Specimen:
     benchmark = item.sample.benchmark
     sides = ("first", "second")
-    people = of_item.people_on(item, AnonymousUser(), rule=benchmark.majority)
+    people = one_item.people_on(item, AnonymousUser(), rule=benchmark.majority)
     lines = []
     if people.total:
         who = number_of(people.total, "person", "people")
@@ -489,7 +488,7 @@ def _specimen(item: Item, judged_by: list[of_item.JudgeVotes], viewer: Viewer) -
     )
 
 
-def _most(people: of_item.PeopleVotes) -> str:
+def _most(people: one_item.PeopleVotes) -> str:
     """``First, 4 of 5``: people's verdict and how many gave it."""
     word = "tie" if people.verdict == "undecided" else str(people.verdict)
     n = sum(n for choice, n in people.counts.items() if choice == word or (word == "tie" and choice == "undecided"))

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from django.utils.translation import get_language_info
 
 from leaderboard import queries
-from leaderboard.boards.languages import LanguageRow as Row
-from leaderboard.boards.languages import Side, TwoLanguages, languages
 from leaderboard.figures import NONE, percent, signed_points, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import Column, Table, change, names, number_cell, p_column, table
+from leaderboard.rankings.languages import LanguageRow as Row
+from leaderboard.rankings.languages import Side, TwoLanguages, languages
 from leaderboard.rows import Number
 from leaderboard.scope import Scope
 

@@ -9,8 +9,8 @@ from bank.models import Item, SampleImage
 from judging.judgments import analyses
 from judging.models import Judgment, Run
 from leaderboard.figures import NONE, number_of, whole
+from leaderboard.pages import one_item
 from leaderboard.pages import votes as votes_page
-from leaderboard.votes import of_item
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -61,11 +61,11 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
 
 
 def _tried(item: Item, judgments: Sequence[Judgment], viewer: User) -> TriedItem:
-    people = of_item.people_on(item, viewer, rule=item.sample.benchmark.majority)
+    people = one_item.people_on(item, viewer, rule=item.sample.benchmark.majority)
     pair = item.kind == Item.Kind.PAIR
     calls = [_call(item, judgment) for judgment in judgments]
     said = {call.verdict for call in calls if call.readable}
-    verdict = of_item.combined(judgments) if pair and judgments else None
+    verdict = one_item.combined(judgments) if pair and judgments else None
     images = list(item.sample.images.all())
     return TriedItem(
         item=item,
@@ -81,7 +81,7 @@ def _call(item: Item, judgment: Judgment) -> Call:
     readable = judgment.status == Judgment.Status.OK
     shown = ", ".join(LETTERS[int(place)] for place in judgment.order) if item.kind != Item.Kind.SCORE else "Verdict"
     verdict = (
-        _in_words(item, of_item.verdict_word(item, judgment)) if readable else judgment.get_status_display().lower()
+        _in_words(item, one_item.verdict_word(item, judgment)) if readable else judgment.get_status_display().lower()
     )
     seconds = f"{judgment.latency:.1f} s" if judgment.latency is not None else ""
     tokens = f"{judgment.completion_tokens:,} tokens" if judgment.completion_tokens is not None else ""

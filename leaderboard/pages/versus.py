@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from bank.forms.fields import whole_number
 from bank.models import SampleImage
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, Measure, Versus
@@ -19,7 +18,7 @@ from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, Write, change, names, p_column, table, text
 from leaderboard.pages.votes import verdict_words
 from leaderboard.rows import Number
-from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.scope import PEOPLE, Scope
 from leaderboard.votes import scores
 
 METHODS = {
@@ -91,16 +90,6 @@ def judge_choices(scope: Scope) -> list[Choice]:
 
 def _settings(run: Any) -> str:
     return "baseline" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
-
-
-def run_of(text: str) -> int:
-    """The number in ``run-3``; 0 for nothing. Raises BadScope."""
-    if not text:
-        return 0
-    number = whole_number(text.removeprefix("run-"))
-    if number is None:
-        raise BadScope(f"{text[:30]!r} is not a run: write run-3, for example.")
-    return number
 
 
 def page_of(versus: Versus) -> VersusPage:

@@ -11,9 +11,8 @@ from bank.models import Item, SampleImage
 from leaderboard import queries
 from leaderboard.figures import number_of
 from leaderboard.kinds import Kind
-from leaderboard.pages import marks
+from leaderboard.pages import marks, one_item
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.votes import of_item
 
 PAGE = 50
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
@@ -216,21 +215,21 @@ class JudgeLine:
     match: str  # "agrees", "differs" or "" if people have no verdict to compare with
 
 
-def people_lines(people: of_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
+def people_lines(people: one_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
     return [
         PersonLine(vote.who, verdict_words(vote.choice, names, vote.situation), vote.campaign, vote.excluded)
         for vote in people.votes
     ]
 
 
-def counts_in_words(people: of_item.PeopleVotes, names: Sequence[str]) -> str:
+def counts_in_words(people: one_item.PeopleVotes, names: Sequence[str]) -> str:
     """``GPT 4 better 4, tie 1``: the most frequent first."""
     ordered = sorted(people.counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{verdict_words(choice, names)} {n}" for choice, n in ordered)
 
 
 def judge_lines(
-    judges: Sequence[of_item.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
+    judges: Sequence[one_item.JudgeVotes], names: Sequence[str], *, people: str | None, run_link: Any
 ) -> list[JudgeLine]:
     """``people``: their verdict, if it may be shown."""
     return [
@@ -247,7 +246,7 @@ def judge_lines(
     ]
 
 
-def _calls(judge: of_item.JudgeVotes, names: Sequence[str]) -> list[str]:
+def _calls(judge: one_item.JudgeVotes, names: Sequence[str]) -> list[str]:
     repeats = {vote.repeat for vote in judge.votes}
     lines = []
     for vote in judge.votes:

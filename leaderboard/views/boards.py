@@ -35,10 +35,11 @@ from leaderboard.pages import marks, provenance
 from leaderboard.pages import models as models_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
-from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, downloads, fragment, frame, table_files
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.views.frame import board_page, downloads, fragment, frame, table_files
 from leaderboard.views.plots import plot_link
 
 
@@ -46,7 +47,7 @@ from leaderboard.views.plots import plot_link
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """The board of models."""
     return board_page(
-        request, "models", name, parameters=(*VIEW, "elo", "sort", "depth", *models_page.FILTERS), main=_models
+        request, "models", name, parameters=(*OF_VOTES, "elo", "sort", "depth", *models_page.FILTERS), main=_models
     )
 
 
@@ -148,7 +149,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """The board of judges."""
-    parameters = ("kind", *SAMPLES, *PEOPLE, *JUDGED, "metric", "reference", "sort", "epsilon")
+    parameters = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon")
     return board_page(request, "judges", name, parameters=parameters, main=_judges)
 
 
@@ -212,7 +213,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         ],
         "defined": in_words(scope, *judges_page.definitions(board, scope.kind)),
         "two_action": address.to("leaderboard:judges-compare"),
-        "two_view": [(name, value) for name, value in address.view(("kind", *SAMPLES, *PEOPLE)).items() if value],
+        "two_view": [(name, value) for name, value in address.view(OF_VERDICTS).items() if value],
         "against": judges_page.reference_words(scope.kind)[page.reference],
         "board": board,
     }
@@ -221,7 +222,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
 @requires("read-public")
 def bias(request: HttpRequest, name: str) -> HttpResponse:
     """The board of biases: what sways each judge, and people by the same measure."""
-    return board_page(request, "bias", name, parameters=("kind", *SAMPLES, *PEOPLE), main=_bias)
+    return board_page(request, "bias", name, parameters=OF_VERDICTS, main=_bias)
 
 
 def _bias(request: HttpRequest, address: Address) -> str:
@@ -253,7 +254,7 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
 @requires("read-public")
 def correlation(request: HttpRequest, name: str) -> HttpResponse:
     """How well rankings of the same models agree: people, judges, other benchmarks and versions."""
-    return board_page(request, "correlation", name, parameters=("kind", *SAMPLES, *PEOPLE), main=_correlation)
+    return board_page(request, "correlation", name, parameters=OF_VERDICTS, main=_correlation)
 
 
 def _correlation(request: HttpRequest, address: Address) -> str:

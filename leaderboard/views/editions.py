@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import User
 from accounts.rules import requires
 from judging.models import Run
-from leaderboard.boards import editions
+from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.pages import address as addresses

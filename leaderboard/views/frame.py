@@ -18,9 +18,10 @@ from leaderboard.cache import until_changed
 from leaderboard.definitions import JUDGED
 from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
 
 TABS = (
     ("Overview", "benchmark"),
@@ -30,8 +31,6 @@ TABS = (
     ("Bias", "bias"),
     ("Correlation", "correlation"),
 )
-SAMPLES = ("level", "question_type", "split")
-PEOPLE = ("campaign", "majority")
 
 
 def board_page(
@@ -95,7 +94,7 @@ def _compare_link(address: Address, board: str) -> str:
         return ""
     if is_kept_back(scope):
         return ""
-    names = VIEW if board == "models" else ("kind", *SAMPLES, *PEOPLE)
+    names = OF_VOTES if board == "models" else OF_VERDICTS
     return address.to(f"leaderboard:{board}-compare", **address.view(names))
 
 
@@ -113,7 +112,7 @@ def fragment(template: str, address: Address, context: dict[str, Any]) -> SafeSt
 def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
     """The rows as the API gives them, under the view of this page: (label, link, file name)."""
     view = address.params | {"source": scope.source, "run": str(scope.run or "")}
-    names = (*VIEW, "elo") if board_name == "models" else ("kind", *SAMPLES, *PEOPLE, *JUDGED)
+    names = (*OF_VOTES, "elo") if board_name == "models" else (*OF_VERDICTS, *JUDGED)
     view["kind"] = scope.kind.in_address or ""
     query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
     base = reverse(f"api-leaderboard-{board_name}")

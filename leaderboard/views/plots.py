@@ -23,18 +23,19 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages import standin as standin_page
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope
-from leaderboard.views.frame import PEOPLE, SAMPLES, board_page, frame, table_files
+from leaderboard.view import OF_VERDICTS, OF_VOTES
+from leaderboard.views.frame import board_page, frame, table_files
 
-OF_MODELS = (*VIEW, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
-OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
+OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
+OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
 
 
 @requires("read-public")
 def matrix(request: HttpRequest, name: str) -> HttpResponse:
     """How often each model won against each other one."""
-    return board_page(request, "matrix", name, parameters=(*VIEW, *matrix_page.BLOCKS), main=_matrix)
+    return board_page(request, "matrix", name, parameters=(*OF_VOTES, *matrix_page.BLOCKS), main=_matrix)
 
 
 def _matrix(request: HttpRequest, address: Address) -> str:
@@ -56,7 +57,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
 @requires("read-public")
 def profile(request: HttpRequest, name: str) -> HttpResponse:
     """Up to four models, level by level."""
-    return board_page(request, "profile", name, parameters=(*VIEW, "depth", *profile_page.SIDES), main=_profile)
+    return board_page(request, "profile", name, parameters=(*OF_VOTES, "depth", *profile_page.SIDES), main=_profile)
 
 
 def _profile(request: HttpRequest, address: Address) -> str:
@@ -83,7 +84,7 @@ def _profile(request: HttpRequest, address: Address) -> str:
 @requires("read-public")
 def together(request: HttpRequest, name: str) -> HttpResponse:
     """Each model by people alone, and by people with a judge."""
-    return board_page(request, "together", name, parameters=VIEW, main=_together)
+    return board_page(request, "together", name, parameters=OF_VOTES, main=_together)
 
 
 def _together(request: HttpRequest, address: Address) -> str:
@@ -183,10 +184,10 @@ PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
     "forest": ("models", OF_MODELS, _forest),
     "matrix": ("matrix", (*OF_MODELS, *matrix_page.BLOCKS), _matrix_plot),
     "profile": ("profile", OF_MODELS, _profile_plot),
-    "judges": ("judges", OF_VERDICTS, _judges),
-    "agreement": ("agreement", OF_VERDICTS, _agreement),
-    "bias": ("bias", OF_VERDICTS, _bias),
-    "correlation": ("correlation", OF_VERDICTS, _correlation),
+    "judges": ("judges", OF_JUDGES, _judges),
+    "agreement": ("agreement", OF_JUDGES, _agreement),
+    "bias": ("bias", OF_JUDGES, _bias),
+    "correlation": ("correlation", OF_JUDGES, _correlation),
     "history": ("snapshot-list", ("of", "entry"), _history),
 }
 

@@ -19,9 +19,9 @@ from bank.recipes import store
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
-from leaderboard.boards import recipe_editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus

@@ -13,20 +13,20 @@ from bank.models import Item, Sample
 from leaderboard import queries
 from leaderboard.boards import cached
 from leaderboard.pages import address as addresses
-from leaderboard.pages import provenance
+from leaderboard.pages import answers as single_answers
+from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused
-from leaderboard.votes import answers as single_answers
-from leaderboard.votes import of_item
+from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.views.frame import frame, refused
 
 
 @requires("read-public")
 def votes(request: HttpRequest, name: str) -> HttpResponse:
     """The items behind a model's number, and how each went."""
     address = addresses.read(
-        request, "leaderboard:votes", name, parameters=(*VIEW, "model", "other", "outcome", "page")
+        request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "page")
     )
     try:
         source = addresses.source_of(address)
@@ -61,7 +61,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     context |= frame(request, address, "models", selects)
     context["clear"] = address.link(**{key: None for key in address.params if key != "model"})
     context["back"] = address.to(
-        "leaderboard:models", **{key: address.params.get(key) for key in VIEW if key != "level"}
+        "leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES if key != "level"}
     )
     context["hidden"] = [(key, address.params[key]) for key in ("outcome", *PEOPLE, "anchor") if key in address.params]
     return render(request, "leaderboard/votes.html", context)
@@ -70,7 +70,9 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def answers(request: HttpRequest, name: str) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
-    address = addresses.read(request, "leaderboard:answers", name, parameters=(*VIEW, "model", "mark", "sort", "page"))
+    address = addresses.read(
+        request, "leaderboard:answers", name, parameters=(*OF_VOTES, "model", "mark", "sort", "page")
+    )
     model = address.params.get("model", "")
     try:
         source = addresses.source_of(address)
@@ -100,9 +102,9 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
         "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
         "page": page,
         "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-        "back": address.to("leaderboard:models", **{key: address.params.get(key) for key in VIEW}),
+        "back": address.to("leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES}),
     }
-    context["hidden"] = [(key, address.params[key]) for key in ("model", *VIEW) if key in address.params]
+    context["hidden"] = [(key, address.params[key]) for key in ("model", *OF_VOTES) if key in address.params]
     context["hidden"] = [(key, value) for key, value in context["hidden"] if key not in SAMPLES]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, "mark", "sort", "page")))
     context["pictures"] = any(row.image for row in context["rows"])
@@ -160,15 +162,15 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
-    address = addresses.read(request, "leaderboard:item", name, parameters=(*VIEW, "model", "other", "outcome"))
+    address = addresses.read(request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome"))
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)
     names = queries.model_names([pair.pk])[pair.pk]
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
-    people = of_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
-    judges = of_item.judges_on([pair], request.user)[pair.pk]
+    people = one_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")
+    judges = one_item.judges_on([pair], request.user)[pair.pk]
     if not (judges or people.votes or items.visible_to(request.user).filter(pk=pk).exists()):
         raise Http404("names a model that waits for its release")
     context = {

@@ -15,9 +15,10 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.pages.votes import Segment
 from leaderboard.scope import BadScope, Scope
+from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, refused
 
@@ -37,7 +38,7 @@ def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*VIEW, "elo"))
+    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
     try:
         scope = public_scope(address, what)
         board = cached(scope, what, BOARDS[what])
@@ -176,7 +177,7 @@ def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpRe
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*VIEW, "elo"))
+    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
     try:
         scope = addresses.source_of(address).scope if what == "models" else address.scope()
         board = cached(scope, what, BOARDS[what])

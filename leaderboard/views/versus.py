@@ -18,15 +18,16 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import VIEW, Address
+from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope, Scope
-from leaderboard.views.frame import PEOPLE, SAMPLES, frame, refused, table_files
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
+from leaderboard.views.frame import frame, refused, table_files
 
 
 @requires("read-public")
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    address = addresses.read(request, "leaderboard:models-compare", name, parameters=(*VIEW, "a", "b", "page"))
+    address = addresses.read(request, "leaderboard:models-compare", name, parameters=(*OF_VOTES, "a", "b", "page"))
     try:
         source = addresses.source_of(address)
         scope = source.scope
@@ -46,7 +47,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
-    parameters = ("kind", *SAMPLES, *PEOPLE, "a", "b", "page")
+    parameters = (*OF_VERDICTS, "a", "b", "page")
     address = addresses.read(request, "leaderboard:judges-compare", name, parameters=parameters)
     ticked = request.GET.getlist("judge")
     for side, run in zip(("a", "b"), ticked, strict=False):
@@ -54,7 +55,7 @@ def judges(request: HttpRequest, name: str) -> HttpResponse:
     try:
         scope = address.scope()
         choices = versus_page.judge_choices(scope)
-        runs = [versus_page.run_of(address.params.get(side, "")) for side in ("a", "b")]
+        runs = [judge_run(address.params.get(side, "")) for side in ("a", "b")]
         if len(ticked) > 2:
             raise BadScope("Choose two judges: this page compares two at a time.")
         first, second = runs

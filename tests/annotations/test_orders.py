@@ -10,7 +10,7 @@ from annotations.campaigns.members import add_annotators, remove_annotator
 from annotations.labels.actions import submit_label
 from annotations.models import Assignment, CampaignItem, Label
 from bank.models import Item
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from leaderboard.votes import labels_of
 
 pytestmark = pytest.mark.django_db

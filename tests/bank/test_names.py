@@ -16,7 +16,7 @@ from bank.samples.items import plan_items
 from bank.text.names import as_stored
 from judging.endpoints.judges import add_judge
 from judging.models import Judge, Judgment
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 
 COMPOSED, DECOMPOSED = "Andr\u00e9", "Andre\u0301"
 

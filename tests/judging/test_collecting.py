@@ -14,7 +14,7 @@ from judging.models import Attempt, Collected, Run
 from judging.runs import actions
 from judging.runs.actions import start_collecting
 from leaderboard.boards import models
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion
 from tests.judging.server import Server, answer, completion, error
 from tests.judging.small import make_benchmark

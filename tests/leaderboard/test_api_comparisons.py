@@ -9,7 +9,7 @@ from bank.models import Benchmark
 from judging.models import Run
 from leaderboard.boards import versus
 from leaderboard.models import Snapshot
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 API = "/api/v1"

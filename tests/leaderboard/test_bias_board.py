@@ -8,7 +8,8 @@ from django.core.management import call_command
 from bank.models import EvaluatedModel
 from judging.models import Judge
 from leaderboard.boards import biases
-from leaderboard.scope import BadScope, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels, pairs
 from tests.leaderboard.test_graded_boards import scores
 

@@ -7,7 +7,8 @@ from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.samples.items import ItemSpec, ensure_items
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard import boards, votes
-from leaderboard.scope import NO_ELO, scope_of
+from leaderboard.scope import NO_ELO
+from leaderboard.view import scope_of
 from leaderboard.votes import verdict_cache
 
 pytestmark = pytest.mark.django_db(transaction=True)

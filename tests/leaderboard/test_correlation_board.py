@@ -9,9 +9,9 @@ from scipy.stats import spearmanr
 
 from bank.models import Benchmark
 from leaderboard import boards
-from leaderboard.boards.correlation import correlations, usual_scope
+from leaderboard.rankings.correlation import correlations, usual_scope
 from leaderboard.rows import plain
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, by_model, judgments, labels, responses, samples
 from tests.leaderboard.test_board_pages import Tables, page
 from tests.leaderboard.test_graded_boards import scores

@@ -9,7 +9,7 @@ from bank.criteria import Criterion, note_closed
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.models.items import content_hash
 from judging.models import Judge, Judgment, Run
-from leaderboard.boards import editions
+from leaderboard import editions
 from leaderboard.models import Edition
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M4")]

@@ -11,7 +11,7 @@ from bank.exposure import Inputs
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.items import make_items, plan_items
 from judging.models import Judge, Judgment, Run
-from leaderboard.boards import editions
+from leaderboard import editions
 from leaderboard.models import Edition
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.test_edition_attacks import answered, asked

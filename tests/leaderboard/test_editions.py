@@ -14,11 +14,13 @@ from bank.criteria import Criterion
 from bank.models import Benchmark, EvaluatedModel, Response, Sample
 from bank.submissions import actions
 from judging.models import Run
-from leaderboard.boards import editions, models
+from leaderboard import editions
+from leaderboard.boards import models
 from leaderboard.boards.base import from_stored
 from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
-from leaderboard.scope import BadScope, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage
 from tests.hidden import change, criteria, show
 from tests.leaderboard.test_keyed_boards import SAMPLES, key, questions, quiz, quiz_scope, rotations

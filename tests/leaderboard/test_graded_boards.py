@@ -12,7 +12,8 @@ from scipy import stats as reference
 from judging.models import Judgment, Run
 from leaderboard.boards import agreements, judges, models
 from leaderboard.boards.base import Board
-from leaderboard.scope import BadScope, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, SAMPLES, STRENGTH
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

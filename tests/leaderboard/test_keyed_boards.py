@@ -15,8 +15,10 @@ from annotations.labels.actions import submit_label
 from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
 from judging.models import Run
-from leaderboard.boards import editions, models
-from leaderboard.scope import BadScope, scope_of
+from leaderboard import editions
+from leaderboard.boards import models
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from tests.annotations import kinds
 from tests.bank.conftest import folder, manage, picture
 from tests.hidden import change, criteria, show

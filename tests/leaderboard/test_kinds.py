@@ -13,7 +13,7 @@ from judging.models import Judge, Judgment, Run
 from leaderboard import kinds
 from leaderboard.boards import judges, models
 from leaderboard.models import CAN_REST_ON_HIDDEN, FROM_HIDDEN
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from tests.hidden import show, write_criterion
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]

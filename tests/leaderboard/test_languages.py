@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 
 from bank.models import Benchmark
-from leaderboard.boards.languages import languages
+from leaderboard.rankings.languages import languages
 from leaderboard.rows import plain
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage
 from tests.hidden import show
 

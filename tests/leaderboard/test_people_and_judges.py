@@ -16,7 +16,7 @@ from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import leave_one_out_majority
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 from leaderboard.votes import verdict_cache
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.ranks import Place

@@ -9,9 +9,10 @@ from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import Response, SubmissionRules
 from bank.submissions.scoring import is_kept
-from leaderboard.boards import editions, recipe_editions
+from leaderboard import editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import desiderata
+from leaderboard.editions import recipes as recipe_editions
 from leaderboard.models import RecipeEdition
 from tests.hidden import show
 from tests.leaderboard.test_recipe_boards import STAFF, answered, quiz, recipe

@@ -11,7 +11,8 @@ from django.core.management import call_command
 from bank.models import Sample
 from judging.models import Run
 from leaderboard.boards import standin
-from leaderboard.scope import BadScope, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from leaderboard.votes import verdict_cache
 from stats.alternative import alternative_annotator_test
 from tests.leaderboard.conftest import judgments, labels, pairs, vote

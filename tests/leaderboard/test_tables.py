@@ -16,8 +16,8 @@ from judging.models import Run
 from leaderboard import boards
 from leaderboard import rows as board_rows
 from leaderboard.boards import standin
-from leaderboard.scope import scope_of
 from leaderboard.tables import TABLES
+from leaderboard.view import scope_of
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.conftest import PEOPLE, judgments
 from tests.leaderboard.test_editions import publish

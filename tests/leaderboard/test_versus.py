@@ -7,7 +7,8 @@ from scipy import stats as reference
 from judging.models import Run
 from leaderboard.boards import versus
 from leaderboard.rows import plain
-from leaderboard.scope import BadScope, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, PEOPLE, judgments, labels
 from tests.leaderboard.test_graded_boards import rankings, scores
 from tests.leaderboard.test_keyed_boards import SAMPLES, questions, quiz

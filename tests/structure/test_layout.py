@@ -171,10 +171,10 @@ DECIDED_IN = {
     "leaderboard/votes/__init__.py": "lengths of answers",
     "annotations/labels/exports.py": "answers in preference pairs",
     "leaderboard/hidden.py": "boards",
-    "leaderboard/scope.py": "which models boards name",
+    "leaderboard/view.py": "which models boards name",
     "judging/models/runs.py": "runs whose failures are not counted",
-    "leaderboard/boards/editions.py": "which figures of two editions settle one key",
-    "leaderboard/boards/recipe_editions.py": "which figures of two editions settle one key",
+    "leaderboard/editions/__init__.py": "which figures of two editions settle one key",
+    "leaderboard/editions/recipes.py": "which figures of two editions settle one key",
     "leaderboard/pages/sealed.py": "says it in words",
     "evalsite/management/commands/migrate.py": "says it in words",
 }
@@ -194,7 +194,7 @@ def test_what_is_hidden_is_decided_in_the_few_places_that_are_named():
 # Whose numbers rest on rows that their reader may not see one by one, or who do what their reader may do (ADR 31).
 WORKERS = (
     "leaderboard/(votes|boards|kinds)/",  # numbers of boards
-    "leaderboard/(hidden|queries|scope).py",  # whether there is something to count, and of which models
+    "leaderboard/(hidden|queries|scope|view).py",  # whether there is something to count, and of which models
     "leaderboard/pages/(benchmark|model_detail|sealed|snapshots).py",  # counts
     "leaderboard/views/recipes.py",  # which recipes have answers
     "bank/submissions/",  # compares one's own answers, stores them

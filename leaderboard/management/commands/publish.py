@@ -11,9 +11,10 @@ from bank.management.importing import Failed, bad_input_fails
 from bank.recipes import store
 from bank.samples.benchmarks import find_benchmark, open_keys, set_visibility
 from judging.models import Run
-from leaderboard.boards import editions, recipe_editions
+from leaderboard import editions
+from leaderboard.editions import recipes as recipe_editions
 from leaderboard.models import CAN_REST_ON_HIDDEN
-from leaderboard.scope import scope_of
+from leaderboard.view import scope_of
 
 
 class Command(InstallationCommand):

@@ -16,7 +16,8 @@ from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number
-from leaderboard.scope import HUMANS, BadScope, Scope, scope_of
+from leaderboard.scope import HUMANS, BadScope, Scope
+from leaderboard.view import scope_of
 from stats.rankings import rank_correlation
 from stats.ranks import benjamini_yekutieli
 

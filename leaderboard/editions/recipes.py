@@ -22,11 +22,11 @@ from bank.models import Benchmark, Recipe, SubmissionRules
 from bank.recipes import store
 from bank.recipes.spec import PLAIN, Spec
 from bank.submissions.scoring import is_kept
-from leaderboard.boards import editions
+from leaderboard import editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.base import CODED, as_interval
-from leaderboard.boards.editions import Cells, Refused
 from leaderboard.boards.recipes import RecipeRow
+from leaderboard.editions import Cells, Refused
 from leaderboard.hidden import samples_with_open_keys
 from leaderboard.models import RecipeEdition
 from leaderboard.rows import UNKNOWN, Number, number

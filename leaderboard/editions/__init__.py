@@ -50,7 +50,8 @@ from leaderboard.kinds import KINDS, Kind
 from leaderboard.metrics import READABLE
 from leaderboard.models import Edition, RecipeEdition
 from leaderboard.rows import UNKNOWN, Number
-from leaderboard.scope import PEOPLE, BadScope, Scope, scope_of
+from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number

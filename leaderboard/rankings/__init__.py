@@ -1,0 +1,1 @@
+"""Rankings of models compared: with those of other voters, benchmarks and languages."""
