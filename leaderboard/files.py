@@ -120,82 +120,72 @@ def wtl(numbers: JSON) -> str:
     return "/".join(whole(numbers[name]) for name in ("wins", "ties", "losses"))
 
 
-def level_column(level: str) -> Column:
-    return level or "no level", lambda row: wtl(row["levels"][level])
+def interval_column(name: str, label: str = "", digits: int = 3) -> Column:
+    return label or name.replace("_", " "), lambda row: with_interval(row, name, digits)
 
 
-def score_column(group: str, level: str) -> Column:
-    return level or "no level", lambda row: three(row[group][level], 2)
+def plain_column(name: str) -> Column:
+    return LABELS.get(name, name.replace("_", " ")), partial(_cell, name=name)
 
 
-def interval_column(name: str, label: str = "") -> Column:
-    return label or name.replace("_", " "), lambda row: with_interval(row, name)
-
-
-MODEL: list[Column] = [("rank", rank_of), ("model", lambda row: row["model"])]
-N: Column = ("n", lambda row: str(row["n"]))
+LABELS = {"source_dataset": "data set"}
+# Of boards with more columns than a terminal has room for, those that are printed.
+CHOSEN = {
+    "judges": ("judge", "run", "source_dataset", "reference", "metric", "value", "n"),
+    "agreement": ("a", "b", "metric", "value", "agree", "n"),
+    "bias": ("judge", "run", "bias", "value", "n"),
+}
+# The numbers of models, by the one that tells the kind of board.
+OF_MODELS = {
+    "score": ("score",),
+    "vanilla": ("circular", "vanilla", "difference"),
+    "accuracy": ("accuracy", "precision", "recall", "f1", "yes_ratio"),
+}
+STEPS = ("label", "judge", "random", "none", "no_text")  # in which the option of an answer is found
 
 
 def columns(what: str, rows: list[JSON]) -> list[Column]:
-    first = rows[0] if rows else {}
-    if what == "models" and "score" in first:
-        group = "categories" if "categories" in first else "levels"
-        names = [name for name in first[group] if len(first[group]) > 1 or name]
-        score: Column = ("score", lambda row: with_interval(row, "score", 2))
-        return [*MODEL, score, N, *(score_column(group, name) for name in names)]
-    if what == "models" and "vanilla" in first:
-        steps = ("label", "judge", "random", "none", "no_text")
-        column: Column = ("/".join(steps), lambda row: "/".join(str(row["extraction"][step]) for step in steps))
-        return [*MODEL, *(interval_column(name) for name in ("circular", "vanilla", "difference")), N, column]
-    if what == "models" and "accuracy" in first:
-        names = ["accuracy", "precision", "recall", "f1", "yes_ratio"]
-        return [*MODEL, *(interval_column(name) for name in names), N]
+    """The columns in which a table is printed: all, or those that were chosen of it."""
     if what == "models":
-        levels = list(first["levels"]) if rows else []
-        return [
-            *MODEL,
-            ("wins/ties/losses", wtl),
-            ("win rate", lambda row: with_interval(row, "win_rate")),
-            *(
-                [("at equal length", lambda row: with_interval(row, "win_rate_lc"))]
-                if any(row.get("win_rate_lc") is not None for row in rows)
-                else []
-            ),
-            ("BT", lambda row: with_interval(row, "bt", 2)),
-            ("Elo", lambda row: with_interval(row, "elo", 0)),
-            ("n", lambda row: str(row["n"])),
-            *(level_column(level) for level in levels if len(levels) > 1 or level),
-        ]
-    if what == "bias":
-        return [
-            ("judge", lambda row: row["judge"]),
-            ("run", lambda row: "–" if row["run"] is None else str(row["run"])),
-            ("bias", lambda row: row["bias"]),
-            ("value", lambda row: with_interval(row, "value")),
-            N,
-        ]
-    if what == "judges":
-        return [
-            ("judge", lambda row: row["judge"]),
-            ("run", lambda row: str(row["run"])),
-            ("data set", lambda row: row["source_dataset"]),
-            ("reference", lambda row: row["reference"]),
-            ("metric", lambda row: row["metric"]),
-            ("value", lambda row: with_interval(row, "value")),
-            ("n", lambda row: str(row["n"])),
-        ]
-    if what == "agreement":
-        return [
-            ("a", lambda row: row["a"]),
-            ("b", lambda row: row["b"]),
-            ("metric", lambda row: row["metric"]),
-            ("value", lambda row: with_interval(row, "value")),
-            ("agree", lambda row: str(row["agree"])),
-            ("n", lambda row: str(row["n"])),
-        ]
-    names = columns_of(rows)
+        return _columns_of_models(rows)
+    names = CHOSEN.get(what) or columns_of(rows)
     ends = {f"{name}{end}" for name in names for end in SUFFIXES if end and f"{name}_low" in names}
-    return [(name.replace("_", " "), partial(_cell, name=name)) for name in names if name not in ends]
+    return [plain_column(name) for name in names if name not in ends]
+
+
+def _columns_of_models(rows: list[JSON]) -> list[Column]:
+    first = rows[0] if rows else {"levels": {}}
+    model: list[Column] = [("rank", rank_of), plain_column("model")]
+    kind = next((name for name in OF_MODELS if name in first), "")
+    if kind:
+        digits = 2 if kind == "score" else 3
+        model += [*(interval_column(name, digits=digits) for name in OF_MODELS[kind]), plain_column("n")]
+    if kind == "score":
+        return [*model, *_parts(first)]
+    if kind == "vanilla":
+        steps: Column = ("/".join(STEPS), lambda row: "/".join(str(row["extraction"][step]) for step in STEPS))
+        return [*model, steps]
+    if kind:
+        return model
+    model += [("wins/ties/losses", wtl), interval_column("win_rate")]
+    if any(row.get("win_rate_lc") is not None for row in rows):
+        model.append(interval_column("win_rate_lc", "at equal length"))
+    model += [interval_column("bt", "BT", 2), interval_column("elo", "Elo", 0), plain_column("n")]
+    return [*model, *_parts(first)]
+
+
+def _parts(first: JSON) -> list[Column]:
+    """A column for each level or category; none where the only one would repeat the whole."""
+    group = "categories" if "categories" in first else "levels"
+
+    def of_part(name: str) -> Column:
+        def cell(row: JSON) -> str:
+            numbers = row[group][name]
+            return wtl(numbers) if isinstance(numbers, dict) else three(numbers, 2)
+
+        return name or "no level", cell
+
+    return [of_part(name) for name in first[group] if len(first[group]) > 1 or name]
 
 
 def _cell(row: JSON, name: str) -> str:
