@@ -46,18 +46,14 @@ urlpatterns = [
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/steps/", views.steps, name="steps"),
-    path("leaderboards/<str:name>/models/", boards.models, name="models"),
+    *(
+        path(f"leaderboards/<str:name>/{page.path}/", boards.board, {"what": what}, name=what)
+        for what, page in boards.PAGES.items()
+    ),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
-    path("leaderboards/<str:name>/models/matrix/", plots.matrix, name="matrix"),
-    path("leaderboards/<str:name>/models/profile/", plots.profile, name="profile"),
-    path("leaderboards/<str:name>/models/together/", plots.together, name="together"),
     path("leaderboards/<str:name>/plots/<slug:what>.svg", plots.plot, name="plot"),
     path("leaderboards/<str:name>/models/compare/", versus.models, name="models-compare"),
     path("leaderboards/<str:name>/judges/compare/", versus.judges, name="judges-compare"),
-    path("leaderboards/<str:name>/judges/", boards.judges, name="judges"),
-    path("leaderboards/<str:name>/correlation/", boards.correlation, name="correlation"),
-    path("leaderboards/<str:name>/bias/", boards.bias, name="bias"),
-    path("leaderboards/<str:name>/agreement/", boards.agreement, name="agreement"),
     path("leaderboards/<str:name>/<slug:what>/rows.<slug:shape>", snapshots.board_file, name="board-file"),
     path("leaderboards/<str:name>/<slug:what>/freeze/", snapshots.snapshot_new, name="snapshot-new"),
     path("leaderboards/<str:name>/snapshots/", snapshots.snapshot_list, name="snapshot-list"),

@@ -1,16 +1,17 @@
-"""The boards of a benchmark: models, judges, agreement."""
+"""The boards of a benchmark, each a page: ``PAGES`` lists them."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.rules import allowed, requires
+from accounts.rules import allowed, requires, role_of
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries
@@ -21,6 +22,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
+from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
@@ -32,23 +34,17 @@ from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
 from leaderboard.pages import marks, provenance
+from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
+from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import board_page, downloads, fragment, frame, table_files
+from leaderboard.views.frame import downloads, fragment, frame, refused, table_files
 from leaderboard.views.plots import plot_link
-
-
-@requires("read-public")
-def models(request: HttpRequest, name: str) -> HttpResponse:
-    """The board of models."""
-    return board_page(
-        request, "models", name, parameters=(*OF_VOTES, "elo", "sort", "depth", *models_page.FILTERS), main=_models
-    )
 
 
 def _models(request: HttpRequest, address: Address) -> str:
@@ -146,13 +142,6 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
     }
 
 
-@requires("read-public")
-def judges(request: HttpRequest, name: str) -> HttpResponse:
-    """The board of judges."""
-    parameters = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon")
-    return board_page(request, "judges", name, parameters=parameters, main=_judges)
-
-
 def _judges(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
     board = cached(scope, "judges", boards.judges)
@@ -219,12 +208,6 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     }
 
 
-@requires("read-public")
-def bias(request: HttpRequest, name: str) -> HttpResponse:
-    """The board of biases: what sways each judge, and people by the same measure."""
-    return board_page(request, "bias", name, parameters=OF_VERDICTS, main=_bias)
-
-
 def _bias(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
     board = cached(scope, "bias", boards.bias_of)
@@ -249,12 +232,6 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
         "notes": board.notes,
         "board": board,
     }
-
-
-@requires("read-public")
-def correlation(request: HttpRequest, name: str) -> HttpResponse:
-    """How well rankings of the same models agree: people, judges, other benchmarks and versions."""
-    return board_page(request, "correlation", name, parameters=OF_VERDICTS, main=_correlation)
 
 
 def _correlation(request: HttpRequest, address: Address) -> str:
@@ -314,13 +291,6 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
-@requires("read-public")
-def agreement(request: HttpRequest, name: str) -> HttpResponse:
-    """The board of agreement: names for staff, pseudonyms for everybody else."""
-    parameters = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
-    return board_page(request, "agreement", name, parameters=parameters, main=_agreement)
-
-
 def _agreement(request: HttpRequest, address: Address) -> str:
     scope = address.scope()
     board = cached(scope, "agreement", boards.agreement_of)
@@ -353,3 +323,102 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
         "board": board,
         "names": scope.staff,
     }
+
+
+def _matrix(request: HttpRequest, address: Address) -> str:
+    source = addresses.source_of(address)
+    board = matrix_page.board_of(address, source.scope)
+    selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
+    context = frame(request, address, "models", selects)
+    context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
+    if board.of:
+        context |= {
+            "page": matrix_page.page_of(address, source.scope, board),
+            "reading": matrix_page.READING,
+            "plot": plot_link(address, "matrix"),
+            "facts": provenance.source_facts(source.scope, board, address.viewer),
+        }
+    return render_to_string("leaderboard/matrix.html", context, request)
+
+
+def _profile(request: HttpRequest, address: Address) -> str:
+    source = addresses.source_of(address)
+    board = cached(source.scope, "models", boards.models)
+    selects = [
+        *(profile_page.selects(address, board) if board.rows else []),
+        *addresses.verdict_selects(address, source),
+    ]
+    context = frame(request, address, "models", selects)
+    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
+    context["note"] = source.note
+    if board.rows:
+        page = profile_page.page_of(address, source.scope, board)
+        context |= {
+            "page": page,
+            "reading": profile_page.reading(page),
+            "plot": plot_link(address, "profile"),
+            "facts": provenance.source_facts(source.scope, board, address.viewer),
+        }
+    return render_to_string("leaderboard/profile.html", context, request)
+
+
+def _together(request: HttpRequest, address: Address) -> str:
+    scope = address.scope()
+    run = standin.run_beside(scope)
+    board = standin.together(scope, run) if run is not None else None
+    judges = [standin_page.judge_select(scope, run)] if run is not None else []
+    selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
+    context = frame(request, address, "models", selects)
+    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
+    if board is not None and any(row.people.value is not None for row in board.rows):
+        context["table"] = standin_page.table_of(address, scope, board)
+        context |= {"together": board, "measure": scope.kind.shape.main.label}
+        context["reading"] = standin_page.READING
+        context["facts"] = provenance.runs_facts(board.runs, address.viewer)
+        context["downloads"] = table_files("people-and-judge", address, run=str(run))
+    return render_to_string("leaderboard/together.html", context, request)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a board. ``path``: its address below the benchmark's; ``parameters``: what its address may say;
+    ``main``: what it shows, as HTML; ``alone``: whether it shows nothing of other benchmarks.
+    """
+
+    path: str
+    parameters: Sequence[str]
+    main: Callable[[HttpRequest, Address], str]
+    alone: bool = True
+
+
+OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon")
+OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
+PAGES = {
+    "models": Page("models", (*OF_VOTES, "elo", "sort", "depth", *models_page.FILTERS), _models),
+    "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
+    "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
+    "together": Page("models/together", OF_VOTES, _together),
+    "judges": Page("judges", OF_JUDGES, _judges),
+    "correlation": Page("correlation", OF_VERDICTS, _correlation, alone=False),
+    "bias": Page("bias", OF_VERDICTS, _bias),
+    "agreement": Page("agreement", OF_VOTERS, _agreement),
+}
+
+
+@requires("read-public")
+def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
+    """A board with its frame. Its HTML is kept until something changes that it may show."""
+    page = PAGES[what]
+    address = addresses.read(request, f"leaderboard:{what}", name, parameters=page.parameters)
+    query = tuple(sorted((key, value) for key, value in request.GET.items() if key in page.parameters))
+    try:
+        html = until_changed(
+            (address.page, name, role_of(request.user), query),
+            lambda: page.main(request, address),
+            benchmark=address.benchmark.pk if page.alone else None,
+        )
+    except BadScope as error:
+        return refused(request, address, error)
+    heading = f"{what.capitalize()} on {address.benchmark.title}"
+    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
+    return render(request, "leaderboard/board.html", context)

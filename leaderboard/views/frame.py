@@ -1,6 +1,5 @@
 """What the pages of one benchmark share: heading, tabs, controls, and their cache."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,12 +9,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.rules import allowed, role_of
+from accounts.rules import allowed
 from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
-from leaderboard.definitions import JUDGED
 from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
@@ -31,31 +29,6 @@ TABS = (
     ("Bias", "bias"),
     ("Correlation", "correlation"),
 )
-
-
-def board_page(
-    request: HttpRequest,
-    board: str,
-    name: str,
-    *,
-    parameters: Sequence[str],
-    main: Callable[[HttpRequest, Address], str],
-) -> HttpResponse:
-    """A board with its frame. The HTML from ``main`` is kept until something changes that it may show."""
-    page = f"leaderboard:{board}"
-    address = addresses.read(request, page, name, parameters=parameters)
-    query = tuple(sorted((key, value) for key, value in request.GET.items() if key in parameters))
-    try:
-        html = until_changed(
-            (page, name, role_of(request.user), query),
-            lambda: main(request, address),
-            benchmark=None if board == "correlation" else address.benchmark.pk,  # that one is about others, too
-        )
-    except BadScope as error:
-        return refused(request, address, error)
-    heading = f"{board.capitalize()} on {address.benchmark.title}"
-    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
-    return render(request, "leaderboard/board.html", context)
 
 
 def frame(request: HttpRequest, address: Address, board: str, selects: list[addresses.Select]) -> dict[str, Any]:
@@ -109,37 +82,32 @@ def fragment(template: str, address: Address, context: dict[str, Any]) -> SafeSt
     return mark_safe(render_to_string(template, {"address": address} | context))  # noqa: S308 (from templates)
 
 
-def downloads(board_name: str, address: Address, scope: Scope, board: Board) -> list[tuple[str, str, str]]:
-    """The rows as the API gives them, under the view of this page: (label, link, file name)."""
-    view = address.params | {"source": scope.source, "run": str(scope.run or "")}
-    names = (*OF_VOTES, "elo") if board_name == "models" else (*OF_VERDICTS, *JUDGED)
-    view["kind"] = scope.kind.in_address or ""
-    query = {"benchmark": str(scope.benchmark)} | {name: view[name] for name in names if view.get(name)}
-    base = reverse(f"api-leaderboard-{board_name}")
-    stem = f"{scope.benchmark.slug}-{board_name}-{board.data}"
-    files = [
-        (f"These rows as {shape.upper()}", f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
-        for shape in ("csv", "json")
-    ]
+File = tuple[str, str, str]  # label, link, file name
+
+
+def downloads(name: str, address: Address, scope: Scope, board: Board) -> list[File]:
+    """The rows of a board as the API gives them, under the view of this page, and as Parquet."""
+    view = {"source": scope.source, "run": str(scope.run or ""), "kind": scope.kind.in_address or ""}
+    files = table_files(name, address, data=board.data, **view)
     if parquet.available():
-        link = address.to("leaderboard:board-file", board_name, "parquet", **{name: view.get(name) for name in names})
-        files.append(("These rows as Parquet", link, f"{stem}.parquet"))
+        asked = {name: value for name, value in (address.params | view).items() if name in (*OF_VOTES, "elo")}
+        link = address.to("leaderboard:board-file", name, "parquet", **asked)
+        files.append(("These rows as Parquet", link, f"{scope.benchmark.slug}-{name}-{board.data}.parquet"))
     return files
 
 
 def table_files(
-    name: str, address: Address, *, rows: str = "These rows", **parameters: str
-) -> list[tuple[str, str, str]]:
-    """A table under this page's address, as the API gives it: (label, link, file name).
-
-    ``rows`` is what the menu calls it. ``parameters`` are the table's own, or replace those of the page.
+    name: str, address: Address, *, rows: str = "These rows", data: str = "", **parameters: str
+) -> list[File]:
+    """A table under this page's address, as the API gives it. ``rows``: what the menu calls it; ``data``: a fingerprint
+    in its file's name. ``parameters`` are the table's own, or replace those of the page.
     """
     table = TABLES[name]
     view = address.params | {"kind": address.kind.name} | parameters
     query = {"benchmark": str(address.benchmark)}
     query |= {key: view[key] for key in (*table.view, *table.takes) if view.get(key)}
     base = reverse(f"api-leaderboard-{name}")
-    stem = "-".join(filter(None, (address.benchmark.slug, name, parameters.get("part"))))
+    stem = "-".join(filter(None, (address.benchmark.slug, name, parameters.get("part"), data)))
     return [
         (f"{rows} as {shape.upper()}", f"{base}?{urlencode(query | {'format': shape})}", f"{stem}.{shape}")
         for shape in ("csv", "json")

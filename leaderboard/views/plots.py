@@ -1,15 +1,14 @@
-"""Plots: two pages of their own (win rates of pairs, profiles of models), and every plot as a file."""
+"""Every plot of a board as a file."""
 
 from collections.abc import Callable, Sequence
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 from django.utils.text import get_valid_filename
 
 from accounts.rules import requires
 from leaderboard import boards, queries
-from leaderboard.boards import cached, standin
+from leaderboard.boards import cached
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import JUDGED
 from leaderboard.pages import address as addresses
@@ -17,94 +16,17 @@ from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
-from leaderboard.pages import marks, plots, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
+from leaderboard.pages import plots
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
-from leaderboard.views.frame import board_page, frame, table_files
 
 OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
-
-
-@requires("read-public")
-def matrix(request: HttpRequest, name: str) -> HttpResponse:
-    """How often each model won against each other one."""
-    return board_page(request, "matrix", name, parameters=(*OF_VOTES, *matrix_page.BLOCKS), main=_matrix)
-
-
-def _matrix(request: HttpRequest, address: Address) -> str:
-    source = addresses.source_of(address)
-    board = matrix_page.board_of(address, source.scope)
-    selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
-    context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
-    if board.of:
-        context |= {
-            "page": matrix_page.page_of(address, source.scope, board),
-            "reading": matrix_page.READING,
-            "plot": plot_link(address, "matrix"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
-        }
-    return render_to_string("leaderboard/matrix.html", context, request)
-
-
-@requires("read-public")
-def profile(request: HttpRequest, name: str) -> HttpResponse:
-    """Up to four models, level by level."""
-    return board_page(request, "profile", name, parameters=(*OF_VOTES, "depth", *profile_page.SIDES), main=_profile)
-
-
-def _profile(request: HttpRequest, address: Address) -> str:
-    source = addresses.source_of(address)
-    board = cached(source.scope, "models", boards.models)
-    selects = [
-        *(profile_page.selects(address, board) if board.rows else []),
-        *addresses.verdict_selects(address, source),
-    ]
-    context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
-    context["note"] = source.note
-    if board.rows:
-        page = profile_page.page_of(address, source.scope, board)
-        context |= {
-            "page": page,
-            "reading": profile_page.reading(page),
-            "plot": plot_link(address, "profile"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
-        }
-    return render_to_string("leaderboard/profile.html", context, request)
-
-
-@requires("read-public")
-def together(request: HttpRequest, name: str) -> HttpResponse:
-    """Each model by people alone, and by people with a judge."""
-    return board_page(request, "together", name, parameters=OF_VOTES, main=_together)
-
-
-def _together(request: HttpRequest, address: Address) -> str:
-    scope = address.scope()
-    run = standin.run_beside(scope)
-    board = standin.together(scope, run) if run is not None else None
-    judges = [standin_page.judge_select(scope, run)] if run is not None else []
-    selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
-    context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
-    if board is not None and any(row.people.value is not None for row in board.rows):
-        context["table"] = standin_page.table_of(address, scope, board)
-        context |= {"together": board, "measure": scope.kind.shape.main.label}
-        context["reading"] = standin_page.READING
-        context["facts"] = provenance.runs_facts(board.runs, address.viewer)
-        context["downloads"] = table_files("people-and-judge", address, run=str(run))
-    return render_to_string("leaderboard/together.html", context, request)
-
-
-# ---- plots as files ----
 
 
 def plot_link(address: Address, what: str) -> str:
