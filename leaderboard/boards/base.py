@@ -124,6 +124,16 @@ class ModelsBoard(Board):
     def counted(self) -> dict[str, int]:
         return {"items": self.items}
 
+    @property
+    def level_columns(self) -> list[list[str]]:
+        """The levels or categories with a column each, by depth of the tree; none where one would repeat the whole."""
+        return []
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes, and what is left out of the board."""
+        return list(self.notes)
+
 
 M = TypeVar("M", bound=ModelsBoard)
 NOT_STORED = {"runs", "key", "computed_at", "edition"}

@@ -113,6 +113,14 @@ class KeyedBoard(ModelsBoard):
     withheld: str = ""
     half: bool = False
 
+    @property
+    def level_columns(self) -> list[list[str]]:
+        return self.depths
+
+    @property
+    def all_notes(self) -> list[str]:
+        return [*self.notes, *filter(None, [self.withheld])]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChoiceBoard(KeyedBoard):

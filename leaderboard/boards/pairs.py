@@ -89,6 +89,11 @@ class PairsBoard(ModelsBoard):
     repeats: int = 1
     clustered_by: str = ""
 
+    @property
+    def level_columns(self) -> list[list[str]]:
+        levels = list(self.rows[0].levels) if self.rows else []
+        return [] if levels in ([], [""]) else [levels]
+
 
 def items_in(scope: Scope) -> pd.DataFrame:
     """The items of the view, see ``votes.pairs``, without the models that an edition leaves out."""

@@ -84,6 +84,10 @@ class ScoresBoard(ModelsBoard):
     ranked_by: str = "score"
     level_order: list[str] = field(default_factory=list)
 
+    @property
+    def level_columns(self) -> list[list[str]]:
+        return [self.level_order] if len(self.level_order) > 1 else []
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MarksBoard(ScoresBoard):

@@ -126,7 +126,7 @@ def model_pages(names: Iterable[str]) -> dict[str, str]:
 
 def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None = None) -> ModelsPage:
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
-    levels = levels_of(board)
+    levels = [name for names in board.level_columns for name in names]
     ratings = Ratings.of(board, beside)
     sorting = Sorting.of(address, {*COLUMNS, *(f"level:{name}" for name in levels)})
 
@@ -350,12 +350,6 @@ def _worth_in_words(board: PairsBoard) -> list[str]:
             said = f"{signed(value)} {ends}, wins {percent(1 / (1 + math.exp(-value)))} %"
         sentences.append(f"{TWICE[name].capitalize()}{unit}: {said}.")
     return sentences
-
-
-def levels_of(board: PairsBoard) -> list[str]:
-    """The level columns; none where the only one would repeat the whole."""
-    names = list(board.rows[0].levels) if board.rows else []
-    return [] if names == [""] else names
 
 
 def _tints(rows: Sequence[PairRow], anchor: str) -> dict[str, bool]:

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
-from leaderboard.pages import models as models_page
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.marks import Cell
@@ -64,10 +62,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     rows = {row.model: row for row in board.rows}
     shape = scored.shape_of(scope, board)
     main, measure, write = shape.main.name, shape.main.label, shape.main.write
-    if isinstance(board, PairsBoard):
-        levels = models_page.levels_of(board)
-    else:
-        levels, _ = scored.levels_of(address, board)
+    levels, _ = scored.levels_of(address, board)
 
     def dot(name: str, path: str) -> plots.Dot | None:
         level = rows[name].level(path)

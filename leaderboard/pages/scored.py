@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
-from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, KeyedBoard
-from leaderboard.boards.scores import ScoresBoard
+from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, interval, percent, told, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
@@ -163,17 +162,14 @@ def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
 
 def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Group]]:
     """The columns by level or category, and the switch between depths of the tree."""
-    if isinstance(board, ScoresBoard):
-        return board.level_order if len(board.level_order) > 1 else [], []
-    if not isinstance(board, KeyedBoard) or not board.depths:
-        return [], []
-    depth_asked = whole_number(address.params.get("depth")) or 1
-    current = depth_asked - 1 if depth_asked <= len(board.depths) else 0
+    depths = board.level_columns
+    asked = whole_number(address.params.get("depth")) or 1
+    current = asked - 1 if asked <= len(depths) else 0
     groups = [
         Group(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == current)
-        for depth in range(len(board.depths))
+        for depth in range(len(depths))
     ]
-    return board.depths[current], groups if len(groups) > 1 else []
+    return depths[current] if depths else [], groups if len(groups) > 1 else []
 
 
 def short(path: str) -> str:

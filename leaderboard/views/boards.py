@@ -20,7 +20,7 @@ from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
+from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
@@ -128,8 +128,6 @@ def _models_context(
 def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[str, Any]:
     counted = number_of(board.items, scope.kind.counted_word)
     facts = provenance.source_facts(scope, board, address.viewer)
-    withheld = board.withheld if isinstance(board, KeyedBoard) else ""
-    notes = [*board.notes, *filter(None, [withheld])]
     page = scored_page.page_of(address, scope, board)
     return {
         "page": page,
@@ -137,7 +135,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
         "defined": in_words(scope, *DEFINITIONS),
         "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
-        "notes": notes,
+        "notes": board.all_notes,
         "board": board,
     }
 
