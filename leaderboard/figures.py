@@ -86,7 +86,7 @@ def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
     return span(low if low is None or shown is None else min(low, shown), high)
 
 
-def told(number: Number, write: Callable[[float | None], str]) -> str:
+def value_or_interval(number: Number, write: Callable[[float | None], str]) -> str:
     """The number; ``90.0 to 100.0`` where an edition gives an interval without a value."""
     if number.value is None and number.low is not None:
         return f"{write(number.low)} to {write(number.high)}"

@@ -125,7 +125,7 @@ def interval_column(name: str, label: str = "", digits: int = 3) -> Column:
 
 
 def plain_column(name: str) -> Column:
-    return LABELS.get(name, name.replace("_", " ")), partial(_cell, name=name)
+    return LABELS.get(name, name.replace("_", " ")), partial(_any_cell, name=name)
 
 
 LABELS = {"source_dataset": "data set"}
@@ -188,7 +188,7 @@ def _parts(first: JSON) -> list[Column]:
     return [of_part(name) for name in first[group] if len(first[group]) > 1 or name]
 
 
-def _cell(row: JSON, name: str) -> str:
+def _any_cell(row: JSON, name: str) -> str:
     """The value of any column: a number with its interval, of a list how many it holds."""
     value = row.get(name)
     if f"{name}_low" in row:

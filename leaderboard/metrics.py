@@ -390,7 +390,7 @@ def _ranks(paired: pd.DataFrame) -> FloatArray:
     return _products(columns[0], columns[1]) if len(paired) else np.zeros((0, 6))
 
 
-def _counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.DataFrame) -> FloatArray:
+def _values_counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.DataFrame) -> FloatArray:
     return np.stack([np.ones(len(paired)), values(paired)], axis=1)
 
 
@@ -430,7 +430,7 @@ RANKINGS = (
         words="normalized Levenshtein distance from people's order: 0 is the same order, lower is better",
         compute=OfGrades.distance,
         of_sums=_mean_of_sums,
-        terms=partial(_counted, distance_of_rankings),
+        terms=partial(_values_counted, distance_of_rankings),
         heat=(1.0, 0.0),
     ),
     *OF_REPLIES,
@@ -444,7 +444,7 @@ def _agreement(words: str) -> Metric:
         words=words,
         compute=OfGrades.agreement,
         of_sums=_mean_of_sums,
-        terms=partial(_counted, _hits),
+        terms=partial(_values_counted, _hits),
     )
 
 

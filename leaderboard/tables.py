@@ -37,7 +37,7 @@ OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TableQuery:
     """What is asked of a table besides the view: for whom, whether the view is ``named``, by its source or run, the
     test's ``epsilon``, which ``part`` of it, which two.
     """
@@ -59,24 +59,24 @@ class Rows:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """``board``: the one whose kinds apply. ``view``: the parameters of a view that it takes; ``takes``: those of
-    ``Asked``. ``fits``: which kinds of verdicts it can be made of.
+    ``TableQuery``. ``fits``: which kinds of verdicts it can be made of.
     """
 
-    make: Callable[[Scope, Asked], Rows]
+    make: Callable[[Scope, TableQuery], Rows]
     board: str
     fits: Callable[[Kind], bool] = lambda kind: True
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
     rule: str = "read-public"
 
-    def default_kind(self, benchmark: Benchmark, asked: Asked, *, staff: bool) -> Kind:
+    def default_kind(self, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:
         """The first kind with data that it can be made of."""
         board = "judges" if "a" in self.takes and of_judges(asked) else self.board
         fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if self.fits(kind))
         return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
 
 
-def _part(asked: Asked, parts: Sequence[str]) -> str:
+def _part(asked: TableQuery, parts: Sequence[str]) -> str:
     if asked.part and asked.part not in parts:
         raise BadScope(f"Unknown part: {asked.part!r}. Parts: {', '.join(parts)}.")
     return asked.part or parts[0]
@@ -85,7 +85,7 @@ def _part(asked: Asked, parts: Sequence[str]) -> str:
 # ---- the four boards ----
 
 
-def models(scope: Scope, asked: Asked) -> Rows:
+def models(scope: Scope, asked: TableQuery) -> Rows:
     """The board of models, by its kind.
 
     Pairs: rank with its range, wins, ties, losses, win rate, Elo and Bradley-Terry, by level too. Scores, components:
@@ -99,12 +99,12 @@ def models(scope: Scope, asked: Asked) -> Rows:
     return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
 
 
-def judges(scope: Scope, asked: Asked) -> Rows:
+def judges(scope: Scope, asked: TableQuery) -> Rows:
     """The board of judges: every metric of every judge against people, by majority and by single labels."""
     return _rows_of(cached(scope, "judges", boards.judges))
 
 
-def agreement(scope: Scope, asked: Asked) -> Rows:
+def agreement(scope: Scope, asked: TableQuery) -> Rows:
     """Agreement of every two annotators, of each with each judge, and of the majority with both.
 
     Annotators appear by pseudonym, for curators and administrators by name.
@@ -112,7 +112,7 @@ def agreement(scope: Scope, asked: Asked) -> Rows:
     return _rows_of(cached(scope, "agreement", boards.agreement_of))
 
 
-def bias(scope: Scope, asked: Asked) -> Rows:
+def bias(scope: Scope, asked: TableQuery) -> Rows:
     """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
     return _rows_of(cached(scope, "bias", boards.bias_of))
 
@@ -136,12 +136,12 @@ def _has_means(kind: Kind) -> bool:
     return kind.has_means
 
 
-def stand_in(scope: Scope, asked: Asked) -> Rows:
+def stand_in(scope: Scope, asked: TableQuery) -> Rows:
     """The alternative annotator test of each judge: winning rate, advantage, and each annotator left out (unnamed)."""
     return _rows_of(standin.stand_ins(scope, checked_epsilon(asked.epsilon)))
 
 
-def people_and_judge(scope: Scope, asked: Asked) -> Rows:
+def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     """Each model by people alone, and by people and a judge together (PPI++).
 
     The judge is that of ``run`` or ``source``, else that of the newest run.
@@ -165,7 +165,7 @@ class CeilingRow(Row):
     n: int
 
 
-def reviewed(scope: Scope, asked: Asked) -> Rows:
+def reviewed(scope: Scope, asked: TableQuery) -> Rows:
     """What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of three, the
     mean grade, and the mean absolute deviation of grades within a sample; by data set.
     """
@@ -175,7 +175,7 @@ def reviewed(scope: Scope, asked: Asked) -> Rows:
 VALUE_ALONE = "within a level the value stands alone, without an interval"
 
 
-def ceiling(scope: Scope, asked: Asked) -> Rows:
+def ceiling(scope: Scope, asked: TableQuery) -> Rows:
     """People against people by every metric of judges, overall and by level or data set."""
     board: JudgesBoard = cached(scope, "judges", boards.judges)
     rows: list[CeilingRow] = []
@@ -210,7 +210,7 @@ class CampaignRow(Row):
     items: int
 
 
-def campaign(scope: Scope, asked: Asked) -> Rows:
+def campaign(scope: Scope, asked: TableQuery) -> Rows:
     """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, by capability, and of every two
     annotators, by pseudonym below curators.
     """
@@ -303,7 +303,7 @@ def _choices(scope: Scope) -> ChoiceBoard:
     return board if isinstance(board, ChoiceBoard) else ChoiceBoard([], board.notes)
 
 
-def letters(scope: Scope, asked: Asked) -> Rows:
+def letters(scope: Scope, asked: TableQuery) -> Rows:
     """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
     board = _choices(scope)
     rows = [LetterRow(of="key", letter=letter, share=share) for letter, share in sorted(board.right.items())]
@@ -315,7 +315,7 @@ def letters(scope: Scope, asked: Asked) -> Rows:
     return Rows(plain(rows), board.notes)
 
 
-def extraction(scope: Scope, asked: Asked) -> Rows:
+def extraction(scope: Scope, asked: TableQuery) -> Rows:
     """Multiple choice: for how many answers of each model the option was found in which way."""
     board = _choices(scope)
     rows = []
@@ -329,12 +329,12 @@ def extraction(scope: Scope, asked: Asked) -> Rows:
 # ---- rankings, and two of a kind ----
 
 
-def places(scope: Scope, asked: Asked) -> Rows:
+def places(scope: Scope, asked: TableQuery) -> Rows:
     """Pairs: each model's win rate where its answer was shown first, and where second, each verdict by itself."""
     return Rows(plain(by_place(scope)))
 
 
-def correlation(scope: Scope, asked: Asked) -> Rows:
+def correlation(scope: Scope, asked: TableQuery) -> Rows:
     """How far rankings of the same models agree: people's, judges', other benchmarks' and versions'.
 
     Pairs: Spearman with its interval, Kendall, permutation p, n models. Ranks: the models that every ranking holds.
@@ -348,7 +348,7 @@ def correlation(scope: Scope, asked: Asked) -> Rows:
     return Rows(plain({"pairs": board.rows, "ranks": board.ranks, "repeats": board.repeats}[part]))
 
 
-def compare(scope: Scope, asked: Asked) -> Rows:
+def compare(scope: Scope, asked: TableQuery) -> Rows:
     """Two models on samples both answered, or two judges' runs against people on items that both have judged.
 
     Each measure with the interval of the difference, p and the test.
@@ -356,22 +356,22 @@ def compare(scope: Scope, asked: Asked) -> Rows:
     return compare_judges(scope, asked) if of_judges(asked) else compare_models(scope, asked)
 
 
-def of_judges(asked: Asked) -> bool:
+def of_judges(asked: TableQuery) -> bool:
     """Whether the two to compare are runs of judges."""
     return asked.a.startswith("run-") and asked.b.startswith("run-")
 
 
-def compare_models(scope: Scope, asked: Asked) -> Rows:
+def compare_models(scope: Scope, asked: TableQuery) -> Rows:
     """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
     return _two(asked, lambda a, b: versus.models(scope, as_stored(a), as_stored(b)))
 
 
-def compare_judges(scope: Scope, asked: Asked) -> Rows:
+def compare_judges(scope: Scope, asked: TableQuery) -> Rows:
     """Two judges compared with people on the items that both have judged."""
     return _two(asked, lambda a, b: versus.judges(scope, judge_run(a), judge_run(b)))
 
 
-def _two(asked: Asked, compared: Callable[[str, str], versus.Versus]) -> Rows:
+def _two(asked: TableQuery, compared: Callable[[str, str], versus.Versus]) -> Rows:
     part = _part(asked, MEASURES)
     if not asked.a or not asked.b:
         raise BadScope("Say which two: a and b.")

@@ -16,7 +16,7 @@ from bank.models import Benchmark
 from leaderboard.files import csv_text, json_lines
 from leaderboard.methods import EPSILON
 from leaderboard.scope import BadScope, Scope
-from leaderboard.tables import Asked, Table
+from leaderboard.tables import Table, TableQuery
 from leaderboard.view import PARAMETERS, VIEW, checked_epsilon, run_number, scope_of
 
 Parameters = dict[str, str]
@@ -77,8 +77,8 @@ class TableView(APIView):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
         return parameters
 
-    def _asked(self, request: Request, parameters: Parameters) -> Asked:
-        return Asked(
+    def _asked(self, request: Request, parameters: Parameters) -> TableQuery:
+        return TableQuery(
             viewer=request.user,
             named="source" in parameters or "run" in parameters,
             epsilon=checked_epsilon(parameters.get("epsilon", EPSILON)),
@@ -87,7 +87,7 @@ class TableView(APIView):
             b=parameters.get("b", ""),
         )
 
-    def _scope(self, request: Request, parameters: Parameters, asked: Asked) -> Scope:
+    def _scope(self, request: Request, parameters: Parameters, asked: TableQuery) -> Scope:
         try:
             benchmark = (
                 Benchmark.objects.visible_to(request.user).select_related("anchor").named(parameters["benchmark"])

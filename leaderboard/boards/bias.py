@@ -159,7 +159,7 @@ def biases(scope: Scope) -> BiasBoard:
     return scope.kind.bias(scope)
 
 
-def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
+def _bias_row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
     if estimate is not None and estimate.value is None and estimate.reason:
         detail = replace(detail, reason=estimate.reason)
     return BiasRow(
@@ -175,10 +175,10 @@ def _row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, deta
 
 
 def _absent(judge: str, run: Run | None, bias: str, reason: str) -> BiasRow:
-    return _row(judge, run, bias, None, Detail(reason=reason))
+    return _bias_row(judge, run, bias, None, Detail(reason=reason))
 
 
-def _board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
+def _bias_board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
     """The board, with the sign tests that are significant at 5% after Benjamini-Hochberg marked."""
     if not rows:
         return BiasBoard([], [NOTHING])
@@ -218,7 +218,7 @@ def of_pairs(scope: Scope) -> BiasBoard:
         majorities = truth.reset_index().join(items, on="item")
         rows.append(_length(HUMANS, None, majorities, lengths))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
-    return _board(scope, rows, used, labels)
+    return _bias_board(scope, rows, used, labels)
 
 
 def _position(
@@ -240,7 +240,7 @@ def _position(
         p=result.test.p,
         method="sign test on the pairs that changed with the order",
     )
-    return _row(name, run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
+    return _bias_row(name, run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
 
 
 def _position_in_one_order(
@@ -262,7 +262,7 @@ def _position_in_one_order(
         theirs = shared["shown"] * truth["choice"].reindex(shared["item"]).map(POINTS).fillna(0).to_numpy()
         people = _places(theirs, drawn=True)
         detail = replace(detail, people_first=people.first, people_second=people.second)
-    return _row(name, run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
+    return _bias_row(name, run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
 
 
 def _places(lean: "pd.Series[Any]", drawn: bool) -> Detail:
@@ -314,7 +314,7 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     lean = np.where(frame["turned"], -1, 1) * frame["choice"].map(POINTS).fillna(0)
     detail = _places(lean, drawn=True)
     group = items["group"].reindex(frame["item"]).to_numpy()
-    return _row(HUMANS, None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
+    return _bias_row(HUMANS, None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,7 +396,7 @@ def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.Data
     detail = Detail(
         longer=number(result.longer), longer_n=result.longer.n, unit="log odds", curve=[_point(each) for each in curve]
     )
-    return _row(name, run, "length", result.slope, detail)
+    return _bias_row(name, run, "length", result.slope, detail)
 
 
 def _point(of: Bin) -> CurvePoint:
@@ -434,7 +434,7 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: floa
     models = sorted(set(frame.loc[of_family, "model"]))
     by_model = {str(name): _given(rows, pairs=width == 1.0) for name, rows in frame.groupby("model", observed=True)}
     detail = Detail(family=run.judge.family, models=models, by_model=by_model)
-    return _row(run.judge.name, run, "self", estimate, replace(detail, **_densities(frame, of_family)))
+    return _bias_row(run.judge.name, run, "self", estimate, replace(detail, **_densities(frame, of_family)))
 
 
 def _given(rows: pd.DataFrame, *, pairs: bool) -> OfModel:
@@ -484,10 +484,12 @@ def of_scores(scope: Scope) -> BiasBoard:
         rows.append(_self_of_scores(run, paired, families, high - low))
     if len(labels):
         shares = _distribution(labels["value"])
-        rows.append(_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference")))
+        rows.append(
+            _bias_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference"))
+        )
         rows.append(_length_of_scores(HUMANS, None, truth.rename("value").reset_index(), items, lengths))
         rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
-    return _board(scope, rows, used, labels)
+    return _bias_board(scope, rows, used, labels)
 
 
 def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
@@ -501,7 +503,7 @@ def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
             detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
         )
     difference = mean(values=judge - people, cluster=paired["group"].to_numpy(), ends=(-width, width))
-    return _row(name, run, "high_score", difference, detail)
+    return _bias_row(name, run, "high_score", difference, detail)
 
 
 def _lengths_of_answers(items: pd.DataFrame) -> "pd.Series[float]":
@@ -530,7 +532,7 @@ def _length_of_scores(
     group, most = frame["group"].to_numpy(), float(np.abs(score).max()) or 1.0
     curve = by_difference(difference=tokens, value=score, cluster=group, ends=(-most, most))
     slope = length_of_scores(score=score, tokens=tokens, cluster=group)
-    return _row(name, run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
+    return _bias_row(name, run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
 
 
 def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:
@@ -565,7 +567,7 @@ def of_rankings(scope: Scope) -> BiasBoard:
         of_campaigns = scores.counted_labels(scope).filter(campaign__imported=False)
         shown = of_campaigns.values_list("item_id", "assignment__order", "ranking")
         rows.append(_follows(HUMANS, None, shown, items, drawn=True))
-    return _board(scope, rows, used, labels)
+    return _bias_board(scope, rows, used, labels)
 
 
 def _follows(name: str, run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, drawn: bool) -> BiasRow:
@@ -584,4 +586,4 @@ def _follows(name: str, run: Run | None, verdicts: Iterable[Any], items: pd.Data
     orders = {order: n / len(counted) for order, n in sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))}
     detail = Detail(orders=orders, method=_places(pd.Series(lean), drawn).method)
     group = items["group"].reindex([item for item, *_ in counted]).to_numpy()
-    return _row(name, run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)
+    return _bias_row(name, run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)

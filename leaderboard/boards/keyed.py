@@ -149,7 +149,7 @@ def models(scope: Scope) -> KeyedBoard:
     frame, runs = _counted(scope)
     if frame.empty:
         return KeyedBoard([], [NO_ANSWERS], runs)
-    board = _board(scope, frame, levels=True)
+    board = _keyed_board(scope, frame, levels=True)
     return replace(board, runs=runs, withheld=WITHHELD if scope.edition else "")
 
 
@@ -222,7 +222,7 @@ def given(frame: pd.DataFrame) -> "pd.Series[str]":
     return pairs.map({pair: keyed_hash("cell", pair)[:16] for pair in pairs.unique()})
 
 
-def _cell(rows: pd.DataFrame) -> Cell:
+def _right_cell(rows: pd.DataFrame) -> Cell:
     rows = rows[~rows["open"]]
     return dict(zip(rows["sample"].astype(str), rows["given"], strict=True))
 
@@ -233,16 +233,16 @@ def _of_choice(rows: pd.DataFrame) -> PublishedCells:
     the_same = complete.groupby("sample")["said"].transform("nunique") == 1
     one_pass = complete["variant"] == ""
     counted = {EVERY: complete[the_same & one_pass], ONE: rows[rows["variant"] == ""], BOTH: complete[one_pass]}
-    return publishable({name: _cell(part[part["said"] != ""])} for name, part in counted.items() if len(part))
+    return publishable({name: _right_cell(part[part["said"] != ""])} for name, part in counted.items() if len(part))
 
 
 def _of_yes_no(rows: pd.DataFrame) -> PublishedCells:
     one_pass = rows[rows["variant"] == ""]
-    right = _cell(one_pass[one_pass["said"] != ""])
+    right = _right_cell(one_pass[one_pass["said"] != ""])
     if not len(one_pass) or reveals_few([right]):
         return {}
     return publishable(
-        [{RIGHT: right}, {name: _cell(one_pass[one_pass["said"] == said]) for said, name in SAID.items()}]
+        [{RIGHT: right}, {name: _right_cell(one_pass[one_pass["said"] == said]) for said, name in SAID.items()}]
     )
 
 
@@ -260,7 +260,7 @@ def _add_levels(published: PublishedCells, rows: pd.DataFrame, paths: list[str])
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PublishedHits:
     """The numbers of a model that an edition tells: ``cells``; ``coded`` ones are given as intervals. ``hits``: how
     many samples of each cell are right.
     """
@@ -270,7 +270,7 @@ class Told:
     coded: set[str]
 
     @classmethod
-    def of(cls, cells: PublishedCells, hits: dict[str, int]) -> "Told":
+    def in_cells(cls, cells: PublishedCells, hits: dict[str, int]) -> "PublishedHits":
         coded, left_out = coded_and_left_out(cells, hits)
         return cls({name: cell for name, cell in cells.items() if name not in left_out}, hits, coded)
 
@@ -291,14 +291,16 @@ def _right_samples(answers: pd.DataFrame) -> set[str]:
     return set(answers.loc[answers["right"].astype(bool), "sample"].astype(str))
 
 
-def _told_of_choice(cells: PublishedCells, answers: pd.DataFrame) -> Told:
+def _told_of_choice(cells: PublishedCells, answers: pd.DataFrame) -> PublishedHits:
     one_pass, every = _right_samples(_one_pass(answers)), _right_samples(every_rotation(answers))
     of_levels = every if EVERY in cells else one_pass
     right = {EVERY: every, ONE: one_pass, BOTH: one_pass}
-    return Told.of(cells, {name: len(cell.keys() & right.get(name, of_levels)) for name, cell in cells.items()})
+    return PublishedHits.in_cells(
+        cells, {name: len(cell.keys() & right.get(name, of_levels)) for name, cell in cells.items()}
+    )
 
 
-def _told_of_yes_no(cells: PublishedCells, answers: pd.DataFrame) -> Told:
+def _told_of_yes_no(cells: PublishedCells, answers: pd.DataFrame) -> PublishedHits:
     """Precision, recall and F1 have no intervals that hide what they tell, so they are left out where they would."""
     one_pass = _one_pass(answers)
     right, yes = _right_samples(one_pass), set(one_pass.loc[one_pass["key"] == "yes", "sample"].astype(str))
@@ -306,7 +308,7 @@ def _told_of_yes_no(cells: PublishedCells, answers: pd.DataFrame) -> Told:
     parts = [RIGHT, *SAID.values()]
     if any(settles(hits[name], len(cells[name])) for name in parts if name in cells):
         cells = {name: cell for name, cell in cells.items() if name not in SAID.values()}
-    return Told.of(cells, hits)
+    return PublishedHits.in_cells(cells, hits)
 
 
 def is_below(path: str, level: str) -> bool:
@@ -365,7 +367,7 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 # ---- rows ----
 
 
-def _board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
+def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     samples = frame["sample"].nunique()
     items = int(samples)
     frame = _asked(frame)
@@ -430,7 +432,7 @@ def _with_failures(
 def _choice_board(
     answers: dict[str, pd.DataFrame],
     paths: list[str],
-    told: dict[str, Told] | None,
+    told: dict[str, PublishedHits] | None,
     samples: int,
     failures: str,
     alike: float | None,
@@ -495,7 +497,7 @@ def _choice_board(
 def _yes_no_board(
     answers: dict[str, pd.DataFrame],
     paths: list[str],
-    told: dict[str, Told] | None,
+    told: dict[str, PublishedHits] | None,
     samples: int,
     failures: str,
     reading: str,
@@ -580,14 +582,14 @@ def _right(frame: pd.DataFrame, alike: float | None = None, *, for_edition: bool
     return number(rate(hits=frame["right"].to_numpy(), cluster=cluster, likeness=alike))
 
 
-def _right_on(frame: pd.DataFrame, told: Told | None, path: str, alike: float | None) -> Number:
+def _right_on(frame: pd.DataFrame, told: PublishedHits | None, path: str, alike: float | None) -> Number:
     """The share of right rows of a level."""
     number_of_level = _right(frame, alike, for_edition=told is not None)
     return number_of_level if told is None else told.number(path, number_of_level)
 
 
 def _of_level(
-    one_pass: pd.DataFrame, all_rotations: pd.DataFrame, told: Told | None, path: str, alike: float | None
+    one_pass: pd.DataFrame, all_rotations: pd.DataFrame, told: PublishedHits | None, path: str, alike: float | None
 ) -> dict[str, Any]:
     """``_accuracies`` of a level; in an edition it has one of them."""
     numbers = _accuracies(one_pass, all_rotations, alike, for_edition=told is not None)
@@ -685,7 +687,7 @@ def _of_hidden(scope: Scope, split: str) -> KeyedBoard:
         few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
         return KeyedBoard([], [few], runs)
     counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
-    board = _board(scope, frame, levels=False)
+    board = _keyed_board(scope, frame, levels=False)
     if isinstance(board, ChoiceBoard):
         board = replace(board, letters={}, right={})
     return replace(board, runs=runs, half=half, withheld=f"This counts {counted}. No letters and no levels.")

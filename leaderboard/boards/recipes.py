@@ -146,7 +146,9 @@ class RecipeBoard(Board):
 def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     """What everybody with answers by this recipe reaches."""
     staff = allowed(viewer, "read-hidden")
-    made: RecipeBoard = cache.cached("recipe", [changes.version(), recipe.pk, staff], lambda: _board(recipe, viewer))
+    made: RecipeBoard = cache.cached(
+        "recipe", [changes.version(), recipe.pk, staff], lambda: _recipe_board(recipe, viewer)
+    )
     return made
 
 
@@ -203,7 +205,7 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
     """A row for each model with answers among these, with ranks."""
     name = str(benchmark)
     models = sorted(frame["model"].unique(), key=str.casefold)
-    rows = [_row(recipe, spec, model, name, frame[frame["model"] == model], benchmark) for model in models]
+    rows = [_recipe_row(recipe, spec, model, name, frame[frame["model"] == model], benchmark) for model in models]
     return _ranked(rows, {name: frame}, spec)
 
 
@@ -261,7 +263,7 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
     return versus.tested(rows)
 
 
-def _board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
+def _recipe_board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     spec = store.spec_of(recipe)
     seen = _seen(recipe, spec, viewer)
     by_scenario = {
@@ -299,7 +301,7 @@ def _is_open(recipe: Recipe, benchmark: Benchmark) -> bool:
 Columns = dict[str, Any]
 
 
-def _row(
+def _recipe_row(
     recipe: Recipe, spec: Spec, model: str, scenario: str, answers: pd.DataFrame, benchmark: Benchmark
 ) -> RecipeRow:
     plain = answers[answers["condition"] == PLAIN] if (answers["condition"] == PLAIN).any() else answers

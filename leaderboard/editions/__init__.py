@@ -403,8 +403,8 @@ def cells_of(scope: Scope) -> Cells:
         by_model = keyed.published_cells(scope, frame, levels=levels)
     else:
         by_model = {
-            str(name): {WHOLE: _cell(rows["sample"], rows["value"], rows["answer"])}
-            for name, rows in _facts(scope).groupby("model")
+            str(name): {WHOLE: _edition_cell(rows["sample"], rows["value"], rows["answer"])}
+            for name, rows in _sample_facts(scope).groupby("model")
         }
     ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
     return {
@@ -413,7 +413,7 @@ def cells_of(scope: Scope) -> Cells:
     }
 
 
-def _cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:
+def _edition_cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:
     return {
         str(sample): f"{_hash(value)}{BEHIND}{answer}"
         for sample, value, answer in zip(samples, values, answers, strict=True)
@@ -424,7 +424,7 @@ def _hash(fact: str) -> str:
     return keyed_hash("cell", fact)[:16]
 
 
-def _facts(scope: Scope) -> pd.DataFrame:
+def _sample_facts(scope: Scope) -> pd.DataFrame:
     """What hidden inputs do to the numbers of models, a row per model and sample: ``model, sample``, the ``value``, as
     text, and a hash of the ``answer`` as it was read. Every model of the board has a row, or adds nothing hidden.
     """

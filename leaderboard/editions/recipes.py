@@ -66,7 +66,7 @@ def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
     if not closed:
         raise Refused("This board depends on nothing hidden: everybody sees it live.")
     for benchmark in closed:
-        frame = _counted(recipe, spec, benchmark)
+        frame = _counted_answers(recipe, spec, benchmark)
         of_scenario = _cells(recipe, spec, frame, benchmark)
         earlier = [*editions.published_by_recipes(benchmark.slug), *editions.published_of(benchmark.slug)]
         binary = editions.binary_samples(benchmark.slug)
@@ -97,7 +97,7 @@ def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
     )
 
 
-def _counted(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
+def _counted_answers(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
     """The marked answers of a scenario, of a hidden split with a kept half only that half (ADR 11)."""
     frame = boards.marked(recipe, spec, benchmark)
     rules = SubmissionRules.objects.filter(benchmark=benchmark).first()
@@ -128,9 +128,9 @@ def _cells(recipe: Recipe, spec: Spec, frame: pd.DataFrame, benchmark: Benchmark
     name, cells = f"{recipe.name} on {benchmark}", cast(Cells, {})
     for model, rows in closed.groupby("model"):
         plain = rows[rows["condition"] == PLAIN]
-        numbers = {f"{name}, accuracy": _cell(plain)}
+        numbers = {f"{name}, accuracy": _recipe_cell(plain)}
         if not _is_accuracy(spec, rows) and spec.metric not in ("mr", "language"):
-            numbers[f"{name}, {spec.metric}"] = _cell(_valued(spec, rows), function=spec.metric)
+            numbers[f"{name}, {spec.metric}"] = _recipe_cell(_valued(spec, rows), function=spec.metric)
         if published := publishable([numbers]):
             cells[str(model)] = published
     return cells
@@ -150,7 +150,7 @@ def _valued(spec: Spec, rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def _cell(rows: pd.DataFrame, function: str = "") -> Cell:
+def _recipe_cell(rows: pd.DataFrame, function: str = "") -> Cell:
     """By sample, a hash of its key and of all that was read in its answers; the share of right ones has no name."""
     cell: dict[str, str] = {}
     in_order = rows.sort_values(["key", "condition", "rotation", "repeat"])

@@ -76,7 +76,7 @@ def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
 def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
     """Whether there is a label or judgment of this kind that this viewer may see."""
     key = ("asked on", benchmark.pk, staff)
-    sources = until_changed(key, lambda: _asked_on(benchmark, staff=staff), benchmark=benchmark.pk)
+    sources = until_changed(key, lambda: _sources_of_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
     if sources.campaigns and kind.labels().filter(campaign__in=sources.campaigns).exists():
         return True
     runs = [run for run, protocol in sources.runs if protocol in kind.protocols]
@@ -84,16 +84,16 @@ def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerdictSources:
     """Where verdicts on a benchmark can come from: campaigns, and runs of judges with their protocols."""
 
     campaigns: list[int]
     runs: list[tuple[int, str]]
 
 
-def _asked_on(benchmark: Benchmark, *, staff: bool) -> Asked:
+def _sources_of_verdicts(benchmark: Benchmark, *, staff: bool) -> VerdictSources:
     """Read once for all kinds: each of them would query both again."""
     unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
     runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
     campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
-    return Asked(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))
+    return VerdictSources(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))

@@ -160,7 +160,7 @@ class Address:
         return kinds.default_of(self.benchmark, board, staff=self.staff)
 
 
-def read(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str]) -> Address:
+def read_address(request: HttpRequest, page: str, name: str, *, parameters: Sequence[str]) -> Address:
     """The address of a page; 404 for a benchmark that the viewer may not see."""
     try:
         benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(name)

@@ -58,7 +58,7 @@ def metric_select(address: Address) -> Select:
     return Select("metric", "Metric", [("", choices)], metric, on=metric != METRICS[0])
 
 
-def page_of(address: Address, board: AgreementBoard, *, single: bool) -> AgreementPage:
+def build_agreement_page(address: Address, board: AgreementBoard, *, single: bool) -> AgreementPage:
     """``single``: the viewer may see annotators' verdicts one by one, so cells of theirs are links."""
     metric = metric_of(address)
     numbers = {(row.a, row.b): row for row in board.rows if row.metric == metric}
@@ -77,13 +77,13 @@ def page_of(address: Address, board: AgreementBoard, *, single: bool) -> Agreeme
     open_to = {voter.name: voter.key for voter in selected if single or voter.kind != "annotator"}
 
     def cell(voter: Voter, other: Voter) -> Cell:
-        return _cell(address, voter.name, other.name, numbers, open_to, low, high)
+        return _agreement_cell(address, voter.name, other.name, numbers, open_to, low, high)
 
     return AgreementPage(
         metric=metric,
         metric_label=METRIC_WORDS[metric],
         in_words=IN_WORDS[metric],
-        matrix=_matrix(address, selected, cell, metric, len(people)),
+        matrix=_agreement_matrix(address, selected, cell, metric, len(people)),
         heat=[(voter.name, [cell(voter, other) for other in selected]) for voter in selected],
         pairs=_pairs_table(address, ordered[:PAIRS], metric),
         pairs_in_all=len(ordered),
@@ -103,7 +103,7 @@ def short_name(name: str) -> str:
     return name.removeprefix("annotator-")
 
 
-def _matrix(
+def _agreement_matrix(
     address: Address, voters: list[Voter], cell: Callable[[Voter, Voter], Cell], metric: str, annotators: int
 ) -> Table:
     def name(voter: Voter) -> Cell:
@@ -161,7 +161,7 @@ def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: s
     return sorted(rows, key=lambda row: (bool({row.a, row.b} & floor), -row.n, row.a, row.b))
 
 
-def _cell(
+def _agreement_cell(
     address: Address,
     name: str,
     other: str,

@@ -54,7 +54,7 @@ class BenchmarkPage:
     sealed: list[Sealed]
 
 
-def page_of(address: Address) -> BenchmarkPage:
+def build_benchmark_page(address: Address) -> BenchmarkPage:
     """As everybody sees it who may see the benchmark; only the boards differ by viewer."""
     benchmark = address.benchmark
     (counts,) = queries.benchmark_counts([benchmark], address.viewer)

@@ -64,12 +64,12 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
     followed = _followed(frozen)
     old, new = dict(_entries(frozen)), dict(_entries(now))
     rows = [
-        _row(name, followed, old.get(name), new.get(name))
+        _beside_row(name, followed, old.get(name), new.get(name))
         for name in [*old, *(name for name in new if name not in old)][:MOST]
     ]
     moved = [row for row in rows if row.moved]
     ranked = frozen.what == "models"
-    columns = _columns(followed, rows, ranked=ranked)
+    columns = _beside_columns(followed, rows, ranked=ranked)
     tinted = tints((name, _tier(row)) for name, row in old.items()) if ranked else {}
     added = {row.name: "provisional" for row in rows if row.old is None}
     classes = row_classes([row.name for row in rows], tinted, added)
@@ -87,7 +87,7 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
     return Beside(ranked, drawn(rows), drawn(moved), len(moved), _said(rows, followed, old, new))
 
 
-def _columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) -> list[Column[BesideRow]]:
+def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) -> list[Column[BesideRow]]:
     kept = [row.old for row in rows if row.old]
     ends = [row.get(f"{followed.name}{end}") for row in kept for end in ("", "_low", "_high")]
     scale = marks.axis(ends, unit=followed.unit)
@@ -173,7 +173,7 @@ def _rank(row: JSON | None) -> str:
     return str(row.get("tier") or row["rank"])
 
 
-def _row(name: str, followed: Followed, old: JSON | None, new: JSON | None) -> BesideRow:
+def _beside_row(name: str, followed: Followed, old: JSON | None, new: JSON | None) -> BesideRow:
     before, after = (row.get(followed.name) if row else None for row in (old, new))
     return BesideRow(name, old, new, _rank(old), _rank(new), *_change(before, after, followed))
 

@@ -80,7 +80,7 @@ class BiasPage:
     reading: list[tuple[str, str]]
 
 
-def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
+def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     """Everything that the page shows."""
     biases = board.biases
     by_run: dict[int | None, dict[str, Row]] = {}
@@ -97,7 +97,7 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     rows_in_order = [row for run in order for row in by_run[run].values()]
     return BiasPage(
         table(
-            _columns(address, board, by_run, runs, links, kind),
+            _bias_columns(address, board, by_run, runs, links, kind),
             order,
             row_css=lambda run: "base" if run not in runs or runs[run].judge.is_baseline else "",
             label="Board of biases",
@@ -111,7 +111,7 @@ def page_of(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     )
 
 
-def _columns(
+def _bias_columns(
     address: Address,
     board: BiasBoard,
     by_run: dict[int | None, dict[str, Row]],

@@ -30,22 +30,24 @@ class CorrelationPage:
     repeats: Table
 
 
-def page_of(board: CorrelationBoard) -> CorrelationPage:
+def build_correlation_page(board: CorrelationBoard) -> CorrelationPage:
     by_pair = {frozenset((row.a, row.b)): row for row in board.rows}
     heat = [
-        (ranking.key, [_cell(ranking.key, other.key, by_pair) for other in board.rankings])
+        (ranking.key, [_correlation_cell(ranking.key, other.key, by_pair) for other in board.rankings])
         for ranking in board.rankings
     ]
-    return CorrelationPage(_matrix(board, by_pair), heat, _pairs(board), _meta(board), _repeats(board))
+    return CorrelationPage(
+        _correlation_matrix(board, by_pair), heat, _pairs(board), _meta_ranks(board), _repeats(board)
+    )
 
 
-def _matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], Row]) -> Table:
+def _correlation_matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], Row]) -> Table:
     def name(ranking: Ranking) -> Cell:
         chips = (Chip(CHIPS[ranking.about]),) if ranking.about in CHIPS else ()
         return Cell(ranking.key, chips=chips)
 
     def against(other: Ranking) -> Column[Ranking]:
-        return upright(other.key, lambda ranking: _cell(ranking.key, other.key, by_pair))
+        return upright(other.key, lambda ranking: _correlation_cell(ranking.key, other.key, by_pair))
 
     return table(
         [
@@ -80,7 +82,7 @@ def _pairs(board: CorrelationBoard) -> Table:
     )
 
 
-def _meta(board: CorrelationBoard) -> Table:
+def _meta_ranks(board: CorrelationBoard) -> Table:
     def rank_in(at: int, ranking: Ranking) -> Column[MetaRank]:
         label = Truncator(ranking.key).chars(14)
         return Column(label, lambda row: str(row.ranks[at]), head="n mh", title=ranking.key)
@@ -132,7 +134,7 @@ READING = [
 ]
 
 
-def _cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> Cell:
+def _correlation_cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> Cell:
     if a == b:
         return marks.ITSELF
     row = by_pair[frozenset((a, b))]

@@ -153,7 +153,7 @@ class _Place:
         return self.judges_kind.metrics[0]
 
 
-def page_of(viewer: Viewer) -> Home:
+def build_home_page(viewer: Viewer) -> Home:
     """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
     shared = not allowed(viewer, "read-hidden")  # of what staff see no file is made
     return cache.cached("home", [changes.version(), role_of(viewer)], lambda: _made(viewer), shared=shared)
@@ -161,7 +161,7 @@ def page_of(viewer: Viewer) -> Home:
 
 def compute() -> None:
     """The page of visitors, so that it is there when they come, see ``cache.cached``."""
-    page_of(AnonymousUser())
+    build_home_page(AnonymousUser())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class BoardFed:
 
 def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
     """What the page of visitors says of these benchmarks, as far as it shows them."""
-    page = page_of(viewer)
+    page = build_home_page(viewer)
     entries = {entry.title: entry for entry in page.entries}
     fed = []
     for board in boards:

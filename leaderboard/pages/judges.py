@@ -14,7 +14,7 @@ from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import Cell as LevelValue
 from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
 from leaderboard.definitions import JUDGED, POOL, POOLED
-from leaderboard.figures import NONE, number_of, percent, rank_range, tick, told, two, whole
+from leaderboard.figures import NONE, number_of, percent, rank_range, tick, two, value_or_interval, whole
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
@@ -81,7 +81,7 @@ def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     ]
 
 
-def page_of(
+def build_judges_page(
     address: Address, board: JudgesBoard, *, kind: Kind, biases: Mapping[int, list[Chip]] = MappingProxyType({})
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run."""
@@ -230,7 +230,7 @@ def _metric_column(
         value = values.get(run, UNKNOWN) if run else of_people
         provisional = outside.get(run) == "provisional"
         bar = marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=of_people.value)
-        return Cell(told(value, two), link=verdicts_link(address, runs[run]) if run else "", bar=bar)
+        return Cell(value_or_interval(value, two), link=verdicts_link(address, runs[run]) if run else "", bar=bar)
 
     axis = marks.axis_head(scale, tick)
     return Column(metric.label, cell, kind="interval", css="", sort="value", title=metric.words, axis=axis)

@@ -61,7 +61,7 @@ def selects(address: Address, board: Matrix) -> list[Select]:
     ]
 
 
-def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
+def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
     """Everything that the table shows: the row's model won so many percent against the column's."""
     others, total = board.others, board.of
     numbers = {(row.model, row.other): row for row in board.rows}
@@ -71,7 +71,7 @@ def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
         return Cell(name, link=address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})))
 
     def cell(name: str, other: str) -> Cell:
-        return _cell(address, view, name, other, numbers.get((name, other)))
+        return _win_rate_cell(address, view, name, other, numbers.get((name, other)))
 
     def against(other: str) -> Column[str]:
         return upright(other, lambda name: cell(name, other))
@@ -94,7 +94,7 @@ def page_of(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
     )
 
 
-def _cell(address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None) -> Cell:
+def _win_rate_cell(address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None) -> Cell:
     if name == other:
         return marks.ITSELF
     if row is None:

@@ -26,8 +26,8 @@ from leaderboard.figures import (
     signed,
     span,
     tick,
-    told,
     two,
+    value_or_interval,
     whole,
 )
 from leaderboard.methods import PROVISIONAL
@@ -124,7 +124,9 @@ def model_pages(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None = None) -> ModelsPage:
+def build_models_page(
+    address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None = None
+) -> ModelsPage:
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
     levels = [name for names in board.level_columns for name in names]
     ratings = Ratings.of(board, beside)
@@ -147,7 +149,7 @@ def page_of(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBo
     pages = model_pages(row.model for row in rows)
     return ModelsPage(
         table=table(
-            _columns(address, rows, board, ratings, sorting, levels, shown, pages=pages, anchor=anchor),
+            _model_columns(address, rows, board, ratings, sorting, levels, shown, pages=pages, anchor=anchor),
             rows,
             sorting=sorting,
             row_css=lambda row: classes[row.model],
@@ -180,7 +182,7 @@ def _votes(address: Address, model: str, **more: str) -> str:
     return address.to("leaderboard:votes", **(address.view() | {"model": model} | more))
 
 
-def _columns(
+def _model_columns(
     address: Address,
     rows: list[PairRow],
     board: PairsBoard,
@@ -199,7 +201,7 @@ def _columns(
     def win(row: PairRow) -> Cell:
         won, provisional = row.win_rate.value is not None, is_provisional(row, anchor)
         return Cell(
-            told(row.win_rate, percent),
+            value_or_interval(row.win_rate, percent),
             title=in_words(row) if won else "",
             link=_votes(address, row.model, outcome="win") if won else "",
             bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
@@ -532,7 +534,7 @@ WEIGHTS = {"open": "open", "closed": "closed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FilteredBoard:
     """The board with the rows that are shown, a note about it, and the controls."""
 
     board: ModelsBoard
@@ -540,7 +542,7 @@ class Shown:
     selects: list[Select]
 
 
-def shown_of(address: Address, board: ModelsBoard) -> Shown:
+def filtered_board(address: Address, board: ModelsBoard) -> FilteredBoard:
     """The rows of the address' models; a control appears where there is something to choose from."""
     models = EvaluatedModel.objects.filter(name__in=[row.model for row in board.rows])
     facts = {
@@ -555,7 +557,7 @@ def shown_of(address: Address, board: ModelsBoard) -> Shown:
             f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all "
             "models: the filter hides rows and does not recompute anything."
         )
-    return Shown(replace(board, rows=rows), note, _selects(facts, weights, organisation))
+    return FilteredBoard(replace(board, rows=rows), note, _selects(facts, weights, organisation))
 
 
 def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) -> bool:

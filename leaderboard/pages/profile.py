@@ -56,7 +56,7 @@ def selects(address: Address, board: ModelsBoard) -> list[Select]:
     ]
 
 
-def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
+def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
     """Everything that the page shows."""
     chosen_names = chosen(address, board)
     rows = {row.model: row for row in board.rows}

@@ -14,7 +14,18 @@ from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
-from leaderboard.figures import MINUS, NONE, in_brackets, number_of, percent, signed_points, span, told, two, whole
+from leaderboard.figures import (
+    MINUS,
+    NONE,
+    in_brackets,
+    number_of,
+    percent,
+    signed_points,
+    span,
+    two,
+    value_or_interval,
+    whole,
+)
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, figure, names, row_classes, table, text, tints, upright
@@ -217,7 +228,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
         reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
         ends = f"{in_brackets(row.value, write)} {row.value.method}".strip()
         return Cell(
-            told(row.value, write),
+            value_or_interval(row.value, write),
             title=row.value.reason if row.value.value is None else ends,
             bar=marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference),
         )
@@ -228,7 +239,11 @@ def board_page(board: RecipeBoard) -> BoardPage:
             names("Model", lambda row: row.model),
             text("Scenario", lambda row: row.scenario, shown=several),
             Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, _whole_percent)),
-            Column("Right %", lambda row: told(row.accuracy, percent), title="Right answers to the plain questions"),
+            Column(
+                "Right %",
+                lambda row: value_or_interval(row.accuracy, percent),
+                title="Right answers to the plain questions",
+            ),
             Column("Chance %", lambda row: percent(row.chance), title="Of random answers"),
             Column("n", lambda row: whole(row.n), title="Questions"),
             Column(
@@ -409,7 +424,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
             caption="Models by accuracy and six qualities, each with its 95 % interval",
             css="lb desiderata",
         ),
-        matrix=_matrix(board, measured, chosen) if enough and len(measured) > 1 else None,
+        matrix=_quality_matrix(board, measured, chosen) if enough and len(measured) > 1 else None,
         few="" if enough else f"A correlation needs {FEWEST} models; there are {len(board.rows)}.",
         reliability=reliability[:4],
         steady=steady_of([row for each in board.boards.values() for row in each.overall()]),
@@ -463,7 +478,7 @@ def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[Desidera
     )
 
 
-def _matrix(board: DesiderataBoard, measured: list[Quality], chosen: Mapping[str, str]) -> Table:
+def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Mapping[str, str]) -> Table:
     found = {frozenset((row.a, row.b)): row for row in board.together}
 
     def against(other: Quality) -> Column[Quality]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
-from leaderboard.figures import NONE, interval, percent, told, whole
+from leaderboard.figures import NONE, interval, percent, value_or_interval, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import Column, Shape
 from leaderboard.pages import marks
@@ -58,7 +58,7 @@ class ScoredPage:
     tinted: bool
 
 
-def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
+def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     """Everything that the table and the panels below it show."""
     shape = shape_of(scope, board)
     main = shape.main
@@ -74,7 +74,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     choices = board if isinstance(board, ChoiceBoard) else None
     return ScoredPage(
         table=table(
-            _columns(None if is_kept_back(scope) else address, shape, rows, levels, (low, high)),
+            _scored_columns(None if is_kept_back(scope) else address, shape, rows, levels, (low, high)),
             rows,
             sorting=sorting,
             row_css=lambda row: classes[row.model],
@@ -100,7 +100,7 @@ def page_of(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
     )
 
 
-def _columns(
+def _scored_columns(
     address: Address | None, shape: Shape, rows: list[ModelRow], levels: list[str], ends: tuple[float, float]
 ) -> list[TableColumn[ModelRow]]:
     """Without an ``address`` the rows lead nowhere."""
@@ -114,7 +114,9 @@ def _columns(
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
         bar = marks.interval_bar(scale, *number.ends, write=main.write, provisional=is_provisional(row))
-        return Cell(told(number, main.write), title=interval(number, main.write), link=answers(row), bar=bar)
+        return Cell(
+            value_or_interval(number, main.write), title=interval(number, main.write), link=answers(row), bar=bar
+        )
 
     def tick(value: float) -> str:
         return whole(100 * value) if shape.unit != 1.0 else f"{value:g}"
@@ -183,7 +185,9 @@ def _level_cell(name: str, level: Level | None, main: Column, low: float, high: 
     if level is None or at is None:
         return Cell(NONE, css="qx", title=f"{name}: nothing counted")
     title = f"{name}: {interval(number, main.write)}".rstrip(": ")
-    return Cell(told(number, main.write), css=marks.heat(at, low, high), title=f"{title}; n = {whole(level.n)}")
+    return Cell(
+        value_or_interval(number, main.write), css=marks.heat(at, low, high), title=f"{title}; n = {whole(level.n)}"
+    )
 
 
 def reading(page: ScoredPage) -> list[tuple[str, str]]:

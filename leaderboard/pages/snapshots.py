@@ -40,7 +40,7 @@ SHARES = ("circular", "vanilla", "accuracy", "win_rate")
 FOLLOWED = ("bt", "score", "circular", "vanilla", "accuracy", "win_rate", "value")
 
 
-def table_of(snapshot: Snapshot) -> Table:
+def rows_table(snapshot: Snapshot) -> Table:
     """The rows as the command prints them."""
     printed = columns(snapshot.what, snapshot.rows)
     return table(

@@ -89,7 +89,7 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 
-def table_of(address: Address, scope: Scope, board: TogetherBoard) -> Table:
+def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Table:
     """Each model by people alone and by people with the judge."""
     shape = scope.kind.shape
     write = shape.main.write

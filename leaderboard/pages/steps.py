@@ -38,7 +38,12 @@ class Step:
 def steps_of(benchmark: Benchmark, viewer: Viewer) -> list[Step]:
     """The steps of a benchmark, for staff; the first that is not done is the next one."""
     (counts,) = queries.benchmark_counts([benchmark], viewer)
-    steps = [_import(benchmark, counts), _items(benchmark), _verdicts(benchmark, counts), _board(benchmark, counts)]
+    steps = [
+        _import(benchmark, counts),
+        _items(benchmark),
+        _verdicts(benchmark, counts),
+        _board_step(benchmark, counts),
+    ]
     waiting = next((step for step in steps if not step.is_done), steps[-1])
     for step in steps:
         step.state = DONE if step.is_done else NOW if step is waiting else LATER
@@ -94,7 +99,7 @@ def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
     )
 
 
-def _board(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
+def _board_step(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
     public = benchmark.visibility == Benchmark.Visibility.PUBLIC
     has_verdicts = bool(counts.labels or counts.judgments)
     ranked = [name for name in ("models", "judges") if available(benchmark, name, staff=True)]

@@ -95,7 +95,7 @@ def split_name(split: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenScore:
     """A score as a viewer sees it: None in ``numbers``, and as ``n``, is what is not told; ``words`` say why."""
 
     score: SubmissionScore
@@ -104,15 +104,15 @@ class Seen:
     words: str
 
 
-def seen(submission: Submission, viewer: Viewer) -> list[Seen]:
+def seen_scores(submission: Submission, viewer: Viewer) -> list[SeenScore]:
     """The scores of a submission that the viewer may see."""
     scores = SubmissionScore.objects.visible_to(viewer, submission)
-    return _seen(scores, submission, submission.told_scores.all(), staff=allowed(viewer, "read-hidden"))
+    return _seen_scores(scores, submission, submission.told_scores.all(), staff=allowed(viewer, "read-hidden"))
 
 
-def _seen(
+def _seen_scores(
     scores: Iterable[SubmissionScore], submission: Submission, told: Iterable[ToldScore], *, staff: bool
-) -> list[Seen]:
+) -> list[SeenScore]:
     rows = {(row.split, row.kind, row.kept): row for row in told}
     found = []
     for score in scores:
@@ -122,11 +122,13 @@ def _seen(
             words = _whole_words(score, submission)
             if not score.open and score.part != SubmissionScore.Part.KEPT:
                 words += f" Its sender was told: {_told_words(score, row)}"
-            found.append(Seen(score, numbers, score.n, words))
+            found.append(SeenScore(score, numbers, score.n, words))
         else:
             # How many questions are answered by yes or no depends on their keys.
             n = score.n if score.kind == SubmissionScore.Kind.CHOICE else None
-            found.append(Seen(score, _told_numbers(score, row, n), n, _told_words(score, row) + _part_words(score)))
+            found.append(
+                SeenScore(score, _told_numbers(score, row, n), n, _told_words(score, row) + _part_words(score))
+            )
     return found
 
 
@@ -195,13 +197,13 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
     """The scores that the viewer may see, the hidden splits last."""
     kept_half = SubmissionScore.Part.KEPT
     ordered = sorted(
-        seen(submission, viewer),
+        seen_scores(submission, viewer),
         key=lambda one: (one.score.hidden, one.score.split, one.score.part == kept_half, one.score.pk),
     )
     return [_block(one, submission) for one in ordered]
 
 
-def _block(one: Seen, submission: Submission) -> Block:
+def _block(one: SeenScore, submission: Submission) -> Block:
     score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
     counts = numbers.get("extraction")
@@ -453,7 +455,7 @@ def scores_as_json(submission: Submission, viewer: Viewer) -> list[dict[str, Any
             "numbers": one.numbers,
             "words": one.words,
         }
-        for one in seen(submission, viewer)
+        for one in seen_scores(submission, viewer)
     ]
 
 
@@ -484,12 +486,12 @@ def headlines(submissions: Iterable[Submission], viewer: Viewer) -> list[Headlin
         told.setdefault(row.submission_id, []).append(row)
     staff = allowed(viewer, "read-hidden")
     return [
-        _headline(_seen(scores.get(one.pk, []), one, told.get(one.pk, []), staff=staff), told.get(one.pk, []))
+        _headline(_seen_scores(scores.get(one.pk, []), one, told.get(one.pk, []), staff=staff), told.get(one.pk, []))
         for one in listed
     ]
 
 
-def _headline(scores: list[Seen], told: list[ToldScore]) -> Headline | None:
+def _headline(scores: list[SeenScore], told: list[ToldScore]) -> Headline | None:
     ordered = sorted(scores, key=lambda one: (not one.score.hidden, one.score.pk))
     for one in ordered:
         split = split_name(one.score.split)

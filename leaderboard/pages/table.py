@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from leaderboard.figures import NONE, in_brackets, interval, p_value, told, two, whole
+from leaderboard.figures import NONE, in_brackets, interval, p_value, two, value_or_interval, whole
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
 from leaderboard.rows import Number
@@ -76,7 +76,7 @@ def on_axis(
         if value.reason and value.value is None and value.low is None:
             return Cell(value.reason)
         bar = marks.interval_bar(scale, *value.ends, write=write)
-        return Cell(told(value, write), title=interval(value, write), bar=bar)
+        return Cell(value_or_interval(value, write), title=interval(value, write), bar=bar)
 
     return Column(label, cell, kind="interval", css="", axis=marks.axis_head(scale, ticks), **more)
 
@@ -111,7 +111,7 @@ def number_cell(number: Number | None, write: Write = two, n: int | None = None,
         return Cell(NONE, **more)
     n = number.n if n is None else n
     parts = [interval(number, write), "" if n is None else f"n = {whole(n)}"]
-    return Cell(told(number, write), title=", ".join(filter(None, parts)), **more)
+    return Cell(value_or_interval(number, write), title=", ".join(filter(None, parts)), **more)
 
 
 @dataclass(frozen=True, slots=True)

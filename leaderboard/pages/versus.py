@@ -92,9 +92,9 @@ def _settings(run: Any) -> str:
     return "baseline" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
 
 
-def page_of(versus: Versus) -> VersusPage:
+def build_versus_page(versus: Versus) -> VersusPage:
     return VersusPage(
-        table_of(versus.a, versus.b, versus.measures, versus.unit),
+        measures_table(versus.a, versus.b, versus.measures, versus.unit),
         _levels(versus) if versus.levels else None,
         _said(versus),
         versus.by_level or (versus.measures[0].measure if versus.measures else ""),
@@ -118,7 +118,7 @@ def _levels(versus: Versus) -> Table:
     )
 
 
-def table_of(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
+def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
     """Measures of two, on one axis of their differences; strengths, of another unit, have one of their own."""
     shares = [row.difference for row in measures if row.measure != STRENGTH]
     scale = _scale(shares or [row.difference for row in measures])
@@ -187,7 +187,7 @@ def _said(versus: Versus) -> str:
 # ---- the items ----
 
 
-def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
+def differing_items(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame, int]:
     """The items where they differ that this viewer may see, the largest difference first; how many are held back, of
     all that are compared: how many of these differ would be a number about few.
     """
@@ -211,7 +211,7 @@ def shown(versus: Versus, scope: Scope, address: Address) -> tuple[pd.DataFrame,
 
 
 def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str, str]) -> list[DifferRow]:
-    """Rows of ``shown``, with their samples and verdicts in words. ``words``: see ``yes_and_no``."""
+    """Rows of ``differing_items``, with their samples and verdicts in words. ``words``: see ``yes_and_no``."""
     if table.empty:
         return []
     if versus.by == "sample":

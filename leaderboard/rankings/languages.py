@@ -125,7 +125,11 @@ def _comparison(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
         return None
     names = sorted(set(a.frame["model"]) & set(b.frame["model"]), key=str.casefold)
     circular = scope.kind.rotates and a.rotated and b.rotated
-    rows = [row for name in names if (row := _row(scope, name, _rights(a, name, circular), _rights(b, name, circular)))]
+    rows = [
+        row
+        for name in names
+        if (row := _language_row(scope, name, _rights(a, name, circular), _rights(b, name, circular)))
+    ]
     if not rows:
         return None
     tested = [row.p for row in rows if row.p is not None]
@@ -143,7 +147,7 @@ def _rights(side: Side, model: str, circular: bool) -> pd.DataFrame:
     return counted[["sample", "group", "right"]].assign(pair=counted["sample"].map(pairs))
 
 
-def _row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> LanguageRow | None:
+def _language_row(scope: Scope, model: str, a: pd.DataFrame, b: pd.DataFrame) -> LanguageRow | None:
     if a.empty or b.empty:
         return None
     shares = [rate(hits=side["right"].to_numpy(), cluster=side["group"].to_numpy()) for side in (a, b)]

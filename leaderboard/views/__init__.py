@@ -55,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
     if role_of(viewer) == Role.ANNOTATOR:
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
-    page = home_page.page_of(viewer)
+    page = home_page.build_home_page(viewer)
     return render(request, "leaderboard/home.html", {"home": page})
 
 
@@ -103,10 +103,10 @@ def data(request: HttpRequest) -> HttpResponse:
 @requires("read-public")
 def benchmark(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""
-    address = addresses.read(request, "leaderboard:benchmark", name, parameters=())
+    address = addresses.read_address(request, "leaderboard:benchmark", name, parameters=())
     page = until_changed(
         ("benchmark", name, role_of(request.user)),
-        lambda: benchmark_page.page_of(address),
+        lambda: benchmark_page.build_benchmark_page(address),
         benchmark=address.benchmark.pk,
     )
     title = address.benchmark.titled

@@ -50,7 +50,7 @@ from leaderboard.views.plots import plot_link
 def _models(request: HttpRequest, address: Address) -> str:
     source = addresses.source_of(address)
     scope = source.scope
-    shown = models_page.shown_of(address, cached(scope, "models", boards.models))
+    shown = models_page.filtered_board(address, cached(scope, "models", boards.models))
     board, kept_back = shown.board, shows_edition(scope)
     labelled = scope.source in addresses.PEOPLE_IN_WORDS and not scope.kind.keyed and not kept_back
     selects = [
@@ -109,7 +109,7 @@ def _models_context(
     anchor = scope.anchor if any(row.model == scope.anchor for row in board.rows) else ""
     repeats = f", {board.repeats} repeats" if board.repeats > 1 else ""
     counted = f"{number_of(board.items, 'item')}{repeats}"
-    page = models_page.page_of(address, board, anchor=anchor, beside=beside)
+    page = models_page.build_models_page(address, board, anchor=anchor, beside=beside)
     return {
         "page": page,
         "reading": models_page.reading(page, anchor),
@@ -128,7 +128,7 @@ def _models_context(
 def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[str, Any]:
     counted = number_of(board.items, scope.kind.counted_word)
     facts = provenance.source_facts(scope, board, address.viewer)
-    page = scored_page.page_of(address, scope, board)
+    page = scored_page.build_scored_page(address, scope, board)
     return {
         "page": page,
         "reading": scored_page.reading(page),
@@ -173,7 +173,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     swayed = {}
     if live and scope.kind.biases:
         swayed = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
-    page = judges_page.page_of(address, board, kind=scope.kind, biases=swayed)
+    page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=swayed)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
     if live and scope.kind.stand_in:
@@ -222,7 +222,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
 def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
     labels = f"{board.labels:,} labels by people"
     return {
-        "page": bias_page.page_of(address, board, kind=scope.kind),
+        "page": bias_page.build_bias_page(address, board, kind=scope.kind),
         "facts": [
             *([provenance.rule_fact(scope)] if scope.kind.pairwise else []),
             *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
@@ -252,7 +252,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
         for file in table_files("correlation", address, rows=words, part=part)
     ]
     if board.rows or board.repeats:
-        context["page"] = correlation_page.page_of(board)
+        context["page"] = correlation_page.build_correlation_page(board)
         context["reading"] = correlation_page.READING
         context["plot"] = plot_link(address, "correlation")
     return render_to_string("leaderboard/correlation.html", context, request)
@@ -307,7 +307,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
 
 
 def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
-    page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
+    page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     return {
         "page": page,
         "reading": agreement_page.reading(page),
@@ -331,7 +331,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
     if board.of:
         context |= {
-            "page": matrix_page.page_of(address, source.scope, board),
+            "page": matrix_page.build_matrix_page(address, source.scope, board),
             "reading": matrix_page.READING,
             "plot": plot_link(address, "matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
@@ -350,7 +350,7 @@ def _profile(request: HttpRequest, address: Address) -> str:
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
-        page = profile_page.page_of(address, source.scope, board)
+        page = profile_page.build_profile_page(address, source.scope, board)
         context |= {
             "page": page,
             "reading": profile_page.reading(page),
@@ -369,7 +369,7 @@ def _together(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "models", selects)
     context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
-        context["table"] = standin_page.table_of(address, scope, board)
+        context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
         context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
@@ -407,7 +407,7 @@ PAGES = {
 def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]
-    address = addresses.read(request, f"leaderboard:{what}", name, parameters=page.parameters)
+    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
     query = tuple(sorted((key, value) for key, value in request.GET.items() if key in page.parameters))
     try:
         html = until_changed(

@@ -23,7 +23,7 @@ from leaderboard.views.frame import refused
 @require_http_methods(["GET", "HEAD", "POST"])
 def edition_new(request: HttpRequest, name: str) -> HttpResponse:
     """What the next edition would tell, whose verdicts it counts, and the button that publishes it."""
-    address = addresses.read(request, "leaderboard:models", name, parameters=("kind", "split", "what"))
+    address = addresses.read_address(request, "leaderboard:models", name, parameters=("kind", "split", "what"))
     what = Edition.What.JUDGES if address.params.get("what") == Edition.What.JUDGES else Edition.What.MODELS
     try:
         scope = address.scope()

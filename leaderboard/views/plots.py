@@ -36,7 +36,7 @@ def plot_link(address: Address, what: str) -> str:
 
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = models_page.shown_of(address, cached(scope, "models", boards.models)).board
+    board = models_page.filtered_board(address, cached(scope, "models", boards.models)).board
     if not isinstance(board, PairsBoard):
         raise BadScope("Only boards of pairs have ratings.")
     ratings = models_page.Ratings.of(board, boards.rated_otherwise(scope, board))
@@ -48,7 +48,7 @@ def _matrix_plot(address: Address) -> SafeString:
     board = matrix_page.board_of(address, scope)
     if not board.of:
         return SafeString()
-    page = matrix_page.page_of(address, scope, board)
+    page = matrix_page.build_matrix_page(address, scope, board)
     title = f"Wins of the row against the column, %: {address.benchmark.title}"
     return plots.heatmap(page.others, page.heat, title=title, low="0", high="100")
 
@@ -56,7 +56,7 @@ def _matrix_plot(address: Address) -> SafeString:
 def _profile_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = cached(scope, "models", boards.models)
-    return profile_page.page_of(address, scope, board).plot if board.rows else SafeString()
+    return profile_page.build_profile_page(address, scope, board).plot if board.rows else SafeString()
 
 
 def _judges(address: Address) -> SafeString:
@@ -64,7 +64,7 @@ def _judges(address: Address) -> SafeString:
     board = cached(scope, "judges", boards.judges)
     if not board.rows:
         return SafeString()
-    page = judges_page.page_of(address, board, kind=scope.kind)
+    page = judges_page.build_judges_page(address, board, kind=scope.kind)
     if not page.heat:
         return SafeString()
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
@@ -76,7 +76,7 @@ def _agreement(address: Address) -> SafeString:
     board = cached(address.scope(), "agreement", boards.agreement_of)
     if not board.rows:
         return SafeString()
-    page = agreement_page.page_of(address, board, single=queries.sees_labels(address.viewer))
+    page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
     names = [agreement_page.short_name(name) for name, _ in page.heat]
     return plots.heatmap(names, page.heat, title=title, low=page.heat_low, high=page.heat_high)
@@ -86,7 +86,7 @@ def _correlation(address: Address) -> SafeString:
     board = queries.correlated(address.scope(), address.viewer)
     if not board.rows:
         return SafeString()
-    rows = correlation_page.page_of(board).heat
+    rows = correlation_page.build_correlation_page(board).heat
     title = f"Spearman's correlation of rankings: {address.benchmark.title}"
     return plots.heatmap([name for name, _ in rows], rows, title=title, low="−1", high="1")
 
@@ -120,7 +120,7 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     if what not in PLOTS:
         raise Http404("no such plot")
     board, parameters, draw = PLOTS[what]
-    address = addresses.read(request, f"leaderboard:{board}", name, parameters=parameters)
+    address = addresses.read_address(request, f"leaderboard:{board}", name, parameters=parameters)
     try:
         svg = draw(address)
     except BadScope as error:

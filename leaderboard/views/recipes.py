@@ -237,7 +237,7 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
         return files.answer(rows, request.GET["format"], f"recipe-{recipe.name}")
     context = {
         "section": "leaderboards",
-        "compared": versus.table_of(a, b, compared, "points") if compared else None,
+        "compared": versus.measures_table(a, b, compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
         "chosen": (a, b),

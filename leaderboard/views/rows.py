@@ -25,7 +25,7 @@ from leaderboard.views.frame import frame, refused
 @requires("read-public")
 def votes(request: HttpRequest, name: str) -> HttpResponse:
     """The items behind a model's number, and how each went."""
-    address = addresses.read(
+    address = addresses.read_address(
         request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "page")
     )
     try:
@@ -70,7 +70,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def answers(request: HttpRequest, name: str) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
-    address = addresses.read(
+    address = addresses.read_address(
         request, "leaderboard:answers", name, parameters=(*OF_VOTES, "model", "mark", "sort", "page")
     )
     model = address.params.get("model", "")
@@ -130,7 +130,7 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 @requires("read-public")
 def compare(request: HttpRequest, name: str) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
-    address = addresses.read(
+    address = addresses.read_address(
         request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "a", "b", "match", "page")
     )
     try:
@@ -162,7 +162,9 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
 @requires("read-public")
 def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
-    address = addresses.read(request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome"))
+    address = addresses.read_address(
+        request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome")
+    )
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)

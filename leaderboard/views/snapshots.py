@@ -38,7 +38,7 @@ def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
+    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
     try:
         scope = public_scope(address, what)
         board = cached(scope, what, BOARDS[what])
@@ -76,7 +76,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "snapshot": snapshot,
         "title": title,
         "board": boards_views.frozen(live, snapshot, facts) if shown is None else "",
-        "table": snapshots_page.table_of(snapshot),
+        "table": snapshots_page.rows_table(snapshot),
         "beside": beside,
         "shown": shown,
         "said": beside.said if beside else "The view is no longer there.",
@@ -117,7 +117,7 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 @requires("read-public")
 def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
-    address = addresses.read(request, "leaderboard:snapshot-list", name, parameters=("of", "entry"))
+    address = addresses.read_address(request, "leaderboard:snapshot-list", name, parameters=("of", "entry"))
     line = snapshots_page.line_of(address)
     selected = line.chosen
     context: dict[str, Any] = frame(request, address, "", []) | {
@@ -177,7 +177,7 @@ def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpRe
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
+    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
     try:
         scope = addresses.source_of(address).scope if what == "models" else address.scope()
         board = cached(scope, what, BOARDS[what])

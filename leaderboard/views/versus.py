@@ -27,7 +27,9 @@ from leaderboard.views.frame import frame, refused, table_files
 @requires("read-public")
 def models(request: HttpRequest, name: str) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    address = addresses.read(request, "leaderboard:models-compare", name, parameters=(*OF_VOTES, "a", "b", "page"))
+    address = addresses.read_address(
+        request, "leaderboard:models-compare", name, parameters=(*OF_VOTES, "a", "b", "page")
+    )
     try:
         source = addresses.source_of(address)
         scope = source.scope
@@ -48,7 +50,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
 def judges(request: HttpRequest, name: str) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
     parameters = (*OF_VERDICTS, "a", "b", "page")
-    address = addresses.read(request, "leaderboard:judges-compare", name, parameters=parameters)
+    address = addresses.read_address(request, "leaderboard:judges-compare", name, parameters=parameters)
     ticked = request.GET.getlist("judge")
     for side, run in zip(("a", "b"), ticked, strict=False):
         address.params.setdefault(side, run[:30])
@@ -88,12 +90,12 @@ def _page(
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
     if result is not None:
-        table, held_back = versus_page.shown(result, scope, address)
+        table, held_back = versus_page.differing_items(result, scope, address)
         page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
-            "versus": versus_page.page_of(result),
+            "versus": versus_page.build_versus_page(result),
             "rows": rows,
             "differ": len(table),
             "columns": versus_page.columns_in_words(result, board, scope.kind),

@@ -10,7 +10,7 @@ from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
 from leaderboard.files import PRINTED, print_rows
 from leaderboard.scope import BadScope
-from leaderboard.tables import TABLES, Asked, Rows
+from leaderboard.tables import TABLES, Rows, TableQuery
 from leaderboard.view import PARAMETERS, VIEW, checked_epsilon, scope_of
 
 OF_ASKED = ("epsilon", "part", "a", "b")
@@ -47,7 +47,7 @@ class Command(InstallationCommand):
             given["epsilon"] = checked_epsilon(given["epsilon"])
         # Whoever may run commands may see everything.
         of_asked = {name: given[name] for name in OF_ASKED if name in given}
-        asked = Asked(viewer=User(role=Role.ADMINISTRATOR), named="source" in given or "run" in given, **of_asked)
+        asked = TableQuery(viewer=User(role=Role.ADMINISTRATOR), named="source" in given or "run" in given, **of_asked)
         view = {name: given[name] for name in VIEW if name in given}
         kind = view.pop("kind", "") or table.default_kind(benchmark, asked, staff=True)
         return table.make(scope_of(benchmark=benchmark, kind=kind, **view, staff=True), asked)
