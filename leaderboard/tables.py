@@ -3,7 +3,7 @@
 A table is seen by whoever sees its page: ``rule`` says who that is, and the boards that it reads keep back the rest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,7 +24,7 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
-from leaderboard.view import MEASURES, RANKINGS, VIEW, checked_epsilon, judge_run
+from leaderboard.view import MEASURES, RANKINGS, VIEW, checked_epsilon, judge_run, run_number, scope_of
 from stats.proportions import proportion
 
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
@@ -68,6 +68,20 @@ class Table:
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
     rule: str = "read-public"
+
+    def rows(self, benchmark: Benchmark, given: Mapping[str, str], viewer: Viewer) -> Rows:
+        """The rows for these parameters of ``view`` and ``takes``, as the viewer may see them. Raises BadScope."""
+        asked = TableQuery(
+            viewer=viewer,
+            named="source" in given or "run" in given,
+            epsilon=checked_epsilon(given.get("epsilon", EPSILON)),
+            **{name: given[name] for name in ("part", "a", "b") if name in given},
+        )
+        staff = allowed(viewer, "read-hidden")
+        kind = given.get("kind") or self.default_kind(benchmark, asked, staff=staff)
+        view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run")}
+        run = run_number(str(given.get("run", "")))
+        return self.make(scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view), asked)
 
     def default_kind(self, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:
         """The first kind with data that it can be made of."""

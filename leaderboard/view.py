@@ -37,7 +37,7 @@ VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFIN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """``help``: what it means; ``metavar``, ``choices`` and ``type``: of the command's option; ``bare``: what the
+    """``help``: what it means; ``metavar`` and ``choices``: of the command's option; ``bare``: what the
     option means without a value; ``required``: whether what takes it needs it.
     """
 
@@ -45,14 +45,13 @@ class Parameter:
     help: str
     metavar: str | None = None
     choices: Sequence[str] | None = None
-    type: type = str
     bare: str = ""
     required: bool = False
 
     @property
     def option(self) -> dict[str, Any]:
         """The arguments of ``add_argument``."""
-        options: dict[str, Any] = {"default": "" if self.type is str else None, "help": self.help, "type": self.type}
+        options: dict[str, Any] = {"default": "", "help": self.help}
         options |= {"choices": self.choices} if self.choices else {"metavar": self.metavar}
         return options | ({"nargs": "?", "const": self.bare} if self.bare else {})
 
@@ -70,9 +69,7 @@ PARAMETERS = {
             help="humans (default, the majority per item), individuals (every label), adjudicated, or a judge's name",
             metavar="NAME",
         ),
-        Parameter(
-            name="run", help="the number of a run, if a judge has runs with different settings", metavar="ID", type=int
-        ),
+        Parameter(name="run", help="the number of a run, if a judge has runs with different settings", metavar="ID"),
         Parameter(name="kind", help=f"{', '.join(kinds.KINDS)}; default: the first for which the benchmark has data"),
         Parameter(name="campaign", help="labels of this campaign only", metavar="NAME"),
         Parameter(
@@ -94,7 +91,6 @@ PARAMETERS = {
             name="epsilon",
             help=f"by how much a judge may do worse than a person, 0 to 1; default {EPSILON:g}",
             metavar="E",
-            type=float,
         ),
         Parameter(name="part", help=f"of correlation: {', '.join(RANKINGS)}; of compare: {', '.join(MEASURES)}"),
         Parameter(name="a", help="one: a model's name, or of judges a run as run-3", metavar="A", required=True),

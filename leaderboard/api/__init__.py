@@ -11,13 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts.rules import allowed
 from bank.models import Benchmark
 from leaderboard.files import csv_text, json_lines
-from leaderboard.methods import EPSILON
-from leaderboard.scope import BadScope, Scope
-from leaderboard.tables import Table, TableQuery
-from leaderboard.view import PARAMETERS, VIEW, checked_epsilon, run_number, scope_of
+from leaderboard.scope import BadScope
+from leaderboard.tables import Table
+from leaderboard.view import PARAMETERS
 
 Parameters = dict[str, str]
 WHICH_BENCHMARK = "SLUG (its newest version) or SLUG@VERSION"
@@ -56,10 +54,13 @@ class TableView(APIView):
     table: Table
 
     def get(self, request: Request) -> Response:
+        given = self._parameters(request)
         try:
-            parameters = self._parameters(request)
-            asked = self._asked(request, parameters)
-            return Response(self.table.make(self._scope(request, parameters, asked), asked).rows)
+            benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(given["benchmark"])
+        except Benchmark.DoesNotExist:
+            raise NotFound from None
+        try:
+            return Response(self.table.rows(benchmark, given, request.user).rows)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 
@@ -76,29 +77,6 @@ class TableView(APIView):
         if not parameters.get("benchmark"):
             raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
         return parameters
-
-    def _asked(self, request: Request, parameters: Parameters) -> TableQuery:
-        return TableQuery(
-            viewer=request.user,
-            named="source" in parameters or "run" in parameters,
-            epsilon=checked_epsilon(parameters.get("epsilon", EPSILON)),
-            part=parameters.get("part", ""),
-            a=parameters.get("a", ""),
-            b=parameters.get("b", ""),
-        )
-
-    def _scope(self, request: Request, parameters: Parameters, asked: TableQuery) -> Scope:
-        try:
-            benchmark = (
-                Benchmark.objects.visible_to(request.user).select_related("anchor").named(parameters["benchmark"])
-            )
-        except Benchmark.DoesNotExist:
-            raise NotFound from None
-        view = {name: parameters[name] for name in VIEW if name in parameters}
-        staff = allowed(request.user, "read-hidden")
-        run = run_number(view.pop("run", ""))
-        kind = view.pop("kind", "") or self.table.default_kind(benchmark, asked, staff=staff)
-        return scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
 
 
 def view_of(table: Table) -> Callable[..., Any]:

@@ -10,10 +10,8 @@ from bank.errors import BadInput
 from bank.samples.benchmarks import find_benchmark
 from leaderboard.files import PRINTED, print_rows
 from leaderboard.scope import BadScope
-from leaderboard.tables import TABLES, Rows, TableQuery
-from leaderboard.view import PARAMETERS, VIEW, checked_epsilon, scope_of
-
-OF_ASKED = ("epsilon", "part", "a", "b")
+from leaderboard.tables import TABLES, Rows
+from leaderboard.view import PARAMETERS
 
 
 class Command(InstallationCommand):
@@ -42,12 +40,6 @@ class Command(InstallationCommand):
         for name in PARAMETERS:
             if name in given and name not in (*table.view, *table.takes):
                 raise BadScope(f"--{name.replace('_', '-')} says nothing about {what}.")
-        benchmark = find_benchmark(given["benchmark"])
-        if "epsilon" in given:
-            given["epsilon"] = checked_epsilon(given["epsilon"])
         # Whoever may run commands may see everything.
-        of_asked = {name: given[name] for name in OF_ASKED if name in given}
-        asked = TableQuery(viewer=User(role=Role.ADMINISTRATOR), named="source" in given or "run" in given, **of_asked)
-        view = {name: given[name] for name in VIEW if name in given}
-        kind = view.pop("kind", "") or table.default_kind(benchmark, asked, staff=True)
-        return table.make(scope_of(benchmark=benchmark, kind=kind, **view, staff=True), asked)
+        viewer = User(role=Role.ADMINISTRATOR)
+        return table.rows(find_benchmark(given["benchmark"]), given, viewer)
