@@ -145,7 +145,7 @@ def test_judges_verdicts_are_read_in_every_released_spelling(write, row, said, c
 @pytest.mark.parametrize("said", ["6", "D", "CDB", "CDBB", "CDBAE", "a", "[[C]] or [[D]]", "unsure", "３"])
 def test_a_judges_reply_that_is_no_verdict_is_kept_as_failed(write, row, said):
     (judgment,), bad, warnings = read(mllm_as_a_judge.judgments, write("r.jsonl", [result(row, said)]))
-    assert (judgment.status, judgment.has_verdict, bad) == ("parse_failed", False, [])
+    assert (judgment.status, judgment.decided_by, bad) == ("parse_failed", set(), [])
     assert "line 1: result.judge: " in warnings[0]
 
 

@@ -5,6 +5,7 @@ Validation happens here, before the database: SQLite stores what PostgreSQL refu
 
 import math
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
@@ -14,7 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetPydanticSchema,
+    PlainValidator,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -295,16 +296,19 @@ class RefRecord(Record):
     variant: Annotated[str, Field(max_length=60), AfterValidator(_clean)] = ""
 
 
-def _ref(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str | int) else value
+def _ref(value: Any) -> Ref:
+    record = RefRecord.model_validate({"model": value} if isinstance(value, str | int) else value)
+    return Ref(record.model, record.variant)
 
 
-def _named(ref: RefRecord) -> Ref:
-    return Ref(ref.model, ref.variant)
+_ref_of_name = lru_cache(maxsize=10_000)(_ref)  # files name the same few again and again
 
 
-_READ = Annotated[RefRecord, BeforeValidator(_ref), AfterValidator(_named)]
-Named = Annotated[Ref, GetPydanticSchema(lambda _, handler: handler.generate_schema(_READ))]
+def _named(value: Any) -> Ref:
+    return _ref_of_name(value) if isinstance(value, str) else _ref(value)
+
+
+Named = Annotated[Ref, PlainValidator(_named)]
 
 
 def _when(value: Any) -> Any:
@@ -327,7 +331,7 @@ class PartRecord(Record):
 
 
 # The columns that make a verdict; the others stand beside one.
-DECIDING = ("score", "choice", "preference", "ranking", "parts", "option", "answer", "agree", "grade", "hallucination")
+DECIDING = frozenset("score choice preference ranking parts option answer agree grade hallucination".split())
 RESPONSES_OF = {"score": range(2), "pair": range(2, 3), "batch": range(3, 9)}  # how many an item takes, by kind
 
 
@@ -399,20 +403,29 @@ class VerdictRecord(Record):
     @property
     def decided_by(self) -> set[str]:
         """The columns that make the verdict; none without one."""
-        return {name for name in DECIDING if getattr(self, name) is not None}
-
-    @property
-    def has_verdict(self) -> bool:
-        return any(getattr(self, name) is not None for name in DECIDING)
+        return {name for name in DECIDING & self.model_fields_set if getattr(self, name) is not None}
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
-        place = {ref: position for position, ref in enumerate(self.responses)}
-        ranking = None if self.ranking is None else [sorted(place[ref] for ref in group) for group in self.ranking]
-        parts = None if self.parts is None else {part.component: part.points for part in self.parts}
-        choice = self.choice if self.preference is None else choice_of(self.preference).value
-        own = {"ranking": ranking, "parts": parts, "choice": choice}
-        return {name: getattr(self, name) for name in COLUMNS} | own
+        return {name: getattr(self, name) for name in COLUMNS} | {name: of(self) for name, of in AS_STORED.items()}
+
+
+def _ranked_positions(record: VerdictRecord) -> list[list[int]] | None:
+    if record.ranking is None:
+        return None
+    return [sorted(record.responses.index(ref) for ref in group) for group in record.ranking]
+
+
+def _points_by_component(record: VerdictRecord) -> dict[str, float] | None:
+    return None if record.parts is None else {part.component: part.points for part in record.parts}
+
+
+def _chosen(record: VerdictRecord) -> str | None:
+    return record.choice if record.preference is None else choice_of(record.preference).value
+
+
+# The verdict columns that are stored otherwise than a file writes them.
+AS_STORED = {"ranking": _ranked_positions, "parts": _points_by_component, "choice": _chosen}
 
 
 class LabelRecord(VerdictRecord):
@@ -427,13 +440,15 @@ class LabelRecord(VerdictRecord):
 
     @model_validator(mode="after")
     def _decided(self) -> "LabelRecord":
-        if not self.has_verdict:
+        if not self.decided_by:
             raise ValueError("the label holds no verdict")
         self.earlier()
         return self
 
     def earlier(self) -> list["Revision"]:
         """The revisions, each checked as a verdict on the same item. Raises ValueError."""
+        if not self.revisions:
+            return []
         named = [ref._asdict() for ref in self.responses]
         about = {"kind": self.kind, "protocol": self.protocol, "sample": self.sample, "responses": named}
         checked = []
@@ -474,7 +489,7 @@ class JudgmentRecord(VerdictRecord):
 
     @model_validator(mode="after")
     def _decided(self) -> "JudgmentRecord":
-        if (self.status == "ok") != self.has_verdict:
+        if (self.status == "ok") != bool(self.decided_by):
             raise ValueError("status ok goes with a verdict, any other status without one")
         if self.order is not None and sorted(self.order) != sorted(self.responses):
             raise ValueError("order does not name every response once")

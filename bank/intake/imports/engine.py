@@ -131,7 +131,7 @@ def run_import(
     return reports
 
 
-BATCH = 1000
+BATCH = 2000
 IN_MEMORY = 16 * 2**20
 HEAVY = 32 * 2**20
 TRIES = 5
@@ -277,7 +277,7 @@ def _check(
 def _batches(
     source: Iterator[Row | Problem], report: Report, weigh: Callable[[Row], int] | None
 ) -> Iterator[list[Row]]:
-    """Rows by the thousand, or fewer if they are heavy because they contain their pictures."""
+    """Rows by two thousand, or fewer if they are heavy because they contain their pictures."""
     batch: list[Row] = []
     weight = 0
     for entry in source:

@@ -9,12 +9,12 @@ from django.db.models import Model
 
 from bank.database import chunks
 from bank.intake.formats.reading import Row, Where
-from bank.intake.formats.records import VerdictRecord
+from bank.intake.formats.records import AS_STORED, VerdictRecord
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.name_index import NameIndex
 from bank.models import EvaluatedModel, Item, ItemResponse, Response
-from bank.models.verdict import COLUMNS, GRADED
+from bank.models.verdict import GRADED
 from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, outside_among
 
 NUMBER = 32  # bits of a pending item's number that say in which order its responses are
@@ -47,10 +47,10 @@ class Block:
 def block_of(rows: Sequence[Row]) -> Block:
     """Not for empty lists."""
     records: list[VerdictRecord] = [row.data for row in rows]
-    columns: Columns = {name: [getattr(record, name) for record in records] for name in type(records[0]).model_fields}
-    columns["responses"] = [tuple(record.responses) for record in records]
-    verdicts = [record.columns() for record in records]
-    columns |= {name: [verdict[name] for verdict in verdicts] for name in COLUMNS}
+    values = [vars(record) for record in records]
+    columns: Columns = {name: [of_record[name] for of_record in values] for name in type(records[0]).model_fields}
+    columns["responses"] = list(map(tuple, columns["responses"]))
+    columns |= {name: list(map(stored, records)) for name, stored in AS_STORED.items()}
     graded = [preference is not None for preference in columns["preference"]]
     columns["protocol"] = [GRADED if each else name for each, name in zip(graded, columns["protocol"], strict=True)]
     if "order" in columns:

@@ -27,7 +27,7 @@ from bank.models.imports import LEASE
 
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound=Model)
-AT_ONCE = 2_000  # rows per transaction
+AT_ONCE = 5_000  # rows per transaction
 SLICE = 500  # rows between looks at the clock
 LONGEST_TRANSACTION = 0.03  # seconds after which a transaction ends
 PAUSE = 1.0  # times the length of the transaction, so that others get to write
