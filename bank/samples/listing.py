@@ -6,7 +6,7 @@ the previous one ended, so the last is as fast as the first.
 
 import string
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,13 +19,14 @@ from bank.database import keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Response, Sample
 from bank.samples import quality
-from bank.samples.benchmarks import Group, groups_of
+from bank.samples.benchmarks import GROUPED, Group, by_status, groups_of
 from bank.samples.capabilities import Node, tree_of
 
 PAGE = 50
 BY_POSITION = keyset.Keyset("position")
 ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 STRETCH, MOST_AT_ONCE = 500, 8000
+PARAMETERS = ("level", "capability", "question_type", "split", "status", "hint", "q")
 MOST_COUNTED = 1000  # matches of a text that are counted; beyond, the list says "more than"
 
 
@@ -43,18 +44,11 @@ class Filter:
 
     @classmethod
     def of(cls, query: QueryDict) -> "Filter":
-        def get(name: str) -> str:
-            return query.get(name, "").strip()[:200].replace("\x00", "")
-
-        return cls(
-            level=get("level"),
-            capability=whole_number(get("capability")),
-            question_type=get("question_type"),
-            split=get("split"),
-            status=get("status"),
-            hint=get("hint") if get("hint") in ("any", *quality.BY_NAME) else "",
-            text=get("q"),
-        )
+        typed = {name: query.get(name, "").strip()[:200].replace("\x00", "") for name in PARAMETERS}
+        capability, text = whole_number(typed.pop("capability")), typed.pop("q")
+        if typed["hint"] not in ("any", *quality.BY_NAME):
+            typed["hint"] = ""
+        return cls(capability=capability, text=text, **typed)
 
     @property
     def active(self) -> bool:
@@ -62,9 +56,9 @@ class Filter:
 
     def address(self) -> str:
         """The same filters as a query string."""
-        names = ("level", "capability", "question_type", "split", "status", "hint")
-        values = {name: getattr(self, name) for name in names} | {"q": self.text}
-        return urlencode({name: value for name, value in values.items() if value})
+        values = asdict(self)
+        values["q"] = values["text"]
+        return urlencode({name: values[name] for name in PARAMETERS if values[name]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,50 +79,42 @@ class Listing:
     facets: list[Facet]
     total: int
     capped: bool = False  # the real total is higher
-    first: int = 0  # the number of the first row, where it is known
     before: str = ""
     after: str = ""
     responses: dict[int, int] = field(default_factory=dict)
     statuses: Counter[str] = field(default_factory=Counter)  # of all samples, ignoring the filter
 
 
-def _subtrees(nodes: list[Node], chosen: Filter) -> tuple[set[int] | None, set[int] | None]:
-    """Ids of capabilities below the chosen level and below the chosen node; None if nothing is chosen."""
-    level = node = None
+Allowed = dict[str, tuple[str, set[Any]]]  # by filter: a column of GROUPED, and its values that pass
+
+
+def _allowed(chosen: Filter, nodes: list[Node]) -> Allowed:
+    """What each chosen filter lets pass, but for the text."""
+    allowed: Allowed = {}
     if chosen.level:
-        level = {pk for n in nodes if n.depth == 0 and n.capability.name == chosen.level for pk in n.below}
+        roots = [node for node in nodes if node.depth == 0 and node.capability.name == chosen.level]
+        allowed["level"] = "capability", {pk for root in roots for pk in root.below}
     if chosen.capability:
-        node = {pk for n in nodes if n.capability.pk == chosen.capability for pk in n.below}
-    return level, node
-
-
-def _keeps(group: Group, chosen: Filter, level: set[int] | None, node: set[int] | None, besides: str) -> bool:
-    """Whether a group passes every filter except the one named ``besides``."""
-    capability, question_type, split, status, mask = group
-    return not (
-        (besides != "level" and level is not None and capability not in level)
-        or (besides != "capability" and node is not None and capability not in node)
-        or (besides != "question_type" and chosen.question_type and question_type != chosen.question_type)
-        or (besides != "split" and chosen.split and split != chosen.split)
-        or (besides != "status" and chosen.status and status != chosen.status)
-        or (besides != "hint" and chosen.hint and not _hinted(mask, chosen.hint))
-    )
-
-
-def _hinted(mask: int, name: str) -> bool:
-    return bool(mask) if name == "any" else bool(mask & quality.BY_NAME[name].bit)
-
-
-def _restrict(samples: QuerySet[Sample], chosen: Filter, ids: set[int] | None) -> QuerySet[Sample]:
+        below = next((node.below for node in nodes if node.capability.pk == chosen.capability), [])
+        allowed["capability"] = "capability", set(below)
     for name in ("question_type", "split", "status"):
         if value := getattr(chosen, name):
-            samples = samples.filter(**{name: value})
-    if ids is not None:
-        samples = samples.filter(capability__in=sorted(ids))
-    if chosen.hint == "any":
-        samples = samples.filter(quality_hints__gt=0)
-    elif chosen.hint:
-        samples = samples.filter(quality_hints__in=quality.masks_with(quality.BY_NAME[chosen.hint]))
+            allowed[name] = name, {value}
+    if chosen.hint:
+        hints = quality.HINTS if chosen.hint == "any" else [quality.BY_NAME[chosen.hint]]
+        allowed["hint"] = "quality_hints", {mask for hint in hints for mask in quality.masks_with(hint)}
+    return allowed
+
+
+def _passing(groups: Counter[Group], allowed: Allowed, *, besides: str = "") -> Counter[Group]:
+    """The groups that pass every filter except the one named ``besides``."""
+    tests = [(GROUPED.index(column), values) for name, (column, values) in allowed.items() if name != besides]
+    return Counter({group: n for group, n in groups.items() if all(group[at] in values for at, values in tests)})
+
+
+def _restrict(samples: QuerySet[Sample], allowed: Allowed) -> QuerySet[Sample]:
+    for column, values in allowed.values():
+        samples = samples.filter(**{f"{column}__in": sorted(values)})
     return samples
 
 
@@ -144,16 +130,9 @@ def holding(samples: QuerySet[Sample], text: str) -> QuerySet[Sample]:
     return samples.filter(Q(instruction__icontains=text) | Q(key=text))
 
 
-def _both(level: set[int] | None, node: set[int] | None) -> set[int] | None:
-    if level is None or node is None:
-        return level if node is None else node
-    return level & node
-
-
 def chosen_samples(benchmark: Benchmark, chosen: Filter) -> QuerySet[Sample]:
     """All samples that pass the filter, in order."""
-    nodes = tree_of(benchmark, counts={})
-    samples = _restrict(benchmark.samples.all(), chosen, _both(*_subtrees(nodes, chosen)))
+    samples = _restrict(benchmark.samples.all(), _allowed(chosen, tree_of(benchmark, counts={})))
     return (holding(samples, chosen.text) if chosen.text else samples).order_by("position", "pk")
 
 
@@ -161,18 +140,16 @@ def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
     """The exact number of samples that pass the filter."""
     if chosen.text:
         return chosen_samples(benchmark, chosen).order_by().count()
-    level, node = _subtrees(tree_of(benchmark, counts={}), chosen)
-    return sum(n for group, n in groups_of(benchmark).items() if _keeps(group, chosen, level, node, ""))
+    return _passing(groups_of(benchmark), _allowed(chosen, tree_of(benchmark, counts={}))).total()
 
 
 def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", before: str = "") -> Listing:
     """The page after, or before, a place; the first page without either."""
     groups = groups_of(benchmark)
     nodes = tree_of(benchmark)
-    level, node = _subtrees(nodes, chosen)
-    facets = _facets(groups, nodes, chosen, level, node)
-    passing = sum(n for group, n in groups.items() if _keeps(group, chosen, level, node, ""))
-    samples = _restrict(benchmark.samples.all(), chosen, _both(level, node))
+    allowed = _allowed(chosen, nodes)
+    passing = _passing(groups, allowed).total()
+    samples = _restrict(benchmark.samples.all(), allowed)
     capped = False
     if chosen.text:
         matches = list(holding(samples, chosen.text).order_by()[: MOST_COUNTED + 1].values_list("pk", flat=True))
@@ -180,12 +157,10 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
         passing = min(len(matches), MOST_COUNTED)
         if not capped:  # the texts have been searched already
             samples = benchmark.samples.filter(pk__in=matches)
-    listing = Listing([], facets, passing, capped)
-    for group, count in groups.items():
-        listing.statuses[group[3]] += count
+    listing = Listing([], _facets(groups, nodes, chosen, allowed), passing, capped, statuses=by_status(benchmark))
     if passing:
         # A rare choice is sorted using the facet index; walking in order would visit every sample.
-        rare = not chosen.text and passing * 20 < sum(groups.values())
+        rare = not chosen.text and passing * 20 < groups.total()
         text = chosen.text if capped else ""
         _page(listing, samples, after=keyset.read(after), before=keyset.read(before), rare=rare, text=text)
     return listing
@@ -237,43 +212,35 @@ def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
     return ids[: PAGE + 1]
 
 
-def _facets(
-    groups: Counter[Group], nodes: list[Node], chosen: Filter, level: set[int] | None, node: set[int] | None
-) -> list[Facet]:
+def _facets(groups: Counter[Group], nodes: list[Node], chosen: Filter, allowed: Allowed) -> list[Facet]:
     """Values with the count that choosing them would give under the other filters."""
 
-    def counted(name: str, place: int) -> Counter[Any]:
-        counts_by_value: Counter[Any] = Counter()
-        for group, count in groups.items():
-            if _keeps(group, chosen, level, node, name):
-                counts_by_value[group[place]] += count
-        return counts_by_value
+    def counted(name: str, column: str) -> Counter[Any]:
+        counts: Counter[Any] = Counter()
+        for group, n in _passing(groups, allowed, besides=name).items():
+            counts[group[GROUPED.index(column)]] += n
+        return counts
 
-    facets = []
-    roots = counted("level", 0)
-    values = [(n.capability.name, n.capability.name, sum(roots[pk] for pk in n.below)) for n in nodes if n.depth == 0]
-    facets.append(Facet("level", "Level", values, chosen.level))
-    tree = counted("capability", 0)
-    inner = [n for n in nodes if level is None or n.capability.pk in level]
-    values = [(str(n.capability.pk), f"{n.indent}{n.capability.name}", sum(tree[pk] for pk in n.below)) for n in inner]
-    facets.append(Facet("capability", "Capability", values, str(chosen.capability or "")))
-    for place, (name, label) in enumerate((("question_type", "Question"), ("split", "Split")), start=1):
-        counts_by_value = counted(name, place)
-        facets.append(
-            Facet(name, label, [(v, v, n) for v, n in sorted(counts_by_value.items()) if v], getattr(chosen, name))
-        )
-    counts_by_value = counted("status", 3)
-    values = [
-        (s.value, s.label.lower(), counts_by_value[s.value])
-        for s in Sample.Status
-        if counts_by_value[s.value] or s == chosen.status
+    def below(counts: Counter[Any], node: Node) -> int:
+        return sum(counts[pk] for pk in node.below)
+
+    roots, tree = counted("level", "capability"), counted("capability", "capability")
+    _, of_level = allowed.get("level", ("", {node.capability.pk for node in nodes}))
+    inner = [node for node in nodes if node.capability.pk in of_level]
+    levels = [(n.capability.name, n.capability.name, below(roots, n)) for n in nodes if n.depth == 0]
+    capabilities = [(str(n.capability.pk), f"{n.indent}{n.capability.name}", below(tree, n)) for n in inner]
+    facets = [
+        Facet("level", "Level", levels, chosen.level),
+        Facet("capability", "Capability", capabilities, str(chosen.capability or "")),
     ]
-    facets.append(Facet("status", "Status", values, chosen.status))
-    masks = counted("hint", 4)
-    values = [("any", "any", sum(n for mask, n in masks.items() if mask))]
-    for hint in quality.HINTS:
-        values.append((hint.name, hint.title, sum(n for mask, n in masks.items() if mask & hint.bit)))
-    values = [value for value in values if value[2] or value[0] == chosen.hint]
-    facets.append(Facet("hint", "Hints", values, chosen.hint))
-    always = {"hint"}
-    return [f for f in facets if f.chosen or len(f.values) > 1 or (f.name in always and f.values)]
+    for name, label in (("question_type", "Question"), ("split", "Split")):
+        counts = sorted(counted(name, name).items())
+        facets.append(Facet(name, label, [(value, value, n) for value, n in counts if value], getattr(chosen, name)))
+    statuses, masks = counted("status", "status"), counted("hint", "quality_hints")
+    states = [(status.value, status.label.lower(), statuses[status]) for status in Sample.Status]
+    hints = [("any", "any", masks.total() - masks[0])]
+    hints += [(h.name, h.title, sum(masks[mask] for mask in quality.masks_with(h))) for h in quality.HINTS]
+    for name, label, values in (("status", "Status", states), ("hint", "Hints", hints)):
+        chosen_value = getattr(chosen, name)
+        facets.append(Facet(name, label, [v for v in values if v[2] or v[0] == chosen_value], chosen_value))
+    return [f for f in facets if f.chosen or len(f.values) > 1 or (f.name == "hint" and f.values)]

@@ -2,11 +2,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
@@ -165,78 +164,45 @@ def decide(*, sample: Sample, by: User, decision: str, reason: str = "") -> None
     set_status(by=by, sample=sample, status=states[decision], reason=reason)
 
 
-@dataclass(frozen=True, slots=True)
-class RoundLine:
-    """One round in numbers: samples by outcome."""
-
-    round: ReviewRound
-    samples: int
-    fine: int
-    sent_back: int
-    rejected: int
-    waiting: int
-    revised: int  # of those sent back: changed since
+OUTCOMES = ("waiting", Verdict.REJECT.value, Verdict.REVISE.value, Verdict.FINE.value)  # the first one counts
 
 
-def rounds_of(benchmark: Benchmark) -> list[RoundLine]:
-    """Every round, oldest first."""
-    lines = []
-    verdicts: dict[int, dict[int, set[str]]] = {}
-    revised: dict[int, set[int]] = {}
+def rounds_of(benchmark: Benchmark) -> list[tuple[ReviewRound, Counter[str]]]:
+    """Every round, oldest first, with the number of its ``samples``, and of those by each outcome; ``revised`` were
+    sent back and changed since.
+    """
+    verdicts: dict[tuple[int, int], set[str]] = defaultdict(set)
+    revised: set[tuple[int, int]] = set()
     rows = SampleReview.objects.filter(round__benchmark=benchmark).order_by()
     for round_id, sample, verdict, at in rows.values_list("round", "sample", "verdict", "revised_at"):
-        verdicts.setdefault(round_id, {}).setdefault(sample, set()).add(verdict)
+        verdicts[round_id, sample].add(verdict or "waiting")
         if verdict == Verdict.REVISE and at is not None:
-            revised.setdefault(round_id, set()).add(sample)
-    for line in benchmark.review_rounds.select_related("opened_by"):
-        counts: Counter[str] = Counter()
-        sent = set()
-        for sample, verdicts_of_sample in verdicts.get(line.pk, {}).items():
-            outcome = next(v for v in ("", Verdict.REJECT, Verdict.REVISE, Verdict.FINE) if v in verdicts_of_sample)
-            counts[outcome] += 1
-            if outcome == Verdict.REVISE:
-                sent.add(sample)
-        lines.append(
-            RoundLine(
-                round=line,
-                samples=sum(counts.values()),
-                fine=counts[Verdict.FINE],
-                sent_back=counts[Verdict.REVISE],
-                rejected=counts[Verdict.REJECT],
-                waiting=counts[""],
-                revised=len(revised.get(line.pk, set()) & sent),
-            )
+            revised.add((round_id, sample))
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    for place, of_sample in verdicts.items():
+        outcome = next(outcome for outcome in OUTCOMES if outcome in of_sample)
+        counts[place[0]].update(["samples", outcome])
+        if outcome == Verdict.REVISE and place in revised:
+            counts[place[0]]["revised"] += 1
+    return [(round, counts[round.pk]) for round in benchmark.review_rounds.select_related("opened_by")]
+
+
+def rounds_to_review(person: User) -> "QuerySet[Any]":
+    """The open rounds that this person has reviews in, oldest first. Each carries how many: ``all``, ``done``,
+    ``left``; and the id of the ``next`` review to give.
+    """
+    waiting = Q(reviews__verdict="")
+    return (
+        ReviewRound.objects.filter(closed_at=None, reviews__reviewer=person)
+        .annotate(
+            all=Count("reviews"),
+            done=Count("reviews", filter=~waiting),
+            left=Count("reviews", filter=waiting),
+            next=Min("reviews", filter=waiting),
         )
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One reviewer's share of a round."""
-
-    round: ReviewRound
-    done: int
-    all: int
-    next: int | None  # the id of the review to do
-
-    @property
-    def left(self) -> int:
-        return self.all - self.done
-
-
-def shares_of(person: User, *, round: ReviewRound | None = None) -> list[Share]:
-    """A reviewer's open rounds, oldest first, with what is left to do."""
-    reviews = SampleReview.objects.filter(reviewer=person, round__closed_at=None)
-    if round is not None:
-        reviews = reviews.filter(round=round)
-    counts = reviews.order_by().values_list("round").annotate(n=Count("pk"), done=Count("pk", filter=~Q(verdict="")))
-    counts_by_round = {pk: (n, done) for pk, n, done in counts}
-    shares = []
-    for line in ReviewRound.objects.filter(pk__in=counts_by_round).select_related("benchmark").order_by("pk"):
-        n, done = counts_by_round[line.pk]
-        following = reviews.filter(round=line, verdict="").order_by("pk").values_list("pk", flat=True).first()
-        shares.append(Share(line, done, n, following))
-    return shares
+        .select_related("benchmark")
+        .order_by("pk")
+    )
 
 
 def to_revise(person: User) -> QuerySet[Sample]:

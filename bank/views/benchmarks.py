@@ -17,7 +17,7 @@ from bank.samples import benchmarks as actions
 from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
-from bank.samples.reviews import shares_of, to_check, to_revise
+from bank.samples.reviews import rounds_to_review, to_check, to_revise
 from bank.views.common import benchmark_named, person
 
 
@@ -29,7 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "bank",
         "lines": benchmarks_with_counts(),
-        "waiting": sum(share.left for share in shares_of(viewer)),
+        "waiting": sum(round.left for round in rounds_to_review(viewer)),
         "checks": to_check(viewer).count(),
         "revisions": to_revise(viewer).count(),
     }
@@ -64,8 +64,8 @@ def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def benchmark_new(request: HttpRequest) -> HttpResponse:
     """A form for a new benchmark; it is private until it is published."""
-    form = NewBenchmark(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = NewBenchmark(request.POST or None)
+    if form.is_valid():
         fields = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
         try:
             benchmark = actions.make_benchmark(**fields)
@@ -82,9 +82,9 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
 def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's facts."""
     benchmark = benchmark_named(name)
-    form = Facts(request.POST if request.method == "POST" else None, initial=facts_of(benchmark))
+    form = Facts(request.POST or None, initial=facts_of(benchmark))
     context: dict[str, Any] = {"section": "bank", "form": form, "benchmark": benchmark}
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         fields = dict(form.cleaned_data)
         try:
             actions.change_benchmark(benchmark=benchmark, edition=fields.pop("edition") or 0, **fields)
@@ -134,8 +134,8 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
 def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Tables of the benchmark as files; hidden text only with a reason, and each page of it is logged."""
     benchmark = benchmark_named(name)
-    form = Export(request.POST if request.method == "POST" else None, initial={"what": "samples", "shape": "jsonl"})
-    if request.method == "POST" and form.is_valid():
+    form = Export(request.POST or None, initial={"what": "samples", "shape": "jsonl"})
+    if form.is_valid():
         values = form.cleaned_data
         table, shape = values["what"], values["shape"]
         wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
@@ -171,9 +171,9 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
 def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
     """Draw a dev and a test split by stratified sampling: first shown by capability, then written."""
     benchmark = benchmark_named(name)
-    form = SplitDraw(request.POST if request.method == "POST" else None)
+    form = SplitDraw(request.POST or None)
     drawn = None
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         data = form.cleaned_data
         try:
             drawn = splits.draw(benchmark=benchmark, share=data["share"], seed=data["seed"])

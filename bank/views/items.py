@@ -94,7 +94,7 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         try:
             context["step"] = _step(form, request)
         except BadInput as error:

@@ -19,7 +19,7 @@ from bank.samples import quality
 from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
-from bank.samples.reviews import rounds_of, shares_of, to_check, to_revise
+from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
 from bank.views.common import benchmark_named, person
 
 # The bar chart of rounds, in pixels.
@@ -70,8 +70,8 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     chosen = Filter.of(request.GET)
     drafts = chosen_samples(benchmark, chosen).filter(status=Sample.Status.DRAFT)
-    form = OpenRound(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = OpenRound(request.POST or None)
+    if form.is_valid():
         try:
             made = actions.open_round(
                 by=person(request),
@@ -92,8 +92,8 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
         "section": "bank",
         "benchmark": benchmark,
         "lines": lines,
-        "plot": revised_per_round([(x.round.number, x.revised, x.sent_back - x.revised) for x in lines])
-        if any(line.sent_back for line in lines)
+        "plot": revised_per_round([(x.number, n["revised"], n["revise"] - n["revised"]) for x, n in lines])
+        if any(counts["revise"] for _, counts in lines)
         else "",
         "form": form,
         "chosen": chosen,
@@ -102,7 +102,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
         "checks": to_check(viewer, benchmark=benchmark).count(),
         "first_check": to_check(viewer, benchmark=benchmark).first(),
         "expert": statuses["expert"],
-        "mine": [share for share in shares_of(viewer) if share.round.benchmark_id == benchmark.pk],
+        "mine": rounds_to_review(viewer).filter(benchmark=benchmark),
     }
     return render(request, "bank/reviews.html", context)
 
@@ -125,7 +125,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     viewer = person(request)
     context = {
         "section": "bank",
-        "shares": shares_of(viewer),
+        "shares": rounds_to_review(viewer),
         "revisions": to_revise(viewer)[:100],
         "checks": to_check(viewer).select_related("author")[:100],
         "checks_count": to_check(viewer).count(),
@@ -155,8 +155,8 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         pk=pk,
         reviewer=person(request),
     )
-    form = Review(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = Review(request.POST or None)
+    if form.is_valid():
         values = form.cleaned_data
         try:
             actions.give_review(
@@ -169,7 +169,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         except BadInput as error:
             form.add_error(None, str(error))
         else:
-            share = next(iter(shares_of(person(request), round=assigned.round)), None)
+            share = rounds_to_review(person(request)).filter(pk=assigned.round_id).first()
             if share is not None and share.next is not None:
                 return redirect("bank:review", share.next)
             messages.success(request, f"That was your last one in round {assigned.round.number}.")
@@ -177,7 +177,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     if assigned.verdict or assigned.round.closed_at:
         messages.info(request, "This review is given already.")
         return redirect("bank:review-queue")
-    share = next(iter(shares_of(person(request), round=assigned.round)))
+    share = rounds_to_review(person(request)).get(pk=assigned.round_id)
     context = _shown(request, assigned.sample, "review") | {"review": assigned, "form": form, "share": share}
     return render(request, "bank/review.html", context)
 
@@ -188,8 +188,8 @@ def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
     """The expert's check of one sample."""
     sample = get_object_or_404(Sample.objects.select_related("benchmark", "capability", "author"), pk=pk)
     viewer = person(request)
-    form = Check(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = Check(request.POST or None)
+    if form.is_valid():
         values = form.cleaned_data
         try:
             actions.decide(sample=sample, by=viewer, decision=values["decision"], reason=values["reason"])

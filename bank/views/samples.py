@@ -219,9 +219,9 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
     chosen = Filter.of(request.GET)
     samples = chosen_samples(benchmark, chosen)
     count = count_chosen(benchmark, chosen)
-    form = Bulk(request.POST if request.method == "POST" else None, benchmark=benchmark)
+    form = Bulk(request.POST or None, benchmark=benchmark)
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "chosen": chosen, "count": count}
-    if request.method == "POST" and form.is_valid() and "back" not in request.POST:
+    if form.is_valid() and "back" not in request.POST:
         values, note = form.values(), form.cleaned_data["note"].strip()
         context["changes"] = [(n.replace("_", " "), str(v) if v else "none") for n, v in values.items()]
         if not values:
