@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from bank.errors import BadInput, WrongUse
 from bank.intake import formats
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Progress, Report
+from bank.intake.imports.context import ImportOptions
 from bank.intake.imports.engine import run_import
 from bank.models import Benchmark
 
@@ -45,14 +47,10 @@ def bad_input_fails() -> Iterator[None]:
 
 
 class ImportCommand(BaseCommand):
-    """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and what a subclass adds.
-
-    ``passed`` names the options of a subclass that ``run_import`` takes under the same name.
-    """
+    """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and those of ImportOptions that a subclass adds."""
 
     requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
     part: str
-    passed: tuple[str, ...] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("format", choices=formats.NAMES, metavar="FORMAT", help=", ".join(formats.NAMES))
@@ -71,19 +69,18 @@ class ImportCommand(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug, _, version = options["benchmark"].partition("@")
-        passed: dict[str, Any] = {name: options[name] or "" for name in self.passed}
+        taken = {field.name: options[field.name] for field in fields(ImportOptions) if options.get(field.name)}
         with bad_input_fails(), progress_of(self) as progress:
             reports = run_import(
                 path=options["path"],
                 format=options["format"],
                 parts=[self.part],
                 slug=slug,
-                version=options.get("benchmark_version") or version,
+                **taken | {"version": options.get("benchmark_version") or version},
                 images=options.get("images"),
                 dry_run=options["dry_run"],
                 skip_bad=options["skip_bad"],
                 progress=progress,
-                **passed,
             )
         self.tell(reports[self.part], options)
 

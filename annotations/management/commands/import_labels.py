@@ -7,7 +7,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Import people's labels into a closed campaign, and make the items they name."
-    part, passed = "labels", ("campaign",)
+    part = "labels"
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--campaign", default="", metavar="NAME", help='default "imported"')

@@ -5,31 +5,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from types import ModuleType
 
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_slug
 from django.db.models import Model
 
 from bank.database import batched
+from bank.errors import BadInput
 from bank.intake.imports.addressing import PendingAddresses
 from bank.intake.imports.name_index import NameIndex
-from bank.intake.imports.sources import PictureFolder
+from bank.intake.imports.sources import PictureFolder, Source
 from bank.intake.imports.writer import ImportWriter, Outdated
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
+from bank.text.names import as_stored
 
 FIRST_PENDING = -2  # and down; Python's hash of -1 is that of -2
 
 
-@dataclass
-class ImportContext:
-    """One import from its first row to its last.
+@dataclass(kw_only=True)
+class ImportOptions:
+    """What may be said of an import, by a command, a page or a script. Raises BadInput.
 
-    Ids of stored rows are positive. A sample, response or item that the import itself will make has a negative id until
-    it is written, so that later parts can refer to it.
+    Samples go into the benchmark ``slug`` (its newest version, or the one named), which is created if it is new; the
+    other parts alone require an existing one. ``title``, ``anchor`` and ``visibility`` apply to a new benchmark;
+    ``model`` and ``judge`` apply to rows that name none, and ``campaign`` says where labels go. With ``open_keys``
+    everybody sees the answer keys, references and weights of new samples: for sets whose keys are public anyway.
+    ``untrusted`` responses are treated as submitted ones are: they may hold instructions to a judge.
     """
 
-    module: ModuleType
-    path: Path
-    images: PictureFolder
     slug: str
     version: str = ""
     title: str = ""
@@ -38,16 +41,38 @@ class ImportContext:
     model: str = ""
     judge: str = ""
     campaign: str = ""
-    open_keys: bool = False  # the keys of new samples are public
-    untrusted: bool = False  # new responses may hold instructions to a judge
+    open_keys: bool = False
+    untrusted: bool = False
+
+    def __post_init__(self) -> None:
+        try:
+            validate_slug(self.slug)
+        except ValidationError:
+            raise BadInput(f"{self.slug!r} is not a slug: use letters, digits, - and _.") from None
+        for name in ("version", "title", "anchor", "model", "judge", "campaign"):
+            setattr(self, name, as_stored(getattr(self, name)))
+        for name, limit in (("slug", 80), ("version", 40), ("title", 200)):
+            value = getattr(self, name)
+            if len(value) > limit or not value.isprintable():
+                raise BadInput(f"The {name} may have at most {limit} printable characters.")
+
+
+@dataclass(kw_only=True)
+class ImportContext(ImportOptions):
+    """One import from its first row to its last. Raises BadInput if it has no benchmark.
+
+    Ids of stored rows are positive. A sample, response or item that the import itself will make has a negative id until
+    it is written, so that later parts can refer to it.
+    """
+
+    source: Source
+    images: PictureFolder
     scratch: Callable[[], Path] | None = None  # None: a dry run
     benchmark: Benchmark | None = None
     writer: ImportWriter = field(init=False)  # set once all rows are checked
-    parts: tuple[str, ...] = ()
     pending_samples: int = 0  # samples that will be made
-    addresses: PendingAddresses = field(
-        default_factory=PendingAddresses
-    )  # other ways than keys to name a sample, if responses follow
+    # Other ways than keys to name a sample, if responses follow.
+    addresses: PendingAddresses = field(default_factory=PendingAddresses)
     responses: NameIndex = field(default_factory=NameIndex)  # pending ones, by sample, model and variant
     pending_responses: int = 0
     models_answering: set[str] = field(default_factory=set)  # models of pending responses
@@ -57,6 +82,15 @@ class ImportContext:
     near: tuple[set[int], set[int]] | None = None  # among older samples: new near-duplicates, and former ones
     _new_anchor: EvaluatedModel | None = None
     _opened: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        benchmarks = Benchmark.objects.filter(slug=self.slug, **({"version": self.version} if self.version else {}))
+        self.benchmark = benchmarks.select_related("anchor").order_by("-pk").first()
+        if self.benchmark is None and "samples" not in self.source.parts:
+            raise BadInput(f"No benchmark {self.slug!r}; import its samples first.")
+        if not self.anchor and hasattr(self.source.module, "anchor"):
+            self.anchor = as_stored(self.source.module.anchor(self.source.path))
 
     def __str__(self) -> str:
         return str(self.benchmark) if self.benchmark else f"{self.slug}@{self.version or '1'}"
@@ -88,7 +122,7 @@ class ImportContext:
 
     def announce_responses(self, names: Sequence[tuple[int, str, str]]) -> None:
         """These responses (sample, model, variant) will be made; remembered if a later part may refer to them."""
-        if self.parts[-1] != "responses":
+        if self.source.parts[-1] != "responses":
             start = FIRST_PENDING - self.pending_responses
             self.responses.add(names, range(start, start - len(names), -1))
             self.models_answering.update(model for _, model, _ in names)
@@ -124,9 +158,9 @@ class ImportContext:
                 version=self.version or "1",
                 title=self.title or self.slug,
                 visibility=self.visibility or Benchmark.Visibility.PRIVATE,
-                majority=getattr(self.module, "MAJORITY", Benchmark.Majority.PLURALITY),
-                score_scale=getattr(self.module, "SCORE_SCALE", []),
-                source_format=self.module.NAME,
+                majority=getattr(self.source.module, "MAJORITY", Benchmark.Majority.PLURALITY),
+                score_scale=getattr(self.source.module, "SCORE_SCALE", []),
+                source_format=self.source.module.NAME,
                 anchor=self._new_anchor,
             )
             self.benchmark = self.writer.make(made)

@@ -6,14 +6,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_slug
 from django.db import IntegrityError, OperationalError
 from django.db.models import Model
 
@@ -21,114 +20,16 @@ from bank.errors import BadInput, outage
 from bank.intake import formats, registry
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
-from bank.intake.imports.context import ImportContext
+from bank.intake.imports.context import ImportContext, ImportOptions
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.intake.registry import Importer
 from bank.models import Benchmark
-from bank.text.names import as_stored
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
 
 def nothing_more(benchmark: Benchmark, reports: dict[str, Report]) -> None:
     """For imports without a final step of their own."""
-
-
-def run_import(
-    *,
-    path: Path,
-    format: str | ModuleType = "auto",
-    parts: Sequence[str] = (),
-    slug: str,
-    version: str = "",
-    title: str = "",
-    anchor: str = "",
-    visibility: str = "",
-    model: str = "",
-    judge: str = "",
-    campaign: str = "",
-    images: Path | None = None,
-    open_keys: bool = False,
-    untrusted: bool = False,
-    dry_run: bool = False,
-    skip_bad: bool = False,
-    progress: Progress = no_progress,
-    cancelled: Callable[[], bool] = never,
-    finish: Finish = nothing_more,
-) -> dict[str, Report]:
-    """Import these parts of a file, folder or zip archive (default: all that it holds), either completely or not at
-    all.
-
-    Samples go into the benchmark ``slug`` (its newest version, or the one named), which is created if it is new; the
-    other parts alone require an existing one. ``title`` and ``visibility`` apply to a new benchmark; ``model`` and
-    ``judge`` apply to rows that name none, and ``campaign`` says where labels go.
-
-    With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
-    ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
-    ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
-    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
-    that the paths of pictures start from or lead to; default: beside the file. With ``open_keys`` everybody sees the
-    answer keys, references and weights of new samples: for sets whose keys are public anyway. ``untrusted`` responses
-    are treated as submitted ones are: they may hold instructions to a judge.
-
-    Importing the same source twice changes nothing. Raises BadInput (WrongUse if ``images`` holds none of the
-    pictures), BadFile, LookupError (the format has no such part), Cancelled.
-    """
-    try:
-        validate_slug(slug)
-    except ValidationError:
-        raise BadInput(f"{slug!r} is not a slug: use letters, digits, - and _.") from None
-    version, title, model, judge, campaign = map(as_stored, (version, title, model, judge, campaign))
-    for what, value, limit in (("slug", slug, 80), ("version", version, 40), ("title", title, 200)):
-        if len(value) > limit or not value.isprintable():
-            raise BadInput(f"The {what} may have at most {limit} printable characters.")
-    with ExitStack() as stack:
-        opened = stack.enter_context(open_source(path, cancelled))
-        source = inspect_opened(opened, format) if not parts else with_parts(opened, format, parts)
-        for name in source.parts:
-            formats.reader(source.module, name)
-        scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
-
-        def context() -> ImportContext:
-            benchmarks = Benchmark.objects.filter(slug=slug, **({"version": version} if version else {}))
-            benchmark = benchmarks.select_related("anchor").order_by("-pk").first()
-            if benchmark is None and "samples" not in source.parts:
-                raise BadInput(f"No benchmark {slug!r}; import its samples first.")
-            return ImportContext(
-                module=source.module,
-                path=source.path,
-                images=PictureFolder(images or source.images, given=images is not None),
-                parts=source.parts,
-                slug=slug,
-                version=version,
-                title=title,
-                anchor=as_stored(
-                    anchor or (source.module.anchor(source.path) if hasattr(source.module, "anchor") else "")
-                ),
-                visibility=visibility,
-                model=model,
-                judge=judge,
-                campaign=campaign,
-                open_keys=open_keys,
-                untrusted=untrusted,
-                scratch=None if dry_run else scratch_folder,
-                benchmark=benchmark,
-            )
-
-        reports = run(
-            context=context,
-            names=source.parts,
-            dry_run=dry_run,
-            skip_bad=skip_bad,
-            progress=progress,
-            cancelled=cancelled,
-            finish=finish,
-        )
-        for report in reports.values() if opened != path else ():
-            for listed in (report.problems, report.warnings):
-                listed[:] = [fault._replace(where=place_as_sent(fault.where, opened, path)) for fault in listed]
-    registry.imported(sum(report.rows for report in reports.values() if report.written))
-    return reports
 
 
 BATCH = 2000
@@ -171,56 +72,85 @@ class Spool:
         self.close()
 
 
-def run(
+def run_import(
     *,
-    context: Callable[[], ImportContext],
-    names: Sequence[str],
-    dry_run: bool,
-    skip_bad: bool,
-    progress: Progress,
-    cancelled: Callable[[], bool],
+    path: Path,
+    format: str | ModuleType = "auto",
+    parts: Sequence[str] = (),
+    images: Path | None = None,
+    dry_run: bool = False,
+    skip_bad: bool = False,
+    progress: Progress = no_progress,
+    cancelled: Callable[[], bool] = never,
     finish: Finish = nothing_more,
+    **options: Any,
 ) -> dict[str, Report]:
-    """Import these parts, which are in order. ``context`` makes a new ImportContext for each attempt.
+    """Import these parts of a file, folder or zip archive (default: all that it holds), either completely or not at
+    all. ``options`` are those of ImportOptions.
 
-    Only one import writes at a time; the next one waits for it. If both use the same names, the database's constraints
-    detect it, and the second starts over and sees what the first has made. The same happens if somebody made such a row
-    by hand, or if waiting for the write lock timed out. Raises BadInput if that keeps happening, or if the disk is
-    full: then nothing was imported.
+    With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
+    ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
+    ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
+    ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
+    that the paths of pictures start from or lead to; default: beside the file.
+
+    Importing the same source twice changes nothing. Only one import writes at a time; the next one waits for it. If
+    both use the same names, the database's constraints detect it, and the second starts over and sees what the first
+    has made. The same happens if somebody made such a row by hand, or if waiting for the write lock timed out.
+
+    Raises BadInput (WrongUse if ``images`` holds none of the pictures), also if that keeps happening, or if the disk is
+    full: then nothing was imported; BadFile, LookupError (the format has no such part), Cancelled.
     """
-    for left in reversed(range(TRIES)):
-        try:
-            return _once(context(), names, dry_run, skip_bad, progress, cancelled, finish)
-        except (IntegrityError, writer.Outdated):
-            if not left:
+    checked_options = asdict(ImportOptions(**options))
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_source(path, cancelled))
+        source = inspect_opened(opened, format) if not parts else with_parts(opened, format, parts)
+        for name in source.parts:
+            formats.reader(source.module, name)
+        scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
+        for left in reversed(range(TRIES)):
+            context = ImportContext(
+                **checked_options,
+                source=source,
+                images=PictureFolder(images or source.images, given=images is not None),
+                scratch=None if dry_run else scratch_folder,
+            )
+            try:
+                reports = _attempt(context, skip_bad, progress, cancelled, finish)
+                break
+            except (IntegrityError, writer.Outdated):
+                if not left:
+                    raise
+            except (OperationalError, OSError) as error:
+                if left and any(words in str(error) for words in LOCKED):
+                    continue
+                if words := outage(error):
+                    raise BadInput(f"{words} Nothing was imported; try again when it is over.") from None
                 raise
-        except (OperationalError, OSError) as error:
-            if left and any(words in str(error) for words in LOCKED):
-                continue
-            if words := outage(error):
-                raise BadInput(f"{words} Nothing was imported; try again when it is over.") from None
-            raise
-    raise AssertionError("unreachable")
+        for report in reports.values() if opened != path else ():
+            for listed in (report.problems, report.warnings):
+                listed[:] = [fault._replace(where=place_as_sent(fault.where, opened, path)) for fault in listed]
+    registry.imported(sum(report.rows for report in reports.values() if report.written))
+    return reports
 
 
-def _once(
+def _attempt(
     context: ImportContext,
-    names: Sequence[str],
-    dry_run: bool,
     skip_bad: bool,
     progress: Progress,
     cancelled: Callable[[], bool],
     finish: Finish,
 ) -> dict[str, Report]:
+    """Check all rows and, where that may be, write them."""
     spool = Spool()
     thresholds = gc.get_threshold()
     gc.set_threshold(*GARBAGE)
     try:
-        importers = {name: registry.importer(name, context) for name in names}
-        reports = {name: Report() for name in names}
+        importers = {name: registry.importer(name, context) for name in context.source.parts}
+        reports = {name: Report() for name in importers}
         complete = True
-        for name in names:
-            complete &= _check(context, name, importers[name], reports[name], spool, progress, cancelled)
+        for name, importer in importers.items():
+            complete &= _check(context, name, importer, reports[name], spool, progress, cancelled)
         if complete:
             context.images.refuse_if_wrong()
         bad = any(report.problems for report in reports.values())
@@ -258,7 +188,7 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        rows_of_part = formats.reader(context.module, name)(context.path)
+        rows_of_part = formats.reader(context.source.module, name)(context.source.path)
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
                 raise Cancelled

@@ -186,7 +186,7 @@ class Responses:
 def _cards(context: ImportContext) -> dict[str, ModelRecord]:
     """What the files say of models, by name. Raises BadFile at the first bad row."""
     read: dict[str, ModelRecord] = {}
-    for row in context.module.cards(context.path) if hasattr(context.module, "cards") else ():
+    for row in context.source.module.cards(context.source.path) if hasattr(context.source.module, "cards") else ():
         if isinstance(row, Problem):
             raise BadFile(row.where, f"{row.field} {row.reason}")
         read[row.data.name] = row.data

@@ -90,7 +90,7 @@ class Samples:
                 fresh.append((record, pictures_of_row))
         if stored:
             self._compare(stored, report)
-        if "responses" in self.context.parts:
+        if "responses" in self.context.source.parts:
             for record, _ in fresh:
                 if record.images or record.options:
                     self.context.addresses.add(record)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from bank.errors import BadInput
 from bank.intake.formats import reader
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Cancelled, Report, diff, engine, sources, writer
+from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
@@ -190,8 +192,9 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
 
 
 def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
-    names = ("version", "title", "anchor", "visibility", "model", "judge", "campaign", "parts")
-    return {"slug": choices["benchmark"]} | {name: choices.get(name) or "" for name in names}
+    names = {option.name for option in fields(ImportOptions)} | {"parts"}
+    chosen = {name: value for name, value in choices.items() if name in names and value}
+    return chosen | {"slug": choices["benchmark"]}
 
 
 def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring a benchmark's samples, pictures and hidden criteria in."
-    part, passed = "samples", ("anchor", "visibility", "open_keys")
+    part = "samples"
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--version", dest="benchmark_version", default="", metavar="V", help="default 1")

@@ -7,7 +7,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Bring models' responses in."
-    part, passed = "responses", ("model", "untrusted")
+    part = "responses"
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--model", default="", metavar="NAME", help="the model of rows that name none")

@@ -7,7 +7,7 @@ from bank.management.importing import ImportCommand
 
 class Command(ImportCommand):
     help = "Import judges' verdicts and create the items they name."
-    part, passed = "judgments", ("judge",)
+    part = "judgments"
 
     def more_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--judge", default="", metavar="NAME", help="the judge they belong to")
