@@ -8,7 +8,7 @@ the picture the group. ``prompts.json`` beside them gives the wording of each fe
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     Where,
+    converted,
     head,
     json_value,
-    validated,
 )
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord, VerdictRecord
 
 NAME = "alt-test"
 TITLE = "Alternative annotator test"
@@ -52,25 +52,30 @@ def samples(path: Path) -> Iterator[Row | Problem]:
     """One sample for each picture and feature that anybody scored, in the order of the files."""
     wording = _wording((path if path.is_dir() else path.parent) / PROMPTS)
     done = set()
-    for row in (row for file in _files(path, (HUMANS, JUDGES)) for row in _scores(file)):
-        if isinstance(row, Problem):
-            yield row
-            continue
+
+    def sample(row: Row) -> Iterator[dict[str, Any]]:
         key = row.data["key"]
         if key not in done:
             done.add(key)
-            yield from validated([Row(row.where, _sample(key, wording))], SampleRecord)
+            yield _sample(key, wording)
+
+    scores = (row for file in _files(path, (HUMANS, JUDGES)) for row in _scores(file))
+    return converted(scores, sample, SampleRecord)
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
     """The people's scores."""
-    return validated(_verdicts(path, HUMANS, JUDGES, "annotator"), LabelRecord)
+    if path.name == JUDGES:
+        raise BadFile(Where(path.name), "holds judges' scores: bring it in as judgments")
+    return _verdicts(path, HUMANS, LabelRecord, lambda by: {"annotator": by})
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
     """The LLM judges' scores."""
+    if path.name == HUMANS:
+        raise BadFile(Where(path.name), "holds people's scores: bring it in as labels")
     settings = {"order": "fixed", "criteria": False, "context": "image"}
-    return validated(_verdicts(path, JUDGES, HUMANS, "judge", settings=settings), JudgmentRecord)
+    return _verdicts(path, JUDGES, JudgmentRecord, lambda by: {"judge": by, "settings": settings})
 
 
 def _files(path: Path, names: tuple[str, ...]) -> list[Path]:
@@ -104,20 +109,17 @@ def _scores(file: Path) -> Iterator[Row | Problem]:
 
 
 def _verdicts(
-    path: Path, name: str, other: str, who: str, *, settings: dict[str, Any] | None = None
+    path: Path, name: str, record: type[VerdictRecord], more: Callable[[str], dict[str, Any]]
 ) -> Iterator[Row | Problem]:
-    if path.name == other:
-        kind = (
-            "people's scores: bring it in as labels" if other == HUMANS else "judges' scores: bring it in as judgments"
-        )
-        raise BadFile(Where(path.name), f"holds {kind}")
+    """The scores of a file as verdicts; ``more`` says who gave them."""
+
+    def verdict(row: Row) -> Iterator[dict[str, Any]]:
+        data = row.data
+        about = {"kind": "score", "protocol": "score", "sample": data["key"], "score": data["score"]}
+        yield about | more(data["by"])
+
     for file in _files(path, (name,)):
-        for row in _scores(file):
-            if isinstance(row, Row):
-                data = row.data
-                record = {"kind": "score", "protocol": "score", "sample": data["key"], "score": data["score"]}
-                row = Row(row.where, record | {who: data["by"]} | ({"settings": settings} if settings else {}))
-            yield row
+        yield from converted(_scores(file), verdict, record)
 
 
 def _wording(file: Path) -> dict[str, str]:

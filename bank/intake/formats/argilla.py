@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, add, ranking_of, responses_of, who
-from bank.intake.formats.reading import BadFile, Problem, Row, head, rows, validated
+from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, converted, head, rows
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import LABEL
 
@@ -38,18 +38,14 @@ def parts(path: Path) -> set[str]:
 
 def labels(path: Path) -> Iterator[Row | Problem]:
     """One label for each person who answered a record."""
-    return validated(_rows(path), LabelRecord)
+    return converted(rows(path), _labels, LabelRecord)
 
 
-def _rows(path: Path) -> Iterator[Row | Problem]:
-    for row in rows(path):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        try:
-            yield from [Row(row.where, record) for record in _records(row.data)]
-        except ValueError as error:
-            yield Problem(row.where, "responses", str(error))
+def _labels(row: Row) -> list[dict[str, Any]]:
+    try:
+        return _records(row.data)
+    except ValueError as error:
+        raise BadRow("responses", str(error)) from None
 
 
 def _records(data: dict[str, Any]) -> list[dict[str, Any]]:

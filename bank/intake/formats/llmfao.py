@@ -1,9 +1,22 @@
 """LLMFAO as released: prompts, models' results, crowd comparisons and two LLM judges' comparisons."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, csv_rows, first_names, json_lines, validated
+from bank.intake.formats.reading import (
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    Where,
+    converted,
+    csv_rows,
+    first_names,
+    json_lines,
+    require,
+)
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ModelRecord, ResponseRecord, SampleRecord
 
 NAME = "llmfao"
@@ -25,53 +38,53 @@ def recognises(path: Path) -> bool:
 
 def samples(path: Path) -> Iterator[Row | Problem]:
     """One sample a prompt, keyed by the prompt's number, by which the comparisons name it."""
+    return converted(json_lines(_file(path, PROMPTS)), _sample, SampleRecord)
 
-    def records(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-        for row in found:
-            if isinstance(row, Row):
-                data = row.data
-                if "id" not in data or "text" not in data:
-                    yield Problem(row.where, "id" if "id" not in data else "text", "is missing")
-                    continue
-                record = {"key": data["id"], "instruction": data["text"], "language": "en", "source": "LLMFAO"}
-                record |= {"level": data.get("type") or "", "metadata": {"slug": data.get("slug") or ""}}
-                if data.get("note"):
-                    record["criteria"] = [{"key": "note", "kind": "exact_reference", "text": data["note"]}]
-                row = Row(row.where, record)
-            yield row
 
-    return validated(records(json_lines(_file(path, PROMPTS))), SampleRecord)
+def _sample(row: Row) -> Iterator[dict[str, Any]]:
+    data = row.data
+    require(data, "id", "text")
+    note = {"key": "note", "kind": "exact_reference", "text": data.get("note")}
+    yield {
+        "key": data["id"],
+        "instruction": data["text"],
+        "language": "en",
+        "source": "LLMFAO",
+        "level": data.get("type") or "",
+        "metadata": {"slug": data.get("slug") or ""},
+        "criteria": [note] if note["text"] else [],
+    }
 
 
 def responses(path: Path) -> Iterator[Row | Problem]:
-    def records(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-        for row in found:
-            if isinstance(row, Row):
-                data = row.data
-                absent = next((name for name in ("prompt", "name", "result") if name not in data), None)
-                if absent:
-                    yield Problem(row.where, absent, "is missing")
-                    continue
-                row = Row(row.where, {"sample": data["prompt"], "model": data["name"], "text": data["result"] or ""})
-            yield row
+    return converted(json_lines(_file(path, RESULTS)), _response, ResponseRecord)
 
-    return validated(records(json_lines(_file(path, RESULTS))), ResponseRecord)
+
+def _response(row: Row) -> Iterator[dict[str, Any]]:
+    require(row.data, "prompt", "name", "result")
+    yield {"sample": row.data["prompt"], "model": row.data["name"], "text": row.data["result"] or ""}
 
 
 def cards(path: Path) -> Iterator[Row | Problem]:
     """What ``models.jsonl`` beside the results says of models."""
     file = (path if path.is_dir() else path.parent) / "models.jsonl"
-    if file.is_file():
-        named = (row for row in json_lines(file) if isinstance(row, Row) and "name" in row.data)
-        told = ((row.where, row.data["name"], row.data.get("org") or "") for row in named)
-        yield from validated(
-            (Row(where, {"name": name, "organisation": org}) for where, name, org in told), ModelRecord
-        )
+    rows = (row for row in json_lines(file) if isinstance(row, Row)) if file.is_file() else ()
+    return converted(rows, _card, ModelRecord)
+
+
+def _card(row: Row) -> Iterator[dict[str, Any]]:
+    if "name" in row.data:
+        yield {"name": row.data["name"], "organisation": row.data.get("org") or ""}
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
     """Crowd comparisons; canonical order left, right."""
-    return validated(_comparisons(_file(path, CROWD), worker=True), LabelRecord)
+    return converted(csv_rows(_file(path, CROWD)), _label, LabelRecord)
+
+
+def _label(row: Row) -> Iterator[dict[str, Any]]:
+    require(row.data, "prompt", "left", "right", "winner", "worker")
+    yield _verdict(row) | {"annotator": row.data["worker"]}
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
@@ -88,37 +101,28 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
     for file in files:
         if "worker" in first_names(file):
             raise BadFile(Where(file.name), "holds people's comparisons: bring it in as labels")
-        yield from validated(_comparisons(file, worker=False), JudgmentRecord)
+        judge = file.stem.removesuffix("-comparisons").removesuffix("-crowd")
+        yield from converted(csv_rows(file), partial(_judgment, judge=judge), JudgmentRecord)
 
 
 def _file(path: Path, name: str) -> Path:
     return path / name if path.is_dir() else path
 
 
-def _comparisons(path: Path, *, worker: bool) -> Iterator[Row | Problem]:
-    judge = path.stem.removesuffix("-comparisons").removesuffix("-crowd")
-    needed = ("prompt", "left", "right", "winner", *(["worker"] if worker else []))
-    for row in csv_rows(path):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        data = row.data
-        absent = next((name for name in needed if name not in data), None)
-        if absent:
-            yield Problem(row.where, absent, "is missing")
-            continue
-        if data["winner"] not in SIDES:
-            yield Problem(row.where, "winner", f"{data['winner']!r} is not left, right or tie")
-            continue
-        record = {
-            "kind": "pair",
-            "protocol": "pair",
-            "sample": data["prompt"],
-            "responses": [data["left"], data["right"]],
-            "choice": SIDES[data["winner"]],
-        }
-        if worker:
-            record["annotator"] = data["worker"]
-        else:
-            record |= {"judge": judge, "settings": {"order": "fixed", "criteria": False, "context": "none"}}
-        yield Row(row.where, record)
+def _judgment(row: Row, judge: str) -> Iterator[dict[str, Any]]:
+    settings = {"order": "fixed", "criteria": False, "context": "none"}
+    yield _verdict(row) | {"judge": judge, "settings": settings}
+
+
+def _verdict(row: Row) -> dict[str, Any]:
+    data = row.data
+    require(data, "prompt", "left", "right", "winner")
+    if data["winner"] not in SIDES:
+        raise BadRow("winner", f"{data['winner']!r} is not left, right or tie")
+    return {
+        "kind": "pair",
+        "protocol": "pair",
+        "sample": data["prompt"],
+        "responses": [data["left"], data["right"]],
+        "choice": SIDES[data["winner"]],
+    }

@@ -7,14 +7,28 @@ record, from 0. Oddities (weights that do not sum to 10, a category twice, an in
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo, field_validator
 
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, json_array, rows, validated
+from bank.intake.formats.reading import (
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    Where,
+    converted,
+    first_names,
+    json_array,
+    odd,
+    require,
+    rows,
+    validated,
+)
 from bank.intake.formats.records import ResponseRecord, SampleRecord
 
 NAME = "mia-bench"
@@ -81,14 +95,14 @@ def samples(path: Path) -> Iterator[Row | Problem]:
     instructions = list(validated(json_array(file), Instruction))
     names = Counter(_file_name(row.data.image) for row in instructions if isinstance(row, Row))
     keys_by_instruction: dict[str, str] = {}
-    for row in instructions:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        key, data = str(row.where.record), row.data
+
+    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        key = str(row.where.record)
         yield from _warnings(row, keys_by_instruction)
-        keys_by_instruction.setdefault(data.instruction, key)
-        yield from validated([Row(row.where, _sample(key, data, names))], SampleRecord)
+        keys_by_instruction.setdefault(row.data.instruction, key)
+        yield _sample(key, row.data, names)
+
+    return converted(instructions, sample, SampleRecord)
 
 
 def parts(path: Path) -> set[str]:
@@ -102,7 +116,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers")
     if not _is_answer(path):
         raise BadFile(Where(path.name), "holds no answers ({question_id or url: address of the picture, text})")
-    return validated(_responses(rows(path)), ResponseRecord)
+    return converted(rows(path), _response, ResponseRecord)
 
 
 def _file_name(url: str) -> str:
@@ -133,10 +147,7 @@ def _sample(key: str, data: Instruction, names: Counter[str]) -> dict[str, Any]:
 
 def _warnings(row: Row, keys_by_instruction: dict[str, str]) -> Iterator[Problem]:
     data = row.data
-
-    def warn(field: str, reason: str) -> Problem:
-        return Problem(row.where, field, reason, warning=True)
-
+    warn = partial(odd, row)
     if not data.image.startswith(SCHEMES):
         yield warn("image", "the address does not begin with http:// or https://; kept as it is")
     if not data.components:
@@ -156,19 +167,13 @@ def _warnings(row: Row, keys_by_instruction: dict[str, str]) -> Iterator[Problem
         yield warn("image_name", f"{data.image_name!r} is not the picture at the address; the address counts")
 
 
-def _responses(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-    for row in source:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        url, text = _address(row.data), row.data.get("text")
-        if not url:
-            yield Problem(row.where, "question_id", "is no address of a picture")
-            continue
-        if "text" not in row.data:
-            yield Problem(row.where, "text", "is missing")
-            continue
-        record = {"image_url": url, "model": row.data.get("model") or "", "text": "" if text is None else text}
-        if text == FAILED:
-            record |= {"text": "", "status": "error", "reason": "the file says 'error' in place of an answer"}
-        yield Row(row.where, record)
+def _response(row: Row) -> Iterator[dict[str, Any]]:
+    url = _address(row.data)
+    if not url:
+        raise BadRow("question_id", "is no address of a picture")
+    require(row.data, "text")
+    text = "" if row.data["text"] is None else row.data["text"]
+    record = {"image_url": url, "model": row.data.get("model") or "", "text": text}
+    if text == FAILED:
+        record |= {"text": "", "status": "error", "reason": "the file says 'error' in place of an answer"}
+    yield record

@@ -16,7 +16,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, rows, validated
+from bank.intake.formats.reading import (
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    Where,
+    converted,
+    first_names,
+    odd,
+    rows,
+    validated,
+)
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
 
 NAME = "mllm-as-a-judge"
@@ -83,7 +94,6 @@ SHAPES: dict[str, type[Common]] = {"score": Score, "pair": Pair, "batch": Batch}
 class Item:
     """A row, read."""
 
-    where: Where
     kind: str
     key: str
     image: str
@@ -102,17 +112,16 @@ def recognises(path: Path) -> bool:
 def samples(path: Path) -> Iterator[Row | Problem]:
     done: set[str] = set()
     ids: dict[tuple[str, object], str] = {}
-    for item in _items(path):
-        if isinstance(item, Problem):
-            yield item
-            continue
+
+    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        item: Item = row.data
         if item.data.id is not None and ids.setdefault((item.kind, item.data.id), item.key) != item.key:
             reason = f"{item.data.id} stands above with another picture or instruction; these are two samples"
-            yield Problem(item.where, "id", reason, warning=True)
+            yield odd(row, "id", reason)
         if item.key in done:
-            continue
+            return
         done.add(item.key)
-        record = {
+        yield {
             "key": item.key,
             "instruction": item.data.instruction,
             "images": [{"file": item.image, "also": (f"image/{item.image}",), "required": False}],
@@ -120,51 +129,44 @@ def samples(path: Path) -> Iterator[Row | Problem]:
             "group": item.image,
             "language": "en",
         }
-        yield from validated([Row(item.where, record)], SampleRecord)
+
+    return converted(_items(path), sample, SampleRecord)
 
 
 def responses(path: Path) -> Iterator[Row | Problem]:
     """Every answer once. A model's second answer to the same instruction is a variant named by a hash of its text."""
-    for item in _items(path):
-        if isinstance(item, Problem):
-            yield item
+    return converted(_items(path), _answers, ResponseRecord)
+
+
+def _answers(row: Row) -> Iterator[Problem | dict[str, Any]]:
+    item: Item = row.data
+    for answer, ref, repeated in zip(item.answers, item.refs, item.repeated, strict=True):
+        if repeated:
             continue
-        for answer, ref, repeated in zip(item.answers, item.refs, item.repeated, strict=True):
-            if repeated:
-                continue
-            if ref["variant"]:
-                reason = f"{answer.name!r} answered this instruction otherwise above; kept as variant {ref['variant']}"
-                yield Problem(item.where, "answer", reason, warning=True)
-            record = {"sample": item.key, "text": answer.answer} | ref
-            yield from validated([Row(item.where, record)], ResponseRecord)
+        if ref["variant"]:
+            reason = f"{answer.name!r} answered this instruction otherwise above; kept as variant {ref['variant']}"
+            yield odd(row, "answer", reason)
+        yield {"sample": item.key, "text": answer.answer} | ref
 
 
 def labels(path: Path) -> Iterator[Row | Problem]:
-    for item in _items(path):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        field = "human_answer" if item.kind == "batch" and item.data.human_answer is not None else "human"
-        value = getattr(item.data, field)
-        if value is None:
-            continue
-        verdict = verdict_of(item.kind, str(value), len(item.refs))
-        if verdict is None:
-            yield Problem(item.where, field, f"{value!r} is no verdict on {_article(item.kind)}")
-            continue
-        yield from validated([Row(item.where, _about(item, verdict) | {"annotator": ANNOTATOR})], LabelRecord)
+    return converted(_items(path), _label, LabelRecord)
+
+
+def _label(row: Row) -> Iterator[dict[str, Any]]:
+    item: Item = row.data
+    field = "human_answer" if item.kind == "batch" and item.data.human_answer is not None else "human"
+    value = getattr(item.data, field)
+    if value is None:
+        return
+    verdict = verdict_of(item.kind, str(value), len(item.refs))
+    if verdict is None:
+        raise BadRow(field, f"{value!r} is no verdict on {_article(item.kind)}")
+    yield _about(item, verdict) | {"annotator": ANNOTATOR}
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
-    for item in _items(path):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        if item.data.result is None:
-            continue
-        record, problems = _judgment(item)
-        yield from problems
-        yield from validated([Row(item.where, record)], JudgmentRecord)
+    return converted(_items(path), _judgment, JudgmentRecord)
 
 
 def verdict_of(kind: str, text: str, count: int) -> dict[str, Any] | None:
@@ -185,22 +187,21 @@ def spelled_in(analysis: str, kind: str) -> str:
     return verdicts[-1] if verdicts else ""
 
 
-def _judgment(item: Item) -> tuple[dict[str, Any], list[Problem]]:
-    result: Result = item.data.result
+def _judgment(row: Row) -> Iterator[Problem | dict[str, Any]]:
+    item: Item = row.data
+    result: Result | None = item.data.result
+    if result is None:
+        return
     stated = "" if result.judge is None else str(result.judge).strip()
     spelled = spelled_in(result.analysis or "", item.kind)
-    spelled_verdict = verdict_of(item.kind, spelled, len(item.refs)) if spelled else None
-    problems = []
-    if not stated:
+    verdict, spelled_verdict = (
+        verdict_of(item.kind, text, len(item.refs)) if text else None for text in (stated, spelled)
+    )
+    if not stated and spelled_verdict is not None:
         verdict = spelled_verdict
-        if spelled_verdict is not None:
-            reason = "is empty; the verdict is taken from the analysis"
-            problems.append(Problem(item.where, "result.judge", reason, warning=True))
-    else:
-        verdict = verdict_of(item.kind, stated, len(item.refs))
-        if verdict is not None and spelled_verdict is not None and spelled_verdict != verdict:
-            reason = f"is {stated!r}, but the analysis ends with {spelled}; kept as it is"
-            problems.append(Problem(item.where, "result.judge", reason, warning=True))
+        yield odd(row, "result.judge", "is empty; the verdict is taken from the analysis")
+    elif verdict is not None and spelled_verdict is not None and spelled_verdict != verdict:
+        yield odd(row, "result.judge", f"is {stated!r}, but the analysis ends with {spelled}; kept as it is")
     record = _about(item, verdict or {})
     record |= {"judge": result.name, "analysis": result.analysis}
     record |= {"settings": {"order": "fixed", "criteria": False, "context": "image"}}
@@ -208,8 +209,8 @@ def _judgment(item: Item) -> tuple[dict[str, Any], list[Problem]]:
         empty = not stated and not (result.analysis or "").strip()
         reason = f"{stated!r} is no verdict on {_article(item.kind)}" if stated else "no verdict is given"
         record |= {"status": "empty" if empty else "parse_failed", "reason": reason}
-        problems.append(Problem(item.where, "result.judge", f"{reason}; kept as failed", warning=True))
-    return record, problems
+        yield odd(row, "result.judge", f"{reason}; kept as failed")
+    yield record
 
 
 def _about(item: Item, verdict: dict[str, Any]) -> dict[str, Any]:
@@ -245,42 +246,41 @@ def _own_files(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.glob("*.json*")) if file.is_file() and _kind(first_names(file))]
 
 
-def _items(path: Path) -> Iterator[Item | Problem]:
-    """The rows of a file, or of all files of a folder in the order of their names."""
+def _items(path: Path) -> Iterator[Row | Problem]:
+    """The rows of a file, or of all files of a folder in the order of their names, each read as an Item."""
     files = _own_files(path) if path.is_dir() else [path]
     if not files:
         raise BadFile(Where(str(path)), "holds no file of score, pair or batch items")
     first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
     emitted: set[tuple[str, str, str]] = set()
-    for file in files:
-        for row in rows(file):
-            if isinstance(row, Problem):
-                yield row
-                continue
-            kind = _kind(set(row.data))
-            if not kind:
-                missing = next(iter(sorted(COMMON - set(row.data))), "answer")
-                yield Problem(row.where, missing, "is missing")
-                continue
+    for row in (row for file in files for row in rows(file)):
+        if isinstance(row, Problem):
+            yield row
+        elif kind := _kind(set(row.data)):
             for checked in validated([row], SHAPES[kind]):
                 yield checked if isinstance(checked, Problem) else _item(checked, kind, first, emitted)
+        else:
+            missing = next(iter(sorted(COMMON - set(row.data))), "answer")
+            yield Problem(row.where, missing, "is missing")
 
 
-def _item(row: Row, kind: str, first: dict[tuple[str, str], str], emitted: set[tuple[str, str, str]]) -> Item:
+def _item(row: Row, kind: str, first: dict[tuple[str, str], str], emitted: set[tuple[str, str, str]]) -> Row:
     data = row.data
     image = _image(data.image_path)
     identity = json.dumps([data.original_dataset, image, data.instruction], ensure_ascii=True)
     key = f"{Path(image).stem}-{_short(identity)}"
-    answers = {"score": lambda: [data], "pair": lambda: [data.answer1, data.answer2], "batch": lambda: data.answers}
-    answers_in_order = [Answer(name=answer.name, answer=answer.answer) for answer in answers[kind]()]
+    if isinstance(data, Score):
+        answers = [Answer(name=data.name, answer=data.answer)]
+    else:
+        answers = [data.answer1, data.answer2] if isinstance(data, Pair) else data.answers
     refs, repeated = [], []
-    for answer in answers_in_order:
+    for answer in answers:
         text = _short(answer.answer)
         variant = "" if first.setdefault((key, answer.name), text) == text else text
         refs.append({"model": answer.name, "variant": variant})
         repeated.append((key, answer.name, variant) in emitted)
         emitted.add((key, answer.name, variant))
-    return Item(row.where, kind, key, image, data, answers_in_order, refs, repeated)
+    return Row(row.where, Item(kind, key, image, data, answers, refs, repeated))
 
 
 def _image(path: str) -> str:

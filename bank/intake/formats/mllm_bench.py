@@ -7,6 +7,7 @@ A directory holds ``questions_with_criteria.json``, ``anchor.json``, ``answers/*
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,18 @@ from pydantic import BaseModel, ConfigDict
 from bank.intake.formats.reading import (
     PICTURE_ENDINGS,
     BadFile,
+    BadRow,
     Problem,
     Row,
     Where,
+    converted,
     first_names,
     json_array,
     json_lines,
     kind_of,
     lines,
+    odd,
+    require,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
@@ -80,17 +85,17 @@ def samples(path: Path) -> Iterator[Row | Problem]:
     file = path / QUESTIONS if path.is_dir() else path
     manifest = _manifest(file.parent)
     seen: dict[str, str] = {}
-    for row in validated(json_array(file), Question):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        record, problems = _sample(row, manifest.get(str(row.data.id), {}))
-        yield from problems
+
+    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        record, warnings = _sample(row, manifest.get(str(row.data.id), {}))
+        yield from warnings
         if record["instruction"] in seen:
             reason = f"sample {record['key']}: is the same as that of sample {seen[record['instruction']]}"
-            yield Problem(row.where, "question", reason, warning=True)
+            yield odd(row, "question", reason)
         seen.setdefault(record["instruction"], record["key"])
-        yield from validated([Row(row.where, record)], SampleRecord)
+        yield record
+
+    return converted(validated(json_array(file), Question), sample, SampleRecord)
 
 
 def anchor(path: Path) -> str:
@@ -112,7 +117,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
             raise BadFile(Where(str(path)), f"holds neither {ANCHOR} nor answers/*.jsonl")
     for file in files:
         records = json_array(file) if kind_of(file) == "json" else json_lines(file)
-        yield from validated(_answers(records), ResponseRecord)
+        yield from converted(records, _answer, ResponseRecord)
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
@@ -124,7 +129,8 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
             raise BadFile(Where(str(path)), "holds no votes/*.jsonl.gz")
     anchors = {file.parent: anchor(file.parent) or anchor(file.parent.parent) for file in files}
     for file in files:
-        yield from validated(_votes(json_lines(file), anchors[file.parent]), JudgmentRecord)
+        vote = partial(_vote, anchor_name=anchors[file.parent])
+        yield from converted(json_lines(file), vote, JudgmentRecord)
 
 
 def vote_of(text: str) -> dict[str, Any] | None:
@@ -151,7 +157,7 @@ def _sample(row: Row, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Probl
     data, problems, key = row.data, [], str(row.data.id)
 
     def warn(field: str, reason: str) -> None:
-        problems.append(Problem(row.where, field, f"sample {key}: {reason}", warning=True))
+        problems.append(odd(row, field, f"sample {key}: {reason}"))
 
     url, question_type = data.url or "", data.question_type or ""
     if question_type.startswith("http"):
@@ -205,65 +211,51 @@ def split_criteria(text: str) -> list[str]:
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
-def _answers(found: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-    for row in found:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        data = row.data
-        key = data.get("unique_idx", data.get("id"))
-        if key is None or "answer" not in data:
-            yield Problem(row.where, "id" if key is None else "answer", "is missing")
-            continue
-        text = data["answer"]
-        if text is not None and not isinstance(text, str):
-            yield Problem(row.where, "answer", "is not text")
-            continue
-        record = {"sample": key, "model": data.get("gen_model_id") or data.get("model") or "", "text": text or ""}
-        if FILTERED.match(text or ""):
-            record |= {"status": "filtered", "reason": "the provider's content filter answered instead of the model"}
-        yield Row(row.where, record)
+def _answer(row: Row) -> Iterator[dict[str, Any]]:
+    data = row.data
+    key = data.get("unique_idx", data.get("id"))
+    if key is None:
+        raise BadRow("id", "is missing")
+    require(data, "answer")
+    text = "" if data["answer"] is None else data["answer"]
+    if not isinstance(text, str):
+        raise BadRow("answer", "is not text")
+    record = {"sample": key, "model": data.get("gen_model_id") or data.get("model") or "", "text": text}
+    if FILTERED.match(text):
+        record |= {"status": "filtered", "reason": "the provider's content filter answered instead of the model"}
+    yield record
 
 
-def _votes(source: Iterable[Row | Problem], anchor_name: str) -> Iterator[Row | Problem]:
-    for row in source:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        data = row.data
-        try:
-            key, _, order = str(data["unique_idx"]).rpartition("_")
-            first, second = data["model_1"], data["model_2"]
-            completion = data["response"]
-            choice = completion["choices"][0]
-            content = choice["message"].get("content")
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            yield Problem(row.where, "response", f"is not a vote of this format ({error})")
-            continue
-        # Canonical order: candidate, then anchor. Which of the two is the anchor the file does not say.
-        pair = [second, first] if first == anchor_name else [first, second]
-        if not anchor_name and order == "1":
-            pair = [second, first]
-        vote = vote_of(content) if isinstance(content, str) else None
-        record: dict[str, Any] = {
-            "kind": "pair",
-            "protocol": "pairwise-criteria",
-            "sample": key,
-            "responses": pair,
-            "order": [first, second],
-            "judge": completion.get("model") or data.get("gen_model_id") or "",
-            "reported_model": completion.get("model") or "",
-            "settings": {"order": "both", "criteria": True, "context": "image", "reasoning": "none"},
-            "raw": content if isinstance(content, str) else None,
-            "prompt_tokens": (completion.get("usage") or {}).get("prompt_tokens"),
-            "completion_tokens": (completion.get("usage") or {}).get("completion_tokens"),
-        }
-        if vote is None:
-            filtered = choice.get("finish_reason") == "content_filter"
-            status = "filtered" if filtered else "empty" if not (content or "").strip() else "parse_failed"
-            record |= {"status": status, "reason": "no vote on the last line"}
-        elif pair == [first, second]:
-            record |= vote
-        else:
-            record |= vote | {"choice": {"first": "second", "second": "first"}.get(vote["choice"], vote["choice"])}
-        yield Row(row.where, record)
+def _vote(row: Row, anchor_name: str) -> Iterator[dict[str, Any]]:
+    data = row.data
+    try:
+        key, _, order = str(data["unique_idx"]).rpartition("_")
+        first, second = data["model_1"], data["model_2"]
+        completion = data["response"]
+        choice = completion["choices"][0]
+        content = choice["message"].get("content")
+        usage = completion.get("usage") or {}
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise BadRow("response", f"is not a vote of this format ({error})") from None
+    # Canonical order: candidate, then anchor. Which of the two is the anchor the file does not say.
+    turned = first == anchor_name if anchor_name else order == "1"
+    vote = vote_of(content) if isinstance(content, str) else None
+    if vote is None:
+        filtered = choice.get("finish_reason") == "content_filter"
+        status = "filtered" if filtered else "empty" if not (content or "").strip() else "parse_failed"
+        vote = {"status": status, "reason": "no vote on the last line"}
+    elif turned:
+        vote = vote | {"choice": {"first": "second", "second": "first"}.get(vote["choice"], vote["choice"])}
+    yield {
+        "kind": "pair",
+        "protocol": "pairwise-criteria",
+        "sample": key,
+        "responses": [second, first] if turned else [first, second],
+        "order": [first, second],
+        "judge": completion.get("model") or data.get("gen_model_id") or "",
+        "reported_model": completion.get("model") or "",
+        "settings": {"order": "both", "criteria": True, "context": "image", "reasoning": "none"},
+        "raw": content if isinstance(content, str) else None,
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+    } | vote

@@ -15,7 +15,18 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, rows, validated
+from bank.intake.formats.reading import (
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    Where,
+    converted,
+    first_names,
+    odd,
+    rows,
+    validated,
+)
 from bank.intake.formats.records import ResponseRecord, SampleRecord
 from bank.samples.capability_trees import MMBENCH
 
@@ -94,7 +105,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(Where(str(path)), "is a directory; give the file of a model's predictions")
     if _shape(path) != "predictions":
         raise BadFile(Where(path.name), "holds the questions, not a model's predictions")
-    return validated(_predictions(rows(path)), ResponseRecord)
+    return converted(_lowered(rows(path)), _prediction, ResponseRecord)
 
 
 def shift_of(original: list[str], shown: list[str], likely: int) -> int | None:
@@ -139,10 +150,8 @@ def _files(path: Path) -> list[Path]:
 
 def _parsed(file: Path) -> Iterator[Row | Problem]:
     keys: set[str] = set()
-    for row in validated(rows(file), Parsed):
-        if isinstance(row, Problem):
-            yield row
-            continue
+
+    def sample(row: Row) -> Iterator[dict[str, Any]]:
         data: Parsed = row.data
         key = stem = f"{data.part}-{data.lang}-{Path(data.image).stem}"
         number = 1
@@ -150,7 +159,7 @@ def _parsed(file: Path) -> Iterator[Row | Problem]:
             number += 1
             key = f"{stem}-{number}"
         keys.add(key)
-        record = {
+        yield {
             "key": key,
             "instruction": data.question,
             "images": [{"file": data.image, "required": False}],
@@ -163,23 +172,19 @@ def _parsed(file: Path) -> Iterator[Row | Problem]:
             "options": data.options,
             "answer": data.answer or "",
         }
-        yield from validated([Row(row.where, record)], SampleRecord)
+
+    return converted(validated(rows(file), Parsed), sample, SampleRecord)
 
 
 def _table(file: Path) -> Iterator[Row | Problem]:
     survey = _survey(file)
     language = _language(file)
-    for row in _lowered(rows(file)):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        index = _index(row.data.get("index"))
-        if index is None:
-            yield Problem(row.where, "index", f"{row.data.get('index', '')!r} is not a whole number")
-        elif index >= OFFSET:
-            yield from _copy_problems(row, index, survey)
-        else:
-            yield from _question(row, index, survey, language)
+
+    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        index = _index_of(row)
+        return _copy_problems(row, index, survey) if index >= OFFSET else _question(row, index, survey, language)
+
+    return converted(_lowered(rows(file)), sample, SampleRecord)
 
 
 def _lowered(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
@@ -218,6 +223,13 @@ def _index(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value.strip()) else None
 
 
+def _index_of(row: Row) -> int:
+    index = _index(row.data.get("index"))
+    if index is None:
+        raise BadRow("index", f"{row.data.get('index', '')!r} is not a whole number")
+    return index
+
+
 def _options(data: dict[str, Any]) -> list[str]:
     return [str(data[letter.lower()]) for letter in LETTERS if letter.lower() in data]
 
@@ -226,27 +238,22 @@ def _answer(data: dict[str, Any]) -> str:
     return str(data.get("answer", "")).strip()
 
 
-def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[Row | Problem]:
+def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[Problem | dict[str, Any]]:
     data = row.data
     present = [letter for letter in LETTERS if letter.lower() in data]
     gap = next((letter for letter, expected in zip(present, LETTERS, strict=False) if letter != expected), "")
     if gap:
-        previous = LETTERS[LETTERS.index(gap) - 1]
-        yield Problem(row.where, gap, f"there is an option {gap} but none {previous}")
-        return
+        raise BadRow(gap, f"there is an option {gap} but none {LETTERS[LETTERS.index(gap) - 1]}")
     if not present:
-        yield Problem(row.where, "A", "there are no options")
-        return
-    image = _image(row, data, survey)
-    if isinstance(image, Problem):
-        yield image
-        if not image.warning:
-            return
+        raise BadRow("A", "there are no options")
+    image = _image(data, survey)
+    if image is None:
+        yield odd(row, "image", "there is none; the sample comes in without a picture")
     rotations = survey.rotations(index)
-    record: dict[str, Any] = {
+    yield {
         "key": str(index),
         "instruction": str(data.get("question", "")),
-        "images": [] if isinstance(image, Problem) else [image],
+        "images": [] if image is None else [image],
         "question_type": "multiple-choice",
         "capability": capability(str(data.get("category", "")), str(data.get("l2-category", ""))),
         "split": str(data.get("split", "")),
@@ -257,24 +264,21 @@ def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[R
         "answer": _answer(data),
         "metadata": {"rotations": rotations} if rotations else {},
     }
-    yield from validated([Row(row.where, record)], SampleRecord)
 
 
-def _image(row: Row, data: dict[str, Any], survey: Survey) -> dict[str, Any] | Problem:
+def _image(data: dict[str, Any], survey: Survey) -> dict[str, Any] | None:
+    """The picture of a question; None without one."""
     if "image" not in data:
-        if "image_path" in data:
-            return {"file": str(data["image_path"]), "required": False}
-        return Problem(row.where, "image", "there is none; the sample comes in without a picture", warning=True)
+        return {"file": str(data["image_path"]), "required": False} if "image_path" in data else None
     text = str(data["image"]).strip()
     if len(text) <= LONGEST_INDEX:
         text = survey.shared.get(_index(text) or 0, "") if _index(text) is not None else ""
         if len(text) <= LONGEST_INDEX:
-            reason = f"{data['image']!r} is neither base64 nor the index of a row with a picture"
-            return Problem(row.where, "image", reason)
+            raise BadRow("image", f"{data['image']!r} is neither base64 nor the index of a row with a picture")
     try:
         return {"data": base64.b64decode(text, validate=True)}
     except (binascii.Error, ValueError):
-        return Problem(row.where, "image", "is not base64")
+        raise BadRow("image", "is not base64") from None
 
 
 def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
@@ -282,12 +286,10 @@ def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
     question, number = index % OFFSET, index // OFFSET
     options = survey.options.get(question)
     if options is None:
-        yield Problem(row.where, "index", f"is circular copy {number} of question {question}, which the file lacks")
-        return
+        raise BadRow("index", f"is circular copy {number} of question {question}, which the file lacks")
     shift = shift_of(options, _options(row.data), number)
     if shift is None:
-        yield Problem(row.where, "A", f"the options are no rotation of those of question {question}")
-        return
+        raise BadRow("A", f"the options are no rotation of those of question {question}")
     right, answer = survey.answers[question], _answer(row.data)
     letters = LETTERS[: len(options)]
     if (
@@ -296,22 +298,13 @@ def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
         and (letters.index(answer) + shift) % len(options) != letters.index(right)
     ):
         reason = f"{answer!r} is another option than the answer {right!r} of question {question}; that one counts"
-        yield Problem(row.where, "answer", reason, warning=True)
+        yield odd(row, "answer", reason)
 
 
-def _predictions(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
-    for row in _lowered(source):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        data = row.data
-        index = _index(data.get("index"))
-        if index is None:
-            yield Problem(row.where, "index", f"{data.get('index', '')!r} is not a whole number")
-            continue
-        text = data.get("prediction", "")
-        record = {"sample": str(index % OFFSET), "rotation": index // OFFSET, "model": data.get("model", "")}
-        yield Row(row.where, record | {"text": str(text)})
+def _prediction(row: Row) -> Iterator[dict[str, Any]]:
+    data, index = row.data, _index_of(row)
+    record = {"sample": str(index % OFFSET), "rotation": index // OFFSET, "model": data.get("model", "")}
+    yield record | {"text": str(data.get("prediction", ""))}
 
 
 def _language(file: Path) -> str:

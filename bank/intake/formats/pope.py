@@ -7,7 +7,8 @@ and reported.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,14 +16,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bank.intake.formats.reading import (
     BadFile,
+    BadRow,
     Problem,
     Row,
     Where,
+    converted,
     first_names,
     head,
     json_array,
     kind_of,
     lines,
+    odd,
     parse_json,
     rows,
     validated,
@@ -61,8 +65,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(Where(str(path)), f"holds no question file of {', '.join(SUBSETS)}")
     for file in files:
         subset = _subset(file)
-        for row in validated(_lines(file), Question):
-            yield from [row] if isinstance(row, Problem) else validated([_sample(row, subset)], SampleRecord)
+        yield from converted(validated(_lines(file), Question), partial(_sample, subset=subset), SampleRecord)
 
 
 def responses(path: Path) -> Iterator[Row | Problem]:
@@ -73,7 +76,8 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     if _is_question_file(path):
         raise BadFile(Where(path.name), "holds the questions, not a model's answers")
     subset = "" if "subset" in first_names(path) else _subset(path)
-    return validated(_responses(rows(path), subset), ResponseRecord)
+    for number, row in enumerate(rows(path), start=1):
+        yield from converted([row], partial(_response, number=number, subset=subset), ResponseRecord)
 
 
 def _subset(file: Path) -> str:
@@ -136,9 +140,9 @@ def _lines(file: Path) -> Iterator[Row | Problem]:
         yield Problem(where, "", "the [ of the first line is never closed; is the file cut off?")
 
 
-def _sample(row: Row, subset: str) -> Row:
+def _sample(row: Row, subset: str) -> Iterator[dict[str, Any]]:
     question: Question = row.data
-    record: dict[str, Any] = {
+    yield {
         "key": f"{subset}-{question.question_id}",
         "instruction": question.text,
         "images": [{"file": question.image, "required": False}],
@@ -149,27 +153,19 @@ def _sample(row: Row, subset: str) -> Row:
         "group": question.image,
         "answer": question.label,
     }
-    return Row(row.where, record)
 
 
-def _responses(source: Iterable[Row | Problem], subset: str) -> Iterator[Row | Problem]:
-    for number, row in enumerate(source, start=1):
-        if isinstance(row, Problem):
-            yield row
-            continue
-        data = row.data
-        if not _answers(set(data)):
-            missing = "question_id" if "question_id" not in data else "text"
-            yield Problem(row.where, missing, "is missing")
-            continue
-        if "question_id" not in data and number == 1:
-            reason = "is missing: answers are taken in the order of the questions, by the number of their line"
-            yield Problem(row.where, "question_id", reason, warning=True)
-        text = data.get("text", data.get("answer"))
-        key = data.get("question_id", number)
-        model = data.get("model") or data.get("model_id") or ""
-        of = data.get("subset", subset)
-        if of not in SUBSETS:
-            yield Problem(row.where, "subset", f"is none of {', '.join(SUBSETS)}" if of else "is missing")
-            continue
-        yield Row(row.where, {"sample": f"{of}-{key}", "model": model, "text": "" if text is None else text})
+def _response(row: Row, number: int, subset: str) -> Iterator[Problem | dict[str, Any]]:
+    data = row.data
+    if not _answers(set(data)):
+        raise BadRow("question_id" if "question_id" not in data else "text", "is missing")
+    if "question_id" not in data and number == 1:
+        reason = "is missing: answers are taken in the order of the questions, by the number of their line"
+        yield odd(row, "question_id", reason)
+    text = data.get("text", data.get("answer"))
+    subset = data.get("subset", subset)
+    if subset not in SUBSETS:
+        raise BadRow("subset", f"is none of {', '.join(SUBSETS)}" if subset else "is missing")
+    model = data.get("model") or data.get("model_id") or ""
+    key = data.get("question_id", number)
+    yield {"sample": f"{subset}-{key}", "model": model, "text": "" if text is None else text}

@@ -382,3 +382,40 @@ def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[R
                 if fault["type"] == "extra_forbidden":
                     words += did_you_mean(str(fault["loc"][-1]), record.model_fields if len(fault["loc"]) == 1 else ())
                 yield Problem(where, field, words)
+
+
+class BadRow(Exception):
+    """Nothing can be made of a row: the field that is wrong, and why."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field, self.reason = field, reason
+
+
+def odd(row: Row, field: str, reason: str) -> Problem:
+    """A warning about a row that is taken all the same."""
+    return Problem(row.where, field, reason, warning=True)
+
+
+def converted(
+    source: Iterable[Row | Problem], convert: Callable[[Row], Iterable[Problem | dict[str, Any]]], record: type[Rec]
+) -> Iterator[Row | Problem]:
+    """The records of a format's rows: for each row, those that ``convert`` gives as objects, and its warnings. It may
+    raise BadRow.
+    """
+    for row in source:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            for part in convert(row):
+                yield from [part] if isinstance(part, Problem) else validated([Row(row.where, part)], record)
+        except BadRow as fault:
+            yield Problem(row.where, fault.field, fault.reason)
+
+
+def require(data: dict[str, Any], *names: str) -> None:
+    """Raises BadRow for the first of these names that a row lacks."""
+    for name in names:
+        if name not in data:
+            raise BadRow(name, "is missing")
