@@ -47,53 +47,52 @@ def save_sample(
     """Save a sample as the editor submits it: fields, pictures in order, criteria in order.
 
     ``sample`` None creates a draft by the author ``by``. ``edition`` is the one the editor was opened with. Without
-    changes, nothing is written. Raises Stale, BadInput.
+    changes, no edition is made. Raises Stale, BadInput.
     """
+    fresh = sample is None
+    changes: dict[str, list[Any]] = {}
     if sample is None:
         last = benchmark.samples.aggregate(last=Max("position"))["last"]
         sample = Sample(benchmark=benchmark, position=0 if last is None else last + 1, edition=0)
         sample.status, sample.author = Sample.Status.DRAFT, by
-        changes: dict[str, list[Any]] = {}
-        fresh = True
     else:
-        sample = (
-            Sample.objects.select_for_update(of=("self",)).select_related("capability", "benchmark").get(pk=sample.pk)
-        )
+        locked = Sample.objects.select_for_update(of=("self",)).select_related("capability", "benchmark")
+        sample = locked.get(pk=sample.pk)
         if sample.edition != edition:
             raise Stale(_who_was_faster(sample))
-        changes = _changes(sample, fields, capability)
-        fresh = False
+        changes = _changes(sample, fields | {"capability": capability})
     for name in FIELDS:
         setattr(sample, name, fields[name])
     sample.capability = capability
-    if Sample.objects.filter(benchmark=benchmark, key=sample.key).exclude(pk=sample.pk).exists():
-        raise BadInput(f"This benchmark already has a sample {sample.key!r}; choose another key.")
-    if fresh:
-        try:
-            with transaction.atomic():
-                sample.save()
-        except IntegrityError:
-            raise BadInput(f"This benchmark already has a sample {sample.key!r}.") from None
+    try:
+        with transaction.atomic():
+            sample.save()
+    except IntegrityError:
+        raise BadInput(f"This benchmark already has a sample {sample.key!r}; choose another key.") from None
     pictures_changed = _set_pictures(sample, pictures)
-    if pictures_changed and not fresh:
-        changes["pictures"] = pictures_changed
     criteria_changes = bank.criteria.edit(user=by, sample=sample, rows=criteria)
-    if criteria_changes and not fresh:
-        changes["criteria"] = ["", ", ".join(criteria_changes)]
-    if not fresh and not changes:
-        return sample
-    sample.edition += 1
+    if not fresh:
+        if pictures_changed:
+            changes["pictures"] = pictures_changed
+        if criteria_changes:
+            changes["criteria"] = ["", ", ".join(criteria_changes)]
+        if not changes:
+            return sample
     if sample.status == Sample.Status.DRAFT:
         sample.status_reason = ""  # this change addresses it; the request stays in the history
     sample.quality_hints = _hints(sample, criteria, near=bool(pictures_changed))
-    sample.save()
+    _save_revision(sample, by=by, changes=changes, note=note or ("made" if fresh else ""))
     bank.criteria.note_closed(Sample.objects.filter(pk=sample.pk))
-    SampleRevision.objects.create(
-        sample=sample, edition=sample.edition, by=by, changes=changes, note=note or ("made" if fresh else "")
-    )
     requested = SampleReview.objects.filter(sample=sample, verdict=SampleReview.Verdict.REVISE, revised_at=None)
     requested.update(revised_at=timezone.now())
     return sample
+
+
+def _save_revision(sample: Sample, *, by: User | None, changes: dict[str, list[Any]], note: str) -> None:
+    """Save a changed sample as its next edition. Call it in a transaction that has locked the sample's row."""
+    sample.edition += 1
+    sample.save()
+    SampleRevision.objects.create(sample=sample, edition=sample.edition, by=by, changes=changes, note=note)
 
 
 def _who_was_faster(sample: Sample) -> str:
@@ -105,31 +104,36 @@ def _who_was_faster(sample: Sample) -> str:
     )
 
 
-def _changes(sample: Sample, fields: dict[str, Any], capability: Capability | None) -> dict[str, list[Any]]:
-    """{field: [old, new]} of changed fields."""
-    changes = {name: [getattr(sample, name), fields[name]] for name in FIELDS if getattr(sample, name) != fields[name]}
-    if sample.capability_id != (capability.pk if capability else None):
-        changes["capability"] = [
-            sample.capability.path if sample.capability else "",
-            capability.path if capability else "",
-        ]
+def _changes(sample: Sample, values: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """{field: [old, new]} of those fields that these values change."""
+    changes = {}
+    for name, new in values.items():
+        old = getattr(sample, name)
+        if name == "capability":
+            old, new = (node.path if node else "" for node in (old, new))
+        if old != new:
+            changes[name] = [old, new]
     return changes
 
 
-def picture_summary(picture: SampleImage) -> dict[str, Any]:
+def _summary(picture: SampleImage) -> dict[str, Any]:
+    """What the history says of a picture."""
     return {"sha256": picture.sha256, "description": picture.description, "objects": picture.objects_found}
+
+
+def _file_of(picture: images.Stored) -> dict[str, Any]:
+    """The columns of a picture that say which file it is."""
+    return {name: getattr(picture, name) for name in ("sha256", "original_sha256", "kind", "width", "height", "phash")}
 
 
 def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
     """Replace the sample's pictures; returns [old, new] if something changed, else []."""
     existing = {picture.pk: picture for picture in sample.images.all()}
-    old = [picture_summary(picture) for picture in existing.values()]
+    old = [_summary(picture) for picture in existing.values()]
     final = []
     for picture in submitted:
         if picture.stored is not None:
-            row = SampleImage(sample=sample)
-            for name in ("sha256", "original_sha256", "kind", "width", "height", "phash"):
-                setattr(row, name, getattr(picture.stored, name))
+            row = SampleImage(sample=sample, **_file_of(picture.stored))
         elif picture.pk in existing:
             row = existing[picture.pk]
         else:
@@ -138,7 +142,7 @@ def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
             row.described_by = ""  # now written by the editor
         row.description, row.objects_found = picture.description, picture.objects_found
         final.append(row)
-    new = [picture_summary(row) for row in final]
+    new = [_summary(row) for row in final]
     if old == new:
         return []
     kept_ids = {row.pk for row in final if row.pk}
@@ -185,7 +189,7 @@ def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str,
         for page in batched(columns.iterator(chunk_size=2000), 2000):
             revisions = []
             for sample in page:
-                changes = _bulk_changes(sample, values)
+                changes = _changes(sample, values)
                 if changes:
                     revisions.append(
                         SampleRevision(sample=sample, edition=sample.edition + 1, by=by, changes=changes, note=note)
@@ -201,25 +205,11 @@ def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str,
     return changed
 
 
-def _bulk_changes(sample: Sample, values: dict[str, Any]) -> dict[str, list[Any]]:
-    changes = {}
-    for name, value in values.items():
-        if name == "capability":
-            old, new = (sample.capability.path if sample.capability else ""), (value.path if value else "")
-        else:
-            old, new = getattr(sample, name), value
-        if old != new:
-            changes[name] = [old, new]
-    return changes
-
-
 def set_status(*, by: User | None, sample: Sample, status: str, reason: str = "") -> None:
     """Change a sample's status, with a revision. Call it in a transaction that has locked the sample's row."""
     changes = {"status": [sample.status, status]}
     sample.status, sample.status_reason = status, reason
-    sample.edition += 1
-    sample.save(update_fields=["status", "status_reason", "edition"])
-    SampleRevision.objects.create(sample=sample, edition=sample.edition, by=by, changes=changes, note=reason)
+    _save_revision(sample, by=by, changes=changes, note=reason)
 
 
 @transaction.atomic
@@ -229,20 +219,18 @@ def bring_picture(*, sample: int, position: int, picture: images.Stored, note: s
     absent = next((image for image in row.absent_images if image["position"] == position), None)
     if absent is None or row.images.filter(position=position).exists():
         return
-    old = [picture_summary(image) for image in row.images.all()]
+    old = [_summary(image) for image in row.images.all()]
     SampleImage.objects.create(
         sample=row,
         position=position,
         source_url=absent.get("url", ""),
         description=absent.get("description", ""),
         objects_found=absent.get("objects", []),
-        **{name: getattr(picture, name) for name in ("sha256", "original_sha256", "kind", "width", "height", "phash")},
+        **_file_of(picture),
     )
     row.absent_images = [image for image in row.absent_images if image is not absent]
-    row.edition += 1
-    row.save(update_fields=["absent_images", "edition"])
-    new = [picture_summary(image) for image in row.images.all()]
-    SampleRevision.objects.create(sample=row, edition=row.edition, changes={"pictures": [old, new]}, note=note)
+    new = [_summary(image) for image in row.images.all()]
+    _save_revision(row, by=None, changes={"pictures": [old, new]}, note=note)
 
 
 def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | None, replace: bool = False) -> int:
@@ -252,18 +240,20 @@ def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | No
     sample's edition and is recorded.
     """
     stripped = {place: text.strip() for place, text in texts.items()}
-    return _tell(stripped, column="description", note=f"Described by {origin}", by=by, replace=replace, origin=origin)
+    return _fill_pictures(
+        stripped, column="description", note=f"Described by {origin}", by=by, replace=replace, origin=origin
+    )
 
 
 def list_objects(
     *, objects: Mapping[tuple[int, int], list[str]], origin: str, by: User | None, replace: bool = False
 ) -> int:
     """Store lists of objects by (sample id, picture position), as ``describe`` does descriptions; returns how many."""
-    return _tell(objects, column="objects_found", note=f"Objects listed by {origin}", by=by, replace=replace)
+    return _fill_pictures(objects, column="objects_found", note=f"Objects listed by {origin}", by=by, replace=replace)
 
 
 @transaction.atomic
-def _tell(
+def _fill_pictures(
     values: Mapping[tuple[int, int], Any], *, column: str, note: str, by: User | None, replace: bool, origin: str = ""
 ) -> int:
     rows = SampleImage.objects.select_for_update().filter(sample__in={sample for sample, _ in values})
@@ -272,12 +262,12 @@ def _tell(
     new: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for image in rows.order_by("sample_id", "position"):
         value, before = values.get((image.sample_id, image.position)), getattr(image, column)
-        old[image.sample_id].append(picture_summary(image))
+        old[image.sample_id].append(_summary(image))
         if value and value != before and (replace or not before):
             setattr(image, column, value)
             image.described_by = origin or image.described_by
             changed.append(image)
-        new[image.sample_id].append(picture_summary(image))
+        new[image.sample_id].append(_summary(image))
     SampleImage.objects.bulk_update(changed, [column, "described_by"], batch_size=200)
     samples = {image.sample_id for image in changed}
     Sample.objects.filter(pk__in=samples).update(edition=F("edition") + 1)
