@@ -53,7 +53,7 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
     names that ``home`` takes. Accepts one frame of PNG, JPEG or WebP of at most 40 megapixels, rotated as its
     orientation tag says. The file name does not matter. Raises NotAnImage.
     """
-    data = source if isinstance(source, bytes) else read(source)
+    data = source if isinstance(source, bytes) else read_file(source)
     original = hashlib.sha256(data).hexdigest()
     try:
         with warnings.catch_warnings():
@@ -135,7 +135,7 @@ def dhash(image: Image.Image) -> str:
     return f"{bits:016x}"
 
 
-def read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """A picture file's bytes. Raises NotAnImage if it is too large, OSError."""
     size = path.stat().st_size
     if size > MAX_BYTES:

@@ -149,12 +149,11 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         except actions.BadInput as error:
             raise serializers.ValidationError({"detail": str(error)}) from None
         except actions.WrongOffset as error:
-            return Response({"detail": str(error), "offset": error.received}, status=status.HTTP_409_CONFLICT)
+            return _conflict(error, offset=error.received)
         except actions.WrongState as error:
-            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+            return _conflict(error, state=upload.state)
         except staging.Busy:
-            reason = {"detail": "Another piece of this upload is coming in.", "offset": upload.received}
-            return Response(reason, status=status.HTTP_409_CONFLICT)
+            return _conflict("Another piece of this upload is coming in.", offset=upload.received)
         return Response(self.get_serializer(upload).data)
 
     @extend_schema(request=ChoicesSerializer, responses={200: UploadSerializer})
@@ -171,7 +170,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         try:
             form.carry_out()
         except actions.WrongState as error:
-            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+            return _conflict(error, state=upload.state)
         return Response(self.get_serializer(upload).data)
 
     @extend_schema(request=None, responses={200: UploadSerializer})
@@ -183,7 +182,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         try:
             actions.cancel(upload=upload)
         except actions.WrongState as error:
-            return Response({"detail": str(error), "state": upload.state}, status=status.HTTP_409_CONFLICT)
+            return _conflict(error, state=upload.state)
         upload.refresh_from_db()
         return Response(self.get_serializer(upload).data)
 
@@ -193,3 +192,7 @@ def _whole(text: str, name: str) -> int:
     if number is None:
         raise serializers.ValidationError({name: ["A whole number of bytes."]})
     return number
+
+
+def _conflict(reason: object, **where: Any) -> Response:
+    return Response({"detail": str(reason)} | where, status=status.HTTP_409_CONFLICT)

@@ -1,7 +1,7 @@
 """Corruptions of pictures (ChEF, Table 2): 22 methods of five categories, each with five severities.
 
 Noise, blur, weather and digital ones follow ImageNet-C (Hendrycks and Dietterich 2019, arXiv 1903.12261), whose
-parameters stand in the table; it is made for pictures of 224 pixels, so lengths grow with the shorter edge. What
+parameters stand with each method; it is made for pictures of 224 pixels, so lengths grow with the shorter edge. What
 differs is in docs/corruptions.md. The same picture, method, severity and seed give the same result.
 """
 
@@ -25,6 +25,9 @@ CATEGORIES = ("noise", "blur", "weather", "digital", "other")
 Bilinear, Bicubic, Box = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC, Image.Resampling.BOX
 
 
+Corruption = Callable[[Image.Image, Severity, np.random.Generator], Image.Image]
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """``parameters`` names what the numbers of each severity are."""
@@ -34,7 +37,7 @@ class Method:
     category: str
     parameters: tuple[str, ...]
     severities: tuple[Severity, Severity, Severity, Severity, Severity]
-    make: Callable[[Image.Image, Severity, np.random.Generator], Image.Image]
+    make: Corruption
 
 
 def corrupt(image: Image.Image, *, method: str, severity: int, seed: str) -> Image.Image:
@@ -127,23 +130,52 @@ def _resized(image: Image.Image, factor: float, *, up: Image.Resampling = Biline
     return image.resize(_smaller(image, factor), down).resize(image.size, up)
 
 
+def _middle(image: Image.Image, width: float, height: float) -> Image.Image:
+    """The middle of the picture, of this size, made as large as the picture."""
+    left, top = (image.width - width) / 2, (image.height - height) / 2
+    return image.resize(image.size, Bilinear, box=(left, top, left + width, top + height))
+
+
 def _smaller(image: Image.Image, factor: float) -> tuple[int, int]:
     return max(1, round(image.width * factor)), max(1, round(image.height * factor))
+
+
+METHODS: dict[str, Method] = {}
+
+
+def _method(
+    category: str, parameters: str, *severities: float | Severity, title: str = ""
+) -> Callable[[Corruption], Corruption]:
+    """Offer a function as a corruption of its name, with what its numbers are and those of each severity."""
+
+    def offered(make: Corruption) -> Corruption:
+        words = make.__name__.strip("_").replace("_", " ")
+        name = words.replace(" ", "-")
+        numbers: Any = tuple(each if isinstance(each, tuple) else (each,) for each in severities)
+        METHODS[name] = Method(
+            name, title or words.capitalize(), category, tuple(parameters.split(", ")), numbers, make
+        )
+        return make
+
+    return offered
 
 
 # ---- noise ----
 
 
+@_method("noise", "deviation", 0.08, 0.12, 0.18, 0.26, 0.38)
 def _gaussian_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     return _image(_pixels(image) + _normal(image, rng) * np.float32(severity[0]))
 
 
+@_method("noise", "photons", 60, 25, 12, 5, 3)
 def _shot_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Photons counted: a normal distribution with the variance of Poisson's, which costs a tenth."""
     pixels = _pixels(image)
     return _image(pixels + _normal(image, rng) * np.sqrt(pixels / np.float32(severity[0])))
 
 
+@_method("noise", "share", 0.03, 0.06, 0.09, 0.17, 0.27)
 def _impulse_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     pixels = _pixels(image)
     drawn = rng.random(pixels.shape, dtype=np.float32)
@@ -152,6 +184,7 @@ def _impulse_noise(image: Image.Image, severity: Severity, rng: np.random.Genera
     return _image(np.where(drawn > 1 - share, np.float32(1), pixels))
 
 
+@_method("noise", "deviation", 0.15, 0.2, 0.35, 0.45, 0.6)
 def _speckle_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     pixels = _pixels(image)
     return _image(pixels + pixels * _normal(image, rng) * np.float32(severity[0]))
@@ -160,10 +193,7 @@ def _speckle_noise(image: Image.Image, severity: Severity, rng: np.random.Genera
 # ---- blur ----
 
 
-def _gaussian_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
-    return image.filter(ImageFilter.GaussianBlur(severity[0] * _scale(image)))
-
-
+@_method("blur", "radius", 3, 4, 6, 8, 10)
 def _defocus_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """A mean over a disc. A large disc is applied to a smaller picture: what that loses, the disc would take anyway."""
     radius = severity[0] * _scale(image)
@@ -179,6 +209,7 @@ def _defocus_blur(image: Image.Image, severity: Severity, rng: np.random.Generat
     return _image(total / np.float32(count)).resize(image.size, Bilinear)
 
 
+@_method("blur", "sigma, reach, rounds", (0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
 def _frosted_glass_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     sigma, reach, rounds = severity
     scale = _scale(image)
@@ -194,26 +225,40 @@ def _frosted_glass_blur(image: Image.Image, severity: Severity, rng: np.random.G
     return Image.fromarray(blurred[rows, columns]).filter(ImageFilter.GaussianBlur(sigma * scale))
 
 
+@_method("blur", "length, sigma", (10, 3), (15, 5), (15, 8), (15, 12), (20, 15))
 def _motion_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     length, sigma = (value * _scale(image) for value in severity)
     return _image(_smear(_pixels(image), length, rng.uniform(-np.pi / 4, np.pi / 4), sigma=sigma))
 
 
+@_method("blur", "zoom", 1.10, 1.15, 1.20, 1.25, 1.30)
 def _zoom_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """The mean of the picture and of ever nearer ones, up to this much nearer."""
     steps = np.linspace(1, severity[0], 8)
     total = np.zeros((image.height, image.width, 3), dtype=np.float32)
     for zoom in steps:
         width, height = image.width / zoom, image.height / zoom
-        left, top = (image.width - width) / 2, (image.height - height) / 2
-        nearer = image.resize(image.size, Bilinear, box=(left, top, left + width, top + height))
-        total += np.asarray(nearer, dtype=np.float32)
+        total += np.asarray(_middle(image, width, height), dtype=np.float32)
     return _image(total / np.float32(255 * len(steps)))
+
+
+@_method("blur", "sigma", 1, 2, 3, 4, 6)
+def _gaussian_blur(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
+    return image.filter(ImageFilter.GaussianBlur(severity[0] * _scale(image)))
 
 
 # ---- weather ----
 
 
+@_method(
+    "weather",
+    "mean, threshold, length, kept",
+    (0.1, 0.7, 6, 0.8),
+    (0.2, 0.75, 8, 0.7),
+    (0.35, 0.9, 10, 0.7),
+    (0.45, 0.9, 10, 0.65),
+    (0.55, 0.9, 12, 0.55),
+)
 def _snow(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Flakes: the peaks of noise, smeared as they fall; and a picture as pale as on a day of snow."""
     mean, threshold, length, pale = severity
@@ -232,6 +277,7 @@ def _snow(image: Image.Image, severity: Severity, rng: np.random.Generator) -> I
     return _image(pixels + layer + layer[::-1, ::-1])
 
 
+@_method("weather", "kept, ice", (1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75))
 def _frost(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Ice on a pane: ridges of noise, thicker towards the edges, in place of the photographs of ImageNet-C."""
     kept, ice = severity
@@ -246,6 +292,7 @@ def _frost(image: Image.Image, severity: Severity, rng: np.random.Generator) -> 
     return _image(np.float32(kept) * _pixels(image) + np.float32(ice) * cover * colour)
 
 
+@_method("weather", "amount, decay", (1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4))
 def _fog(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     amount, decay = severity
     pixels = _pixels(image)
@@ -254,12 +301,16 @@ def _fog(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Im
     return _image(pixels * np.float32(highest / (highest + amount)) if highest else pixels)
 
 
+@_method("weather", "added", 0.1, 0.2, 0.3, 0.4, 0.5)
 def _brightness(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     hue, saturation, value = image.convert("HSV").split()
     brighter = value.point([min(255, round(level + 255 * severity[0])) for level in range(256)])
     return Image.merge("HSV", (hue, saturation, brighter)).convert("RGB")
 
 
+@_method(
+    "weather", "share, opacity, mud", (0.06, 0.6, 0), (0.1, 0.65, 0), (0.16, 0.7, 0), (0.14, 0.8, 1), (0.2, 0.9, 1)
+)
 def _spatter(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Drops of water, or from severity 4 of mud: where smooth noise is high."""
     share, opacity, mud = severity
@@ -273,12 +324,14 @@ def _spatter(image: Image.Image, severity: Severity, rng: np.random.Generator) -
 # ---- digital ----
 
 
+@_method("digital", "kept", 0.4, 0.3, 0.2, 0.1, 0.05)
 def _contrast(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     pixels = _pixels(image)
     mean = pixels.mean(axis=(0, 1), keepdims=True)
     return _image((pixels - mean) * np.float32(severity[0]) + mean)
 
 
+@_method("digital", "moved, cells", (0.008, 6), (0.012, 6), (0.008, 14), (0.011, 14), (0.015, 14))
 def _elastic(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """A mesh whose knots are moved at random: by so much of the shorter edge, with so many cells along it."""
     moved, cells = severity
@@ -299,16 +352,19 @@ def _elastic(image: Image.Image, severity: Severity, rng: np.random.Generator) -
     return image.transform(image.size, Image.Transform.MESH, mesh, Bilinear)
 
 
+@_method("digital", "kept", 0.6, 0.5, 0.4, 0.3, 0.25)
 def _pixelate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     return _resized(image, severity[0] / max(_scale(image), 1.0), up=Image.Resampling.NEAREST)
 
 
+@_method("digital", "quality", 25, 18, 15, 10, 7, title="JPEG compression")
 def _jpeg_compression(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     out = io.BytesIO()
     image.save(out, "JPEG", quality=int(severity[0]))
     return Image.open(out).convert("RGB")
 
 
+@_method("digital", "colour", 0.6, 0.3, 1.8, 2.5, 4)
 def _saturate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     return ImageEnhance.Color(image).enhance(severity[0])
 
@@ -316,119 +372,19 @@ def _saturate(image: Image.Image, severity: Severity, rng: np.random.Generator) 
 # ---- other ----
 
 
+@_method("other", "area kept", 0.98, 0.96, 0.94, 0.92, 0.9)
 def _centre_crop(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     kept = severity[0] ** 0.5  # of each edge
-    width, height = image.width * kept, image.height * kept
-    left, top = (image.width - width) / 2, (image.height - height) / 2
-    return image.resize(image.size, Bilinear, box=(left, top, left + width, top + height))
+    return _middle(image, image.width * kept, image.height * kept)
 
 
+@_method("other", "edge kept", 0.9, 0.8, 0.7, 0.6, 0.5)
 def _resize(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     return _resized(image, severity[0], down=Bilinear)
 
 
+@_method("other", "degrees", 3, 6, 9, 12, 15)
 def _rotate(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     angle = severity[0] * (1 if rng.random() < 0.5 else -1)
     fill = tuple(int(level) for level in np.asarray(ImageOps.fit(image, (1, 1), Box)).ravel()[:3])
     return image.rotate(angle, Bilinear, fillcolor=fill)
-
-
-def _of(*values: float | Severity) -> Any:
-    return tuple(value if isinstance(value, tuple) else (value,) for value in values)
-
-
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "gaussian-noise",
-            "Gaussian noise",
-            "noise",
-            ("deviation",),
-            _of(0.08, 0.12, 0.18, 0.26, 0.38),
-            _gaussian_noise,
-        ),
-        Method("shot-noise", "Shot noise", "noise", ("photons",), _of(60, 25, 12, 5, 3), _shot_noise),
-        Method(
-            "impulse-noise", "Impulse noise", "noise", ("share",), _of(0.03, 0.06, 0.09, 0.17, 0.27), _impulse_noise
-        ),
-        Method(
-            "speckle-noise", "Speckle noise", "noise", ("deviation",), _of(0.15, 0.2, 0.35, 0.45, 0.6), _speckle_noise
-        ),
-        Method("defocus-blur", "Defocus blur", "blur", ("radius",), _of(3, 4, 6, 8, 10), _defocus_blur),
-        Method(
-            "frosted-glass-blur",
-            "Frosted glass blur",
-            "blur",
-            ("sigma", "reach", "rounds"),
-            _of((0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2)),
-            _frosted_glass_blur,
-        ),
-        Method(
-            "motion-blur",
-            "Motion blur",
-            "blur",
-            ("length", "sigma"),
-            _of((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
-            _motion_blur,
-        ),
-        Method("zoom-blur", "Zoom blur", "blur", ("zoom",), _of(1.10, 1.15, 1.20, 1.25, 1.30), _zoom_blur),
-        Method("gaussian-blur", "Gaussian blur", "blur", ("sigma",), _of(1, 2, 3, 4, 6), _gaussian_blur),
-        Method(
-            "snow",
-            "Snow",
-            "weather",
-            ("mean", "threshold", "length", "kept"),
-            _of(
-                (0.1, 0.7, 6, 0.8),
-                (0.2, 0.75, 8, 0.7),
-                (0.35, 0.9, 10, 0.7),
-                (0.45, 0.9, 10, 0.65),
-                (0.55, 0.9, 12, 0.55),
-            ),
-            _snow,
-        ),
-        Method(
-            "frost",
-            "Frost",
-            "weather",
-            ("kept", "ice"),
-            _of((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-            _frost,
-        ),
-        Method(
-            "fog",
-            "Fog",
-            "weather",
-            ("amount", "decay"),
-            _of((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
-            _fog,
-        ),
-        Method("brightness", "Brightness", "weather", ("added",), _of(0.1, 0.2, 0.3, 0.4, 0.5), _brightness),
-        Method(
-            "spatter",
-            "Spatter",
-            "weather",
-            ("share", "opacity", "mud"),
-            _of((0.06, 0.6, 0), (0.1, 0.65, 0), (0.16, 0.7, 0), (0.14, 0.8, 1), (0.2, 0.9, 1)),
-            _spatter,
-        ),
-        Method("contrast", "Contrast", "digital", ("kept",), _of(0.4, 0.3, 0.2, 0.1, 0.05), _contrast),
-        Method(
-            "elastic",
-            "Elastic",
-            "digital",
-            ("moved", "cells"),
-            _of((0.008, 6), (0.012, 6), (0.008, 14), (0.011, 14), (0.015, 14)),
-            _elastic,
-        ),
-        Method("pixelate", "Pixelate", "digital", ("kept",), _of(0.6, 0.5, 0.4, 0.3, 0.25), _pixelate),
-        Method(
-            "jpeg-compression", "JPEG compression", "digital", ("quality",), _of(25, 18, 15, 10, 7), _jpeg_compression
-        ),
-        Method("saturate", "Saturate", "digital", ("colour",), _of(0.6, 0.3, 1.8, 2.5, 4), _saturate),
-        Method("centre-crop", "Centre crop", "other", ("area kept",), _of(0.98, 0.96, 0.94, 0.92, 0.9), _centre_crop),
-        Method("resize", "Resize", "other", ("edge kept",), _of(0.9, 0.8, 0.7, 0.6, 0.5), _resize),
-        Method("rotate", "Rotate", "other", ("degrees",), _of(3, 6, 9, 12, 15), _rotate),
-    )
-}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,16 +111,19 @@ def _outside(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[at:])])
 
 
+def _words(text: str) -> Iterator[re.Match[str]]:
+    """The words that may be changed: those that touch no protected part."""
+    taken = [protected.span() for protected in PROTECTED.finditer(text)]
+    for word in WORD.finditer(text):
+        if not any(begin < word.end() and word.start() < end for begin, end in taken):
+            yield word
+
+
 def _some_words(
     text: str, severity: int, rng: random.Random, change: Callable[[str], str], *, longer_than: int = 3
 ) -> str:
     """A share of the words changed, at least one: those that ``change`` changes, drawn at random."""
-    spans = []
-    taken = [protected.span() for protected in PROTECTED.finditer(text)]
-    for word in WORD.finditer(text):
-        inside = any(begin < word.end() and word.start() < end for begin, end in taken)
-        if not inside and len(word[0]) > longer_than:
-            spans.append(word.span())
+    spans = [word.span() for word in _words(text) if len(word[0]) > longer_than]
     number = max(1, round(SHARES[severity - 1] * len(WORD.findall(text))))
     rng.shuffle(spans)
     changed: dict[tuple[int, int], str] = {}
@@ -248,10 +251,8 @@ def _swap_synonym(text: str, severity: int, rng: random.Random) -> str:
 
 
 def _insert_adverb(text: str, severity: int, rng: random.Random) -> str:
-    taken = [protected.span() for protected in PROTECTED.finditer(text)]
-    for word in WORD.finditer(text):
-        adverbs = ADVERBS.get(word[0].lower())
-        if adverbs and not any(begin < word.end() and word.start() < end for begin, end in taken):
+    for word in _words(text):
+        if adverbs := ADVERBS.get(word[0].lower()):
             adverb = rng.choice(adverbs)
             if word[0].lower() in _BEFORE:
                 return text[: word.start()] + f"{_as(adverb, word[0])} {word[0].lower()}" + text[word.end() :]

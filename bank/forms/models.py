@@ -1,15 +1,14 @@
 """The card of an evaluated model."""
 
-from typing import Any
-
 from django import forms
 
+from accounts.forms import Styled
 from bank.models import EvaluatedModel
 
 WEIGHTS = [("", "not known"), ("true", "open"), ("false", "closed")]
 
 
-class CardForm(forms.ModelForm):
+class CardForm(Styled, forms.ModelForm):
     """What is known of a model beside its answers."""
 
     open = forms.NullBooleanField(required=False, label="Weights", widget=forms.Select(choices=WEIGHTS))
@@ -21,9 +20,3 @@ class CardForm(forms.ModelForm):
         fields = EvaluatedModel.CARD
         widgets = {"released": forms.DateInput(attrs={"type": "date"})}
         help_texts = {"parameters": "As its makers say, such as 7B.", "licence": "Of the weights."}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.label_suffix = ""
-        for field in self.fields.values():
-            field.widget.attrs.setdefault("class", "input")

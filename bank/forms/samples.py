@@ -14,7 +14,7 @@ from bank.forms.fields import CleanCharField, whole_number
 from bank.models import Benchmark, Sample
 from bank.models.catalogue import Capability
 from bank.samples.capabilities import tree_of
-from bank.samples.editor import Picture
+from bank.samples.editor import FIELDS, Picture
 
 EMPTY_ROWS = 2
 MOST_ROWS = 40
@@ -30,19 +30,25 @@ SHOWN = {"staff": "staff only", "campaign": "annotators, where a campaign shows 
 QUESTION_TYPES = ("open-ended", "closed-ended", "compound", "multiple-choice", "yes-no")
 
 
-class TreeChoice(forms.ChoiceField):
-    """A capability by its place in the tree."""
+class Placed(Styled):
+    """Where a sample belongs in its benchmark. ``no_capability`` are the choices before those of the tree."""
 
-    def __init__(self, *, benchmark: Benchmark | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    question_type = CleanCharField(
+        label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
+    )
+    capability = forms.ChoiceField(required=False)
+    split = CleanCharField(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
+    no_capability = [("", "none")]
 
-    def grow(self, benchmark: Benchmark, *, first: list[tuple[str, str]]) -> None:
+    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         nodes = tree_of(benchmark, counts={})
         self.nodes: dict[str, Capability] = {str(node.capability.pk): node.capability for node in nodes}
-        self.choices = first + [(str(n.capability.pk), f"{n.indent}{n.capability.name}") for n in nodes]
+        choices = [(str(n.capability.pk), f"{n.indent}{n.capability.name}") for n in nodes]
+        self.fields["capability"].choices = self.no_capability + choices  # type: ignore[attr-defined]
 
 
-class SampleFields(Styled):
+class SampleFields(Placed):
     key = CleanCharField(max_length=200, help_text="A short name, unique in the benchmark.")
     instruction = CleanCharField(
         widget=forms.Textarea(attrs={"rows": 5}),
@@ -50,9 +56,6 @@ class SampleFields(Styled):
         help_text="What models are asked. Markdown, and LaTeX between $ signs.",
     )
     hint = CleanCharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
-    question_type = CleanCharField(
-        label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
-    )
     options = CleanCharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -65,8 +68,6 @@ class SampleFields(Styled):
         max_length=20_000,
         help_text="The right option's letter, or the one right answer. Hidden like a criterion.",
     )
-    capability = TreeChoice(required=False)
-    split = CleanCharField(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
     source = CleanCharField(required=False, max_length=200, help_text="Where picture and question come from.")
     group = CleanCharField(
         required=False, max_length=200, help_text="Samples that share a picture or a prompt carry the same word."
@@ -74,11 +75,6 @@ class SampleFields(Styled):
     language = CleanCharField(required=False, max_length=16, help_text="Such as en or zh.")
     note = CleanCharField(required=False, max_length=500, label="What you changed", help_text="Stands in the history.")
     edition = forms.IntegerField(required=False, widget=forms.HiddenInput)
-
-    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        capability: Any = self.fields["capability"]
-        capability.grow(benchmark, first=[("", "none")])
 
     def clean_options(self) -> dict[str, str]:
         options: dict[str, str] = {}
@@ -98,8 +94,7 @@ class SampleFields(Styled):
         return options
 
     def clean_capability(self) -> Capability | None:
-        capability: Any = self.fields["capability"]
-        return capability.nodes.get(self.cleaned_data["capability"])
+        return self.nodes.get(self.cleaned_data["capability"])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -203,36 +198,30 @@ class Editor:
     ) -> None:
         self.sample = sample
         self.adding = data is not None and "more" in data
-        bound = data
+        proposed = proposed or {"instruction": "", "criteria": []}
         first = self._initial(sample, criteria)
-        if proposed and proposed["instruction"]:
+        if proposed["instruction"]:
             first["instruction"] = proposed["instruction"]
-        self.fields = SampleFields(bound, initial=first, benchmark=benchmark)
+        self.fields = SampleFields(data, initial=first, benchmark=benchmark)
         stored = list(sample.images.all()) if sample else []
         if data is None:
-            rows = [
-                {"key": c.key, "kind": c.kind, "text": c.text, "weight": c.weight, "category": c.category}
-                | {"shown_to": c.shown_to, "order": number}
-                for number, c in enumerate((c for c in criteria if c.key != "answer" or c.kind != "answer_key"), 1)
-            ]
-            for row in (proposed or {}).get("criteria", ()):
-                kind = "component" if row["weight"] is not None else "guideline"
-                rows.append({"kind": kind, "shown_to": "staff", "order": len(rows) + 1} | row)
-            count = len(rows) + EMPTY_ROWS
-            self.criteria = [
-                CriterionRow(prefix=f"c{n}", initial=rows[n] if n < len(rows) else {"order": n + 1})
-                for n in range(count)
-            ]
+            names = ("key", "kind", "text", "weight", "category", "shown_to")
+            shown = [c for c in criteria if (c.key, c.kind) != ("answer", "answer_key")]
+            rows: list[dict[str, Any]] = [{name: getattr(c, name) for name in names} for c in shown]
+            for row in proposed["criteria"]:
+                rows.append({"kind": "guideline" if row["weight"] is None else "component"} | row)
+            rows += [{}] * EMPTY_ROWS
+            self.criteria = [CriterionRow(prefix=f"c{n}", initial={"order": n + 1} | row) for n, row in enumerate(rows)]
         else:
-            count = self._count(data.get("rows")) + (EMPTY_ROWS if self.adding else 0)
+            count = (whole_number(data.get("rows"), below=1_000) or 0) + (EMPTY_ROWS if self.adding else 0)
             count = min(count, MOST_ROWS)
             self.criteria = [CriterionRow(self._with_defaults(data, n), prefix=f"c{n}") for n in range(count)]
-        for row in self.criteria:
-            if criteria_kind_missing(row):
-                row.fields["kind"].choices += [("answer_key", "answer key")]  # type: ignore[attr-defined]
+        for row_form in self.criteria:
+            if row_form["kind"].value() == "answer_key":  # one under a name of its own; it is not offered to new rows
+                row_form.fields["kind"].choices += [("answer_key", "answer key")]  # type: ignore[attr-defined]
         self.pictures = [
             PictureRow(
-                bound,
+                data,
                 prefix=f"p{picture.pk}",
                 initial={
                     "pk": picture.pk,
@@ -244,12 +233,8 @@ class Editor:
             for number, picture in enumerate(stored, 1)
         ]
         self.shown = list(zip(self.pictures, stored, strict=True))
-        self.new = NewPictures(bound, files)
+        self.new = NewPictures(data, files)
         self.held = [] if data is None else [held for token in data.getlist("held") if (held := _held(token))]
-
-    @staticmethod
-    def _count(text: str | None) -> int:
-        return min(whole_number(text, below=1_000) or 0, MOST_ROWS)
 
     @staticmethod
     def _with_defaults(data: Any, number: int) -> Any:
@@ -290,8 +275,7 @@ class Editor:
 
     def values(self) -> dict[str, Any]:
         data = self.fields.cleaned_data
-        names = ("key", "instruction", "hint", "question_type", "options", "split", "source", "group", "language")
-        return {name: data[name] for name in names}
+        return {name: data[name] for name in FIELDS}
 
     def criteria_rows(self) -> list[dict[str, Any]]:
         """The criteria as they are to be stored; new ones get the next free number as key."""
@@ -331,29 +315,15 @@ class Editor:
         return existing + [Picture(stored=stored) for stored in self.held]
 
 
-def criteria_kind_missing(row: CriterionRow) -> bool:
-    """Whether a row holds a kind that is not offered to new ones: an answer key under a name of its own."""
-    return (row["kind"].value() or "") == "answer_key"
-
-
-class Bulk(Styled):
+class Bulk(Placed):
     """What to set on many samples; what stays empty stays as it is."""
 
-    split = CleanCharField(required=False, max_length=40, widget=forms.TextInput(attrs={"list": "splits"}))
     no_split = forms.BooleanField(required=False, label="Take the split away")
-    capability = TreeChoice(required=False)
+    no_capability = [("", "leave as it is"), ("none", "none")]
     status = forms.ChoiceField(
         required=False, choices=[("", "leave as it is"), *((s.value, s.label.lower()) for s in Sample.Status)]
     )
-    question_type = CleanCharField(
-        label="Question type", required=False, max_length=40, widget=forms.TextInput(attrs={"list": "question-types"})
-    )
     note = CleanCharField(required=False, max_length=500, label="Why", help_text="Stands in every sample's history.")
-
-    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        capability: Any = self.fields["capability"]
-        capability.grow(benchmark, first=[("", "leave as it is"), ("none", "none")])
 
     def values(self) -> dict[str, Any]:
         """Field to new value, of what was chosen."""
@@ -362,8 +332,7 @@ class Bulk(Styled):
         if data["no_split"] or data["split"]:
             values["split"] = "" if data["no_split"] else data["split"]
         if data["capability"]:
-            capability: Any = self.fields["capability"]
-            values["capability"] = capability.nodes.get(data["capability"])
+            values["capability"] = self.nodes.get(data["capability"])
         if data["status"]:
             values["status"] = data["status"]
         if data["question_type"]:

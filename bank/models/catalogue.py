@@ -197,6 +197,11 @@ class Sample(models.Model):
         """What makes samples dependent on one another: their shared image or prompt, else the sample itself."""
         return self.group or self.key
 
+    @property
+    def capability_path(self) -> str:
+        """The names of its capability from the top; "" without one."""
+        return self.capability.path if self.capability else ""
+
 
 class SampleImage(models.Model):
     """One picture of a sample. The file is named by the hash of its own bytes."""

@@ -48,7 +48,7 @@ def as_frame(recipe: Recipe, spec: Spec, benchmark: Benchmark, *, samples: Any =
         keys = answer_keys.keys_for_boards(benchmark=benchmark, sample_ids=list(page))
         for response in _last_turns(responses.filter(sample__in=page)):
             if response.sample_id in keys:
-                rows.append(_row(spec, asked[response.sample_id], keys[response.sample_id], response))
+                rows.append(_marked_answer(spec, asked[response.sample_id], keys[response.sample_id], response))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -66,13 +66,13 @@ def _last_turns(responses: Any) -> Iterator[Any]:
         yield last
 
 
-def _row(spec: Spec, sample: Sample, key: str, response: Any) -> tuple[Any, ...]:
+def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple[Any, ...]:
     rotation = int(response.variant.removeprefix(CIRCULAR)) if response.variant.startswith(CIRCULAR) else 0
     condition = PLAIN if rotation else response.variant
     labels = list(sample.options)
     confidence, mass, size = _confidence(response.likelihoods)
     answered = response.status == Response.Status.OK and (response.likelihoods is None or confidence is not None)
-    said = _said(spec, labels, condition, response) if answered else ""
+    said = _stated_answer(spec, labels, condition, response) if answered else ""
     right_texts = answer_keys.synonyms(key)
     truth = right_texts[0]
     credit = 0.0
@@ -84,7 +84,7 @@ def _row(spec: Spec, sample: Sample, key: str, response: Any) -> tuple[Any, ...]
     else:
         right = bool(said) and plain(said) in {plain(each) for each in right_texts}
     chance = 1 / len(labels) if labels and _of_options(spec) else _chance(spec, size)
-    about = (sample.key, sample.split, sample.capability.path if sample.capability else "", sample.cluster)
+    about = (sample.key, sample.split, sample.capability_path, sample.cluster)
     return (
         *(response.model__name, response.pk, sample.pk, *about, sample.language, len(labels), condition, rotation),
         *(response.repeat, said, response.text, truth, int(right), credit, bool(said), confidence, mass, chance),
@@ -96,7 +96,7 @@ def _of_options(spec: Spec) -> bool:
     return last.kind != "likelihood" or last.pool == OPTIONS
 
 
-def _said(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
+def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
     last = spec.turns[-1]
     if labels and _of_options(spec):
         verbalizer = named(condition)

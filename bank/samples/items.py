@@ -259,7 +259,7 @@ def models_answering(benchmark: Benchmark) -> list[str]:
 @transaction.atomic
 def make_items(plan: ItemPlan) -> tuple[int, int]:
     """Make all items of a plan or none: (made, total)."""
-    made, everything, _ = _made(plan, 0, until=inf)
+    made, everything, _ = _make_until(plan, 0, until=inf)
     return made, everything
 
 
@@ -269,11 +269,11 @@ def make_some(plan: ItemPlan, *, after: int = 0, seconds: float = 2.0) -> tuple[
     Items that were made stay; repeating a step makes nothing twice. Done when the position equals the number of
     samples.
     """
-    made, _, after = _made(plan, after, until=time.monotonic() + seconds)
+    made, _, after = _make_until(plan, after, until=time.monotonic() + seconds)
     return made, after
 
 
-def _made(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, int]:
+def _make_until(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, int]:
     """Items made, items made or existing, and the position to continue from."""
     made = everything = 0
     while after < len(plan.samples):

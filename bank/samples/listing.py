@@ -43,7 +43,7 @@ class Filter:
     text: str = ""
 
     @classmethod
-    def of(cls, query: QueryDict) -> "Filter":
+    def from_query(cls, query: QueryDict) -> "Filter":
         typed = {name: query.get(name, "").strip()[:200].replace("\x00", "") for name in PARAMETERS}
         capability, text = whole_number(typed.pop("capability")), typed.pop("q")
         if typed["hint"] not in ("any", *quality.BY_NAME):

@@ -35,7 +35,7 @@ def draw(*, benchmark: Benchmark, share: float = SHARE, seed: int = 0) -> Drawn:
     leaves: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     home: dict[str, str] = {}  # a group over several capabilities is drawn with the first
     for sample in rows:
-        path = home.setdefault(sample.cluster, sample.capability.path if sample.capability else "")
+        path = home.setdefault(sample.cluster, sample.capability_path)
         leaves[path][sample.cluster].append(sample.pk)
     if not leaves:
         raise BadInput(f"{benchmark} has no samples in use.", "benchmark")

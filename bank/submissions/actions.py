@@ -21,7 +21,7 @@ from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
 from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
-from bank.submissions.check import Checked, check, most_rows, read, wanted_samples
+from bank.submissions.check import Checked, check, most_rows, read_responses, wanted_samples
 from bank.submissions.scoring import even_seed
 from stats.disclosure import MIN_SAMPLES
 
@@ -256,7 +256,7 @@ def _store(submission: Submission, path: Path) -> None:
 
 def _records(submission: Submission, path: Path) -> Iterator[ResponseRecord]:
     samples = wanted_samples(submission.benchmark)
-    for row in read(path, benchmark=submission.benchmark, name=submission.name, most=most_rows(samples)):
+    for row in read_responses(path, benchmark=submission.benchmark, name=submission.name, most=most_rows(samples)):
         if isinstance(row, Problem) and row.warning:
             continue
         if not isinstance(row, Row) or row.data.sample not in samples:

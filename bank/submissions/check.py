@@ -86,7 +86,7 @@ def most_rows(samples: dict[str, Wanted]) -> int:
     return ROWS_PER_WANTED * sum(max(len(sample.labels), 1) for sample in samples.values())
 
 
-def read(path: Path, *, benchmark: Benchmark, name: str, most: int) -> Iterator[Row | Problem]:
+def read_responses(path: Path, *, benchmark: Benchmark, name: str, most: int) -> Iterator[Row | Problem]:
     """The responses in a file, each for this model and with a normalised rotation.
 
     Raises BadFile, also where the file holds more than ``most`` rows: no more are read, and of Parquet, which says how
@@ -131,7 +131,7 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
     sent: dict[tuple[str, str], Where] = {}
     extra: dict[str, None] = {}
     try:
-        for row in read(path, benchmark=benchmark, name=name, most=most_rows(samples)):
+        for row in read_responses(path, benchmark=benchmark, name=name, most=most_rows(samples)):
             checked.rows += 1
             if isinstance(row, Problem):
                 checked.add(row)

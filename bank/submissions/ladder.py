@@ -7,8 +7,9 @@ What was told is stored and stays, whatever keys are corrected later.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from django.db.models import Count
 
 from bank.models import Benchmark, Submission, SubmissionRules, SubmissionScore, ToldScore
 from stats import ladder
@@ -108,17 +109,10 @@ def main_number(score: SubmissionScore) -> float | None:
     return None if number is None else number["value"]
 
 
-@dataclass(frozen=True, slots=True)
-class Tellings:
-    """How many submissions to a benchmark their senders were told of, and how many people those are."""
+def tellings(benchmark: Benchmark) -> dict[str, int]:
+    """How many ``submissions`` to a benchmark their senders were told of, and how many ``people`` those are.
 
-    submissions: int
-    people: int
-
-
-def tellings(benchmark: Benchmark) -> Tellings:
-    """For curators: people who share what they are told learn as much as one person with all their submissions."""
+    For curators: people who share what they are told learn as much as one person with all their submissions.
+    """
     rows = ToldScore.objects.filter(submission__benchmark=benchmark, kept=False)
-    return Tellings(
-        rows.values("submission").distinct().count(), rows.order_by().values("submission__by").distinct().count()
-    )
+    return rows.aggregate(submissions=Count("submission", distinct=True), people=Count("submission__by", distinct=True))

@@ -53,7 +53,7 @@ def as_frame(
             sample, kind_and_key = asked[response.sample_id]
             if kind_and_key is None or kind_and_key[0] != kind:
                 continue
-            said, how = _said(response, sample.labels, read, pope)
+            said, how = _read_answer(response, sample.labels, read, pope)
             about = (response.model_id, sample.pk, sample.split, sample.path, sample.cluster, kind, len(sample.labels))
             key = kind_and_key[1]
             letters = (letter_of(said, response, sample.labels), letter_of(key, response, sample.labels))
@@ -85,7 +85,7 @@ def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:
     ids = samples.order_by("pk").values_list("pk", flat=True)
     for page in batched(list(ids), PAGE):
         rows = Sample.objects.filter(pk__in=page).select_related("capability").order_by("pk")
-        yield [KeyedSample.of(sample) for sample in rows if bool(sample.options) == (kind == "choice")]
+        yield [KeyedSample.from_sample(sample) for sample in rows if bool(sample.options) == (kind == "choice")]
 
 
 def _responses(ids: list[int]) -> Iterator[Any]:
@@ -95,7 +95,7 @@ def _responses(ids: list[int]) -> Iterator[Any]:
     yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 
-def _said(response: Any, labels: tuple[str, ...], read: Read | None, pope: bool = False) -> tuple[str, str]:
+def _read_answer(response: Any, labels: tuple[str, ...], read: Read | None, pope: bool = False) -> tuple[str, str]:
     if response.status == Response.Status.SKIPPED:
         return SKIPPED, SKIPPED
     if response.status != Response.Status.OK:

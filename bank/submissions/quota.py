@@ -43,32 +43,31 @@ def _until(now: datetime, *, hour: bool = False) -> int:
 
 def left(*, rules: SubmissionRules, person: User, now: datetime) -> Left:
     """What a person may still submit. Only ``spend`` is binding."""
-    rows = SubmissionCount.objects.filter(
-        benchmark=rules.benchmark_id, person=person, period__in=[ALL, _day(now)]
-    ).values_list("period", "used")
-    used = dict(rows)
+    counts = SubmissionCount.objects.filter(benchmark=rules.benchmark_id, person=person, period__in=[ALL, _day(now)])
+    used = dict(counts.values_list("period", "used"))
+    rest = {
+        period: None if limit is None else max(0, limit - used.get(period, 0)) for period, limit in _limits(rules, now)
+    }
+    return Left(rest[_day(now)], rest[ALL])
 
-    def rest(limit: int | None, period: str) -> int | None:
-        return None if limit is None else max(0, limit - used.get(period, 0))
 
-    return Left(rest(rules.per_day, _day(now)), rest(rules.in_all, ALL))
+def _limits(rules: SubmissionRules, now: datetime) -> list[tuple[str, int | None]]:
+    """The limit of each period that counts a submission."""
+    return [(_day(now), rules.per_day), (ALL, rules.in_all)]
 
 
 def refuse(*, rules: SubmissionRules, have: Left, now: datetime) -> None:
     """Raises Exceeded if nothing is left."""
-    if have.in_all == 0:
-        raise _used_up(rules, now)
-    if have.today == 0:
-        raise _used_up_today(rules, now)
+    if have.none:
+        raise _used_up(rules, ALL if have.in_all == 0 else _day(now), now)
 
 
 @transaction.atomic
 def spend(*, rules: SubmissionRules, person: User, now: datetime) -> None:
     """Count one submission, for the day and in total. Raises Exceeded without counting."""
-    if not _take(rules.benchmark_id, person, _day(now), rules.per_day):
-        raise _used_up_today(rules, now)
-    if not _take(rules.benchmark_id, person, ALL, rules.in_all):
-        raise _used_up(rules, now)
+    for period, limit in _limits(rules, now):
+        if not _take(rules.benchmark_id, person, period, limit):
+            raise _used_up(rules, period, now)
 
 
 @transaction.atomic
@@ -112,17 +111,8 @@ def _take(benchmark: int, person: User, period: str, limit: int | None) -> bool:
     return bool(counter.update(used=F("used") + 1))
 
 
-def _used_up_today(rules: SubmissionRules, now: datetime) -> Exceeded:
-    times = "once" if rules.per_day == 1 else f"{rules.per_day} times"
-    return Exceeded(
-        f"You may submit to {rules.benchmark.title} {times} a day, and have today. The day ends at midnight UTC.",
-        _until(now),
-    )
-
-
-def _used_up(rules: SubmissionRules, now: datetime) -> Exceeded:
-    times = "once" if rules.in_all == 1 else f"{rules.in_all} times"
-    return Exceeded(
-        f"You may submit to {rules.benchmark.title} {times} in all, and have. Ask a curator if you need more.",
-        _until(now),
-    )
+def _used_up(rules: SubmissionRules, period: str, now: datetime) -> Exceeded:
+    limit, words = (rules.in_all, "in all, and have") if period == ALL else (rules.per_day, "a day, and have today")
+    hint = "Ask a curator if you need more." if period == ALL else "The day ends at midnight UTC."
+    times = "once" if limit == 1 else f"{limit} times"
+    return Exceeded(f"You may submit to {rules.benchmark.title} {times} {words}. {hint}", _until(now))

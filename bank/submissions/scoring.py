@@ -103,14 +103,15 @@ class KeyedSample:
     split: str
     labels: tuple[str, ...]
     cluster: str
-    level: str
-    path: str = ""  # of its capability, from the top
+    path: str  # of its capability, from the top
 
     @classmethod
-    def of(cls, sample: Sample) -> "KeyedSample":
-        path = sample.capability.path if sample.capability else ""
-        level = sample.capability.level if sample.capability else ""
-        return cls(sample.pk, sample.split, tuple(sample.options), sample.cluster, level, path)
+    def from_sample(cls, sample: Sample) -> "KeyedSample":
+        return cls(sample.pk, sample.split, tuple(sample.options), sample.cluster, sample.capability_path)
+
+    @property
+    def level(self) -> str:
+        return self.path.split(" / ", 1)[0]
 
     def kind_of(self, key: str) -> tuple[str, str] | None:
         """The kind of question and the key as answers state it; None if no rule can read the key."""
@@ -233,7 +234,7 @@ def _pages(submission: Submission) -> Iterator[list[KeyedSample]]:
         answered = Response.objects.filter(submission=submission).order_by("sample").values_list("sample", flat=True)
     for ids in batched(list(answered.distinct()), PAGE):
         samples = submission.benchmark.samples.filter(pk__in=ids).select_related("capability").order_by("pk")
-        yield [KeyedSample.of(sample) for sample in samples]
+        yield [KeyedSample.from_sample(sample) for sample in samples]
 
 
 @guard.working()

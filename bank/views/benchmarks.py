@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
 from accounts.rules import requires
@@ -18,7 +18,7 @@ from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, person
+from bank.views.common import benchmark_named, form_page, person
 
 
 @requires("read-bank")
@@ -41,7 +41,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
     """The samples of one benchmark, filtered by facets and searched by text."""
     benchmark = benchmark_named(name)
-    chosen = Filter.of(request.GET)
+    chosen = Filter.from_query(request.GET)
     listing = list_samples(
         benchmark, chosen, after=request.GET.get("after", "")[:40], before=request.GET.get("before", "")[:40]
     )
@@ -61,7 +61,7 @@ def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_new(request: HttpRequest) -> HttpResponse:
     """A form for a new benchmark; it is private until it is published."""
     form = NewBenchmark(request.POST or None)
@@ -78,7 +78,7 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's facts."""
     benchmark = benchmark_named(name)
@@ -98,7 +98,7 @@ def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Who may see the benchmark, with what that shows."""
     benchmark = benchmark_named(name)
@@ -130,7 +130,7 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Tables of the benchmark as files; hidden text only with a reason, and each page of it is logged."""
     benchmark = benchmark_named(name)
@@ -167,7 +167,7 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
     """Draw a dev and a test split by stratified sampling: first shown by capability, then written."""
     benchmark = benchmark_named(name)

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from accounts.rules import requires
 from bank.errors import BadInput
@@ -16,19 +15,23 @@ from bank.samples import capabilities as actions
 from bank.samples.benchmarks import by_capability
 from bank.samples.capabilities import tree_of
 from bank.samples.capability_trees import TITLES, TREES
-from bank.views.common import benchmark_named, person
+from bank.views.common import benchmark_named, form_page, person
 
 
-def _node(benchmark: Benchmark, text: str | None) -> Capability:
-    if (key := whole_number(text)) is not None:
+def _node(request: HttpRequest, benchmark: Benchmark, name: str = "node") -> Capability:
+    if (key := whole_number(request.POST.get(name))) is not None:
         node = benchmark.capabilities.select_related("parent", "benchmark").filter(pk=key).first()
         if node is not None:
             return node
     raise BadInput("That capability is not there any more.")
 
 
+def _parent(request: HttpRequest, benchmark: Benchmark) -> Capability | None:
+    return _node(request, benchmark, "parent") if request.POST.get("parent") else None
+
+
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def capabilities(request: HttpRequest, name: str) -> HttpResponse:
     """The tree; a chosen node beside it can be renamed, moved, merged or deleted. Works without script."""
     benchmark = benchmark_named(name)
@@ -61,28 +64,28 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _add(request: HttpRequest, benchmark: Benchmark) -> str:
-    parent = _node(benchmark, request.POST["parent"]) if request.POST.get("parent") else None
+    parent = _parent(request, benchmark)
     made = actions.add(benchmark=benchmark, name=request.POST.get("name", ""), parent=parent)
     messages.success(request, f"Added {made.name}.")
     return str(parent.pk) if parent else ""
 
 
 def _rename(request: HttpRequest, benchmark: Benchmark) -> str:
-    node = _node(benchmark, request.POST.get("node"))
+    node = _node(request, benchmark)
     actions.rename(node=node, name=request.POST.get("name", ""))
     return str(node.pk)
 
 
 def _move(request: HttpRequest, benchmark: Benchmark) -> str:
-    node = _node(benchmark, request.POST.get("node"))
-    parent = _node(benchmark, request.POST["parent"]) if request.POST.get("parent") else None
+    node = _node(request, benchmark)
+    parent = _parent(request, benchmark)
     actions.move(node=node, parent=parent)
     messages.success(request, f"Moved {node.name} {f'below {parent.name}' if parent else 'to the top'}.")
     return str(node.pk)
 
 
 def _quota(request: HttpRequest, benchmark: Benchmark) -> str:
-    node = _node(benchmark, request.POST.get("node"))
+    node = _node(request, benchmark)
     typed, owner = request.POST.get("quota", "").strip(), None
     quota = whole_number(typed)
     if typed and quota is None:
@@ -98,7 +101,7 @@ def _quota(request: HttpRequest, benchmark: Benchmark) -> str:
 
 def _shift(up: bool) -> Callable[[HttpRequest, Benchmark], str]:
     def do(request: HttpRequest, benchmark: Benchmark) -> str:
-        node = _node(benchmark, request.POST.get("node"))
+        node = _node(request, benchmark)
         actions.shift(node=node, up=up)
         return request.POST.get("picked", "")
 
@@ -106,7 +109,7 @@ def _shift(up: bool) -> Callable[[HttpRequest, Benchmark], str]:
 
 
 def _merge(request: HttpRequest, benchmark: Benchmark) -> str:
-    node, into = _node(benchmark, request.POST.get("node")), _node(benchmark, request.POST.get("into"))
+    node, into = _node(request, benchmark), _node(request, benchmark, "into")
     name = node.name
     moved = actions.merge(node=node, into=into, by=person(request))
     messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{'' if moved == 1 else 's'} moved.")
@@ -114,7 +117,7 @@ def _merge(request: HttpRequest, benchmark: Benchmark) -> str:
 
 
 def _delete(request: HttpRequest, benchmark: Benchmark) -> str:
-    node = _node(benchmark, request.POST.get("node"))
+    node = _node(request, benchmark)
     actions.delete(node=node)
     messages.success(request, f"Deleted {node.name}.")
     return ""

@@ -3,11 +3,14 @@
 from typing import cast
 
 from django.http import Http404, HttpRequest
+from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from bank.models import Benchmark, Sample
 from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
+
+form_page = require_http_methods(["GET", "HEAD", "POST"])  # a page whose form is sent back to it
 
 
 def benchmark_named(name: str) -> Benchmark:

@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
 import bank.criteria
 from accounts.rules import requires
@@ -13,13 +12,13 @@ from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
-from bank.views.common import benchmark_named, person
+from bank.views.common import benchmark_named, form_page, person
 
 PAGE = 25
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
     """The drafts that wait. Questions in other words are taken here, instructions and criteria in the editor."""
     benchmark = benchmark_named(name)

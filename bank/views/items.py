@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from accounts.forms import Styled
 from accounts.http import PageRequest
@@ -14,7 +14,7 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named
+from bank.views.common import benchmark_named, form_page
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",
@@ -88,7 +88,7 @@ WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers and samples",
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page requests the next ones until all are there."""
     benchmark = benchmark_named(name)

@@ -9,12 +9,11 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named
+from bank.views.common import benchmark_named, form_page
 
 LONGEST = 200
 
@@ -44,7 +43,7 @@ WORDS = [("", "not known"), ("open", "open"), ("closed", "closed")]
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     """A row a model. Only rows that were changed on the page are written, so that two people do not undo each other."""
     benchmark = benchmark_named(name)

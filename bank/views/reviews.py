@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
 from accounts.rules import requires
@@ -20,7 +20,7 @@ from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, person
+from bank.views.common import benchmark_named, form_page, person
 
 # The bar chart of rounds, in pixels.
 STEP = 56  # per round
@@ -64,11 +64,11 @@ def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
 
 
 @requires("review-samples")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
     """The rounds in numbers, and a form that opens the next one over drafts."""
     benchmark = benchmark_named(name)
-    chosen = Filter.of(request.GET)
+    chosen = Filter.from_query(request.GET)
     drafts = chosen_samples(benchmark, chosen).filter(status=Sample.Status.DRAFT)
     form = OpenRound(request.POST or None)
     if form.is_valid():
@@ -133,7 +133,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     return render(request, "bank/queue.html", context)
 
 
-def _shown(request: HttpRequest, sample: Sample, how: str) -> dict[str, Any]:
+def _sample_context(request: HttpRequest, sample: Sample, how: str) -> dict[str, Any]:
     """The sample as a reviewer sees it, criteria included; reading them is logged."""
     texts = bank.criteria.for_staff(user=person(request), samples=[sample], how=how)
     earlier = sample.reviews.exclude(verdict="").select_related("round", "reviewer").order_by("-pk")
@@ -147,7 +147,7 @@ def _shown(request: HttpRequest, sample: Sample, how: str) -> dict[str, Any]:
 
 
 @requires("review-samples")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def review(request: HttpRequest, pk: int) -> HttpResponse:
     """One review of one's own: the guideline's six points and a verdict, beside the sample."""
     assigned = get_object_or_404(
@@ -178,12 +178,12 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         messages.info(request, "This review is given already.")
         return redirect("bank:review-queue")
     share = rounds_to_review(person(request)).get(pk=assigned.round_id)
-    context = _shown(request, assigned.sample, "review") | {"review": assigned, "form": form, "share": share}
+    context = _sample_context(request, assigned.sample, "review") | {"review": assigned, "form": form, "share": share}
     return render(request, "bank/review.html", context)
 
 
 @requires("review-samples")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
     """The expert's check of one sample."""
     sample = get_object_or_404(Sample.objects.select_related("benchmark", "capability", "author"), pk=pk)
@@ -205,5 +205,5 @@ def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
         messages.info(request, "This sample does not wait for your check.")
         return redirect("bank:sample-detail", sample.pk)
     left = to_check(viewer, benchmark=sample.benchmark).count()
-    context = _shown(request, sample, "check") | {"form": form, "left": left}
+    context = _sample_context(request, sample, "check") | {"form": form, "left": left}
     return render(request, "bank/check.html", context)

@@ -8,7 +8,7 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 import bank.criteria
 from accounts.http import PageRequest
@@ -21,7 +21,7 @@ from bank.models.reviews import GUIDELINE
 from bank.samples import drafts, quality
 from bank.samples import editor as actions
 from bank.samples.listing import Filter, chosen_samples, count_chosen
-from bank.views.common import benchmark_named, following, person, suggestions
+from bank.views.common import benchmark_named, following, form_page, person, suggestions
 
 SIDE_BY_SIDE = 4
 SHOWN_FIRST = 2
@@ -37,7 +37,7 @@ def _sample(pk: int) -> Sample:
 def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One sample with its pictures and responses side by side; criteria open on request, and each opening is logged."""
     sample = _sample(pk)
-    chosen = Filter.of(request.GET)
+    chosen = Filter.from_query(request.GET)
     responses = list(
         sample.responses.select_related("model").order_by("model__name", "variant").defer("text", "reason")
     )
@@ -141,14 +141,14 @@ def _words(value: Any) -> str:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def sample_new(request: HttpRequest, name: str) -> HttpResponse:
     """The editor, empty."""
     return _edit(request, benchmark_named(name), None)
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def sample_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """The editor over a sample; opening it reads the criteria, which is logged."""
     sample = _sample(pk)
@@ -212,11 +212,11 @@ def _since(sample: Sample | None, edition: int | None) -> list[Any]:
 
 
 @requires("write-bank")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def samples_change(request: HttpRequest, name: str) -> HttpResponse:
     """Set values on all samples of the filter: first show what and how many, then, once confirmed, do it."""
     benchmark = benchmark_named(name)
-    chosen = Filter.of(request.GET)
+    chosen = Filter.from_query(request.GET)
     samples = chosen_samples(benchmark, chosen)
     count = count_chosen(benchmark, chosen)
     form = Bulk(request.POST or None, benchmark=benchmark)

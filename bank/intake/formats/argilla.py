@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bank.intake.formats.label_studio import CHOICES, PART, YES_NO, add, ranking_of, responses_of, who
+from bank.intake.formats.label_studio import PART, YES_OR_NO, add, columns_of, responses_of, who
 from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, converted, head, rows
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import LABEL
@@ -19,6 +19,7 @@ from bank.models.verdict import LABEL
 NAME = "argilla"
 TITLE = "Argilla records (JSON)"
 NAMES = {"label": "choice", "preference": "choice", "rating": "score"}
+QUESTIONS = ("choice", "option", "grade", "situation", "confidence", *YES_OR_NO)
 SUBMITTED = ("submitted", None)
 
 
@@ -61,9 +62,7 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
         verdict: dict[str, Any] = {}
         for question, value in answers.items():
             category = question == "label" and base.get("protocol") == LABEL
-            said: dict[str, Any] = {}
-            _read("option" if category else question, value, responses, said)
-            add(said, verdict)
+            add(_answer("option" if category else question, value, responses), verdict)
         labels_of_people.append(base | {"annotator": person} | verdict)
     return labels_of_people
 
@@ -89,28 +88,18 @@ def _by_person(responses: Any) -> dict[str, dict[str, Any]]:
     return people
 
 
-def _read(question: str, value: Any, responses: list[Any], verdict: dict[str, Any]) -> None:
-    """Add what the answer to one question says. Raises ValueError."""
+def _answer(question: str, value: Any, responses: list[Any]) -> dict[str, Any]:
+    """What the answer to one question says. Raises ValueError."""
     name = NAMES.get(question, question)
-    if name.startswith(PART):
-        verdict.setdefault("parts", []).append({"component": name.removeprefix(PART), "points": value})
-    elif name == "choice":
-        known = CHOICES.get(str(value).strip().lower())
-        if known is None:
-            raise ValueError(f"{value!r} is none of the verdicts first, second, tie and undecided")
-        verdict["choice"] = known
-    elif name == "score":
-        verdict["score"] = float(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if name == "score":
+        value = float(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     elif name == "ranking":
-        verdict["ranking"] = ranking_of(_ranked(value), responses)
-    elif name in ("answer", "agree", "hallucination"):
-        verdict[name] = YES_NO.get(str(value).lower(), value)
-    elif name in ("option", "grade", "situation", "confidence"):
-        verdict[name] = value
+        value = _ranked(value)
     elif name == "comment":
-        verdict["comment"] = str(value or "")
-    else:
+        value = str(value or "")
+    elif not name.startswith(PART) and name not in QUESTIONS:
         raise ValueError(f"the question {question!r} is none that a label holds; rename it as the documentation says")
+    return columns_of(name, value, responses)
 
 
 def _ranked(value: Any) -> list[list[Any]]:

@@ -134,7 +134,7 @@ def _typed(source: Iterable[Row | Problem], part: str) -> Iterator[Row | Problem
         faults = []
         for name, cell in row.data.items():
             try:
-                data[name] = _cell(name, cell, part) if isinstance(cell, str) else cell
+                data[name] = _cell_value(name, cell, part) if isinstance(cell, str) else cell
             except ValueError as error:
                 faults.append(Problem(row.where, name, str(error)))
         if faults:
@@ -143,7 +143,7 @@ def _typed(source: Iterable[Row | Problem], part: str) -> Iterator[Row | Problem
             yield Row(row.where, data)
 
 
-def _cell(name: str, cell: str, table: str) -> Any:
+def _cell_value(name: str, cell: str, table: str) -> Any:
     cell = unescape(cell)
     text = cell.strip()
     if name in LISTS:

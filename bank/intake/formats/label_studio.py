@@ -23,6 +23,7 @@ CHOICES = {
     **dict.fromkeys(("undecided", "unable to decide", "unsure", "skip"), "undecided"),
 }
 YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+YES_OR_NO = ("answer", "agree", "hallucination")
 PART = "part:"
 LISTS, TEXTS = ("parts", "spans", "flags"), ("comment", "reason")  # what several parts of an answer may add to
 
@@ -75,9 +76,7 @@ def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
     verdict: dict[str, Any] = {}
     for region in annotation.get("result") or ():
         if isinstance(region, dict) and isinstance(region.get("value"), dict):
-            said: dict[str, Any] = {}
-            _read(_renamed(region, data), responses, said)
-            add(said, verdict)
+            add(_answer(_renamed(region, data), responses), verdict)
     record = {"kind": kind, "sample": sample, "responses": responses, "annotator": who(annotation.get("completed_by"))}
     more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
     more |= {name: data.get(name) for name in ("protocol", "campaign")}
@@ -122,61 +121,60 @@ def who(person: Any) -> str:
     return "" if person is None else str(person)
 
 
-def _read(region: dict[str, Any], responses: list[Any], verdict: dict[str, Any]) -> None:
-    """Add what one region says. Raises ValueError for what cannot be read."""
+def columns_of(name: str, value: Any, responses: list[Any]) -> dict[str, Any]:
+    """The columns of a verdict that an answer to a question of this name gives. Raises ValueError."""
+    if name.startswith(PART):
+        return {"parts": [{"component": name.removeprefix(PART), "points": value}]}
+    if name == "choice":
+        known = CHOICES.get(str(value).strip().lower())
+        if known is None:
+            raise ValueError(f"{value!r} is none of the verdicts left, right, tie and undecided")
+        return {"choice": known}
+    if name == "ranking":
+        return {"ranking": ranking_of(value, responses)}
+    if name in YES_OR_NO and value is not None:
+        if str(value).lower() not in YES_NO:
+            raise ValueError(f"{name} is yes or no, not {value!r}")
+        return {name: YES_NO[str(value).lower()]}
+    return {name: value}
+
+
+def _answer(region: dict[str, Any], responses: list[Any]) -> dict[str, Any]:
+    """What one region says. Raises ValueError for what cannot be read."""
     name, value = str(region.get("from_name", "")), region["value"]
     match region.get("type"):
         case "pairwise":
-            verdict["choice"] = _choice(value.get("selected"))
+            return columns_of("choice", value.get("selected"), responses)
         case "choices":
-            _chosen(name, value.get("choices") or [], verdict)
+            return _chosen(name, value.get("choices") or [], responses)
         case "rating":
-            verdict["grade" if name == "grade" else "score"] = value.get("rating")
-        case "number" if name.startswith(PART):
-            part = {"component": name.removeprefix(PART), "points": value.get("number")}
-            verdict.setdefault("parts", []).append(part)
+            return {"grade" if name == "grade" else "score": value.get("rating")}
         case "number":
-            known = name if name in ("situation", "confidence", "grade", "preference") else "score"
-            verdict[known] = value.get("number")
+            known = name.startswith(PART) or name in ("situation", "confidence", "grade", "preference")
+            return columns_of(name if known else "score", value.get("number"), responses)
         case "ranker":
-            verdict["ranking"] = ranking_of(value.get("ranker"), responses)
+            return columns_of("ranking", value.get("ranker"), responses)
         case "labels":
-            verdict.setdefault("spans", []).append([value.get("start"), value.get("end")])
+            return {"spans": [[value.get("start"), value.get("end")]]}
         case "textarea":
             text = value.get("text")
             lines = text if isinstance(text, list) else [text]
-            known = "comment" if name != "reason" else "reason"
-            verdict[known] = "\n".join(str(line) for line in lines if line)
+            return {"reason" if name == "reason" else "comment": "\n".join(str(line) for line in lines if line)}
         case other:
             raise ValueError(f"a region of type {other!r} says nothing that a label holds")
 
 
-def _choice(word: Any) -> str:
-    known = CHOICES.get(str(word).strip().lower())
-    if known is None:
-        raise ValueError(f"{word!r} is none of the verdicts left, right, tie and undecided")
-    return known
-
-
-def _chosen(name: str, choices: Any, verdict: dict[str, Any]) -> None:
+def _chosen(name: str, choices: Any, responses: list[Any]) -> dict[str, Any]:
     if not isinstance(choices, list):
         raise ValueError("choices is a list")
     if name == "flags":
-        verdict["flags"] = choices
-        return
+        return {"flags": choices}
     if len(choices) != 1:
         raise ValueError(f"{name} holds {len(choices)} choices, a verdict is one")
     word = str(choices[0])
-    if name in ("option", "extraction"):
-        verdict[name] = word
-    elif name in ("answer", "agree", "hallucination"):
-        if word.lower() not in YES_NO:
-            raise ValueError(f"{name} is yes or no, not {word!r}")
-        verdict[name] = YES_NO[word.lower()]
-    elif word.replace(".", "", 1).isdigit() and word.isascii() and name == "score":
-        verdict["score"] = float(word)
-    else:
-        verdict["choice"] = _choice(word)
+    if name == "score" and word.replace(".", "", 1).isdigit() and word.isascii():
+        return {"score": float(word)}
+    return columns_of(name if name in ("option", "extraction", *YES_OR_NO) else "choice", word, responses)
 
 
 def ranking_of(ranker: Any, responses: list[Any]) -> list[list[Any]]:

@@ -244,37 +244,24 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
     first = next(source, None)
     if first is None:
         return
-    header_line = first[1]
-    delimiter = max(",;\t", key=header_line.count)
-    last_line = [0]
-
-    def text() -> Iterator[str]:
-        for number, line in itertools.chain([first], source):
-            last_line[0] = number
-            yield line
-
-    reader = csv.reader(text(), delimiter=delimiter, strict=True)
+    text = (line for _, line in itertools.chain([first], source))
+    reader = csv.reader(text, delimiter=max(",;\t", key=first[1].count), strict=True)
     start, blank = 1, 0
     try:
         header = [name.strip().lower() for name in next(reader)]
         if len(set(header)) != len(header):
             raise BadFile(Where(path.name, 1), "two columns have the same name")
-        while True:
-            start = last_line[0] + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            where = Where(path.name, start)
+        start = reader.line_num + 1
+        for cells in reader:
+            where, start = Where(path.name, start), reader.line_num + 1
             if not cells:
                 blank += 1
                 if blank > MOST_BLANK:
-                    raise _too_blank(path.name, start)
-                continue
-            if len(cells) != len(header):
+                    raise _too_blank(path.name, start - 1)
+            elif len(cells) != len(header):
                 yield Problem(where, "", f"has {len(cells)} cells, the header {len(header)}")
-                continue
-            yield Row(where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""})
+            else:
+                yield Row(where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""})
     except csv.Error as error:
         raise BadFile(Where(path.name, start), f"is not CSV: {error}") from None
 

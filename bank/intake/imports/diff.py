@@ -10,7 +10,7 @@ from bank.database import batched
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports import Cancelled, never
-from bank.intake.imports.samples import COMPARED, criteria_of
+from bank.intake.imports.samples import changed_fields, criteria_of
 from bank.intake.imports.sources import PictureFolder
 from bank.models import Benchmark, Sample
 
@@ -69,14 +69,8 @@ def against(
 def _changed(
     sample: Sample, record: SampleRecord, images: PictureFolder, digests: dict[Path, str]
 ) -> list[dict[str, Any]]:
-    fields = [
-        {"name": name, "old": _shown(getattr(sample, name)), "new": _shown(getattr(record, name))}
-        for name in COMPARED
-        if getattr(sample, name) != getattr(record, name)
-    ]
-    old_path, new_path = sample.capability.path if sample.capability else "", " / ".join(record.path)
-    if old_path != new_path:
-        fields.append({"name": "capability", "old": old_path, "new": new_path})
+    changed = changed_fields(sample, record)
+    fields = [{"name": name, "old": _excerpt(old), "new": _excerpt(new)} for name, (old, new) in changed.items()]
     pictures = [_digest(image, images, digests) for image in record.images]
     present = [digest for digest in pictures if digest]
     old = list(sample.images.all())
@@ -105,7 +99,7 @@ def _pictures(count: int) -> str:
     return "1 picture" if count == 1 else f"{count} pictures"
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if isinstance(value, dict):
         value = "\n".join(f"{name}: {text}" for name, text in value.items())
     text = str(value)

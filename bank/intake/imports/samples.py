@@ -190,7 +190,7 @@ class Samples:
 
         def take(source: Path | bytes) -> images.Stored | str:
             try:
-                data = source if isinstance(source, bytes) else images.read(source)
+                data = source if isinstance(source, bytes) else images.read_file(source)
             except images.NotAnImage as error:
                 return str(error)
             except OSError:
@@ -248,9 +248,7 @@ class Samples:
         stored = Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(rows))
         for pk, (where, record, pictures) in rows.items():
             sample = stored[pk]
-            fields = [name for name in COMPARED if getattr(sample, name) != getattr(record, name)]
-            if (sample.capability.path if sample.capability else "") != " / ".join(record.path):
-                fields.append("capability")
+            fields = list(changed_fields(sample, record))
             if not _same_pictures(sample, record, pictures):
                 fields.append("images")
             if pk in differing:
@@ -339,6 +337,13 @@ def _same_pictures(sample: Sample, record: SampleRecord, pictures: Pictures) -> 
         if picture is None and position not in stored and gone.get(position) != image.as_absent(position):
             return False
     return len(stored) + len(gone) == len(pictures)
+
+
+def changed_fields(sample: Sample, record: SampleRecord) -> dict[str, tuple[Any, Any]]:
+    """What the record says otherwise than the stored sample, besides pictures and criteria: old and new by name."""
+    values = {name: (getattr(sample, name), getattr(record, name)) for name in COMPARED}
+    values["capability"] = sample.capability_path, " / ".join(record.path)
+    return {name: (old, new) for name, (old, new) in values.items() if old != new}
 
 
 def criteria_of(record: SampleRecord) -> list[dict[str, Any]]:

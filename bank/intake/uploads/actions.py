@@ -75,7 +75,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
         folder=secrets.token_hex(16),
         secret=secrets.token_hex(32),
     )
-    staging.make(upload)
+    staging.make_folder(upload)
     try:
         upload.save(force_insert=True)
     except BaseException:

@@ -44,13 +44,13 @@ def keep_preview(upload: Upload, source: Source) -> None:
                 if "fault" in pictures[-1]:
                     pictures[-1]["position"] = None
                 number += 1
-            shown.append(_shown(record) | {"images": pictures})
+            shown.append(_first_sample(record) | {"images": pictures})
     except BadFile:
         pass  # the check reports it
     staging.write_json(upload, "preview.json", shown)
 
 
-def _shown(record: SampleRecord) -> dict[str, Any]:
+def _first_sample(record: SampleRecord) -> dict[str, Any]:
     text = record.instruction
     return {
         "key": record.key,

@@ -92,7 +92,7 @@ def _read(upload: Upload, index: int) -> Iterator[bytes]:
             yield stream.update(piece)
 
 
-def make(upload: Upload) -> None:
+def make_folder(upload: Upload) -> None:
     """Create the folder with its files, still empty."""
     settings.STAGED.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     root = folder(upload)
