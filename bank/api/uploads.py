@@ -2,9 +2,10 @@
 
 from typing import Any, cast
 
+from django import forms
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser, MultiPartParser
@@ -75,19 +76,22 @@ class NewUploadSerializer(serializers.Serializer[Any]):
     sha256 = serializers.CharField(required=False, help_text="Of the whole stream, if you know it; it is checked.")
 
 
-class ChoicesSerializer(serializers.Serializer[Any]):
-    """What is done with the files. What is left out stays as the check proposed it."""
+def _described(field: forms.Field) -> "serializers.Field[Any, Any, Any, Any]":
+    """A field of the form as the API describes it; the form itself checks what is sent."""
+    words: dict[str, Any] = {"required": False, "help_text": str(field.help_text or field.label or "")}
+    if isinstance(field, forms.MultipleChoiceField):
+        return serializers.ListField(child=serializers.CharField(), **words)
+    if isinstance(field, forms.ChoiceField):
+        return serializers.ChoiceField(cast(Any, field.choices), **words)
+    return (
+        serializers.BooleanField(**words) if isinstance(field, forms.BooleanField) else serializers.CharField(**words)
+    )
 
-    benchmark = serializers.CharField(required=False, help_text="SLUG")
-    version = serializers.CharField(required=False)
-    title = serializers.CharField(required=False)
-    visibility = serializers.ChoiceField(["public", "private"], required=False)
-    anchor = serializers.CharField(required=False)
-    model = serializers.CharField(required=False, help_text="Of responses that name none.")
-    judge = serializers.CharField(required=False, help_text="Of judgments that name none.")
-    campaign = serializers.CharField(required=False, help_text="That takes the labels.")
-    parts = serializers.ListField(child=serializers.CharField(), required=False)
-    skip_bad = serializers.BooleanField(required=False, help_text="Bring in the good rows although others are bad.")
+
+# What is done with the files. What is left out stays as the check proposed it.
+CHOICES = inline_serializer(
+    "Choices", {name: _described(field) for name, field in ChoicesForm.base_fields.items() if name != "into"}
+)
 
 
 class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
@@ -156,7 +160,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict("Another piece of this upload is coming in.", offset=upload.received)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request=ChoicesSerializer, responses={200: UploadSerializer})
+    @extend_schema(request=CHOICES, responses={200: UploadSerializer})
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, pk: str) -> Response:
         """Bring the checked files in. Choices that change what would be made have them checked again instead: the

@@ -4,8 +4,9 @@ Rows are tuples of values that the column takes as they are: text, numbers, None
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache, partial
 from itertools import chain, count, repeat
 from typing import Any
@@ -185,11 +186,19 @@ def prepared(model: type[Model], values: Mapping[str, Column]) -> dict[str, Colu
 def _prepared(field: Any, column: Column) -> Column:
     if type(field) is EncryptedTextField and not field.row:
         return compact(cipher().seal_all(column, field.place))
-    as_text = isinstance(field, models.JSONField) and field.encoder is None  # both databases take JSON as text
-    prepare = json.dumps if as_text else partial(field.get_db_prep_save, connection=connection)
+    prepare: Callable[[Any], Any] = partial(field.get_db_prep_save, connection=connection)
+    if isinstance(field, models.DateTimeField):
+        prepare = _prepared_time
+    elif isinstance(field, models.JSONField) and field.encoder is None:  # both databases take JSON as text
+        prepare = json.dumps
     if isinstance(column, Constant):
         return Constant(None if column.value is None else prepare(column.value), len(column))
     return [None if value is None else prepare(value) for value in column]
+
+
+@lru_cache(maxsize=10_000)  # the times of a label are also those of its assignment
+def _prepared_time(value: datetime) -> Any:
+    return models.DateTimeField().get_db_prep_save(value, connection)
 
 
 def completed(model: type[Model], columns: Mapping[str, Column]) -> dict[str, Column]:

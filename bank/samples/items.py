@@ -23,7 +23,7 @@ from bank.text.names import as_stored
 PLACE = ("item_id", "position", "response_id")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ItemSpec:
     """An item as a row names it."""
 
@@ -33,8 +33,7 @@ class ItemSpec:
     content_hash: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        hashed = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
-        object.__setattr__(self, "content_hash", hashed)
+        self.content_hash = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Response, Sample, Submission
-from bank.submissions.scoring import PAGE, KeyedSample, chosen_option
+from bank.submissions.scoring import PAGE, KeyedSample, chosen_option, shift_of
 from stats.answer_text import pope_answer
 from stats.answers import shown_as
 
@@ -63,7 +63,7 @@ def as_frame(
 
 def letter_of(option: str, response: Any, labels: tuple[str, ...]) -> str:
     """The label that stood before an option of the sample when this response was given (CircularEval moves them)."""
-    shift = int(response.variant.rpartition("-")[2]) if response.variant else 0
+    shift = shift_of(response.variant)
     shown = (label for label in labels if shown_as(label, labels, shift=shift, order=response.option_order) == option)
     return next(shown, option)
 

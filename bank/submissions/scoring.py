@@ -309,8 +309,12 @@ def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
     label = option_in(response.text, labels)
     if label is None:
         return ""
-    shift = int(response.variant.rpartition("-")[2]) if response.variant else 0
-    return shown_as(label, labels, shift=shift, order=response.option_order)
+    return shown_as(label, labels, shift=shift_of(response.variant), order=response.option_order)
+
+
+def shift_of(variant: str) -> int:
+    """By how many places the options stood rotated (CircularEval)."""
+    return int(variant.rpartition("-")[2]) if variant else 0
 
 
 def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRules) -> Parts:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bank.intake.formats.label_studio import PART, YES_OR_NO, add, columns_of, responses_of, who
+from bank.intake.formats.label_studio import PART, YES_OR_NO, add, columns_of, kind_for, responses_of, who
 from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, converted, head, rows
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import LABEL
@@ -54,7 +54,7 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
     assert isinstance(about, dict)
     sample = about.get("sample") or data.get("external_id") or data.get("id") or ""
     responses = responses_of(about)
-    kind = about.get("kind") or {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
+    kind = about.get("kind") or kind_for(responses)
     base = {"kind": kind, "sample": sample, "responses": responses}
     base |= {name: about[name] for name in ("protocol", "campaign") if about.get(name)}
     labels_of_people = []

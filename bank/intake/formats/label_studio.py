@@ -72,7 +72,7 @@ def _rows(path: Path) -> Iterator[Row | Problem]:
 def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
     sample = next((data[name] for name in KEYS if data.get(name) not in (None, "")), "")
     responses = responses_of(data)
-    kind = data.get("kind") or {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
+    kind = data.get("kind") or kind_for(responses)
     verdict: dict[str, Any] = {}
     for region in annotation.get("result") or ():
         if isinstance(region, dict) and isinstance(region.get("value"), dict):
@@ -112,6 +112,11 @@ def responses_of(data: dict[str, Any]) -> list[Any]:
         {name: one[name] for name in ("model", "variant") if one.get(name)} if isinstance(one, dict) else one
         for one in candidates
     ]
+
+
+def kind_for(responses: list[Any]) -> str:
+    """The kind of an item of so many responses."""
+    return {0: "score", 1: "score", 2: "pair"}.get(len(responses), "batch")
 
 
 def who(person: Any) -> str:

@@ -4,7 +4,6 @@ A directory holds ``questions_with_criteria.json``, ``anchor.json``, ``answers/*
 ``images_manifest.json`` and the images; each file is taken alone as well.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -24,8 +23,8 @@ from bank.intake.formats.reading import (
     first_names,
     json_array,
     json_lines,
+    json_value,
     kind_of,
-    lines,
     odd,
     require,
     validated,
@@ -144,10 +143,7 @@ def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
     file = directory / "images_manifest.json"
     if not file.is_file():
         return {}
-    try:
-        entries = json.loads("".join(line for _, line in lines(file)))
-    except ValueError as error:
-        raise BadFile(Where(file.name), f"is not JSON: {error}") from None
+    entries = json_value(file)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
         raise BadFile(Where(file.name), "is no list of pictures with an id each")
     return {str(entry["id"]): entry for entry in entries}
