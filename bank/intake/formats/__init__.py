@@ -1,7 +1,8 @@
 """File formats. Each module is a small reader, file to records, and is listed here.
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
-``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``.
+``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. Most call
+``reading.converted`` with a function from a row to the objects of the project's own format.
 """
 
 from collections.abc import Callable, Iterator
