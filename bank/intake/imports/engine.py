@@ -109,13 +109,13 @@ def run_import(
             formats.reader(source.module, name)
         scratch_folder = cache(lambda: stack.enter_context(scratch.folder()))
         for left in reversed(range(TRIES)):
-            context = ImportContext(
-                **checked_options,
-                source=source,
-                images=PictureFolder(images or source.images, given=images is not None),
-                scratch=None if dry_run else scratch_folder,
-            )
             try:
+                context = ImportContext(
+                    **checked_options,
+                    source=source,
+                    images=PictureFolder(images or source.images, given=images is not None),
+                    scratch=None if dry_run else scratch_folder,
+                )
                 reports = _attempt(context, skip_bad, progress, cancelled, finish)
                 break
             except (IntegrityError, writer.Outdated):
