@@ -16,7 +16,7 @@ from accounts import audit
 from accounts.models import User
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
-from bank.samples.capability_trees import TREES
+from bank.samples.capability_trees import TREES, add_template
 
 RESERVED = ("new",)  # part of a URL
 FIELDS = ("title", "description", "licence", "anchor", "majority", "score_scale")
@@ -24,8 +24,6 @@ FIELDS = ("title", "description", "licence", "anchor", "majority", "score_scale"
 
 def make_benchmark(*, slug: str, version: str = "1", tree: str = "", **fields: Any) -> Benchmark:
     """Create a private benchmark without samples; ``tree`` names a capability tree to start with. Raises BadInput."""
-    from bank.samples.capabilities import add_template
-
     try:
         validate_slug(slug)
     except ValidationError:

@@ -1,24 +1,22 @@
 """The capability tree of a benchmark: read in order; add, rename, move, reorder, merge, delete."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.models import Benchmark, Capability, Sample
 from bank.samples.benchmarks import by_capability
-from bank.samples.capability_trees import Tree
+from bank.samples.capability_trees import SEPARATOR, last_position
 from bank.samples.editor import change_many
 from bank.text.names import as_stored
 
 LONGEST = 200
 LONGEST_PATH = 700
 MOST_SAMPLES = 1_000_000
-SEPARATOR = " / "
 
 
 def _name(name: str) -> str:
@@ -41,17 +39,13 @@ def _path(benchmark: Benchmark, parent: Capability | None, name: str, *, besides
     return path
 
 
-def _last(benchmark: Benchmark) -> int:
-    return (benchmark.capabilities.aggregate(last=Max("position"))["last"] or 0) + 1
-
-
 @transaction.atomic
 def add(*, benchmark: Benchmark, name: str, parent: Capability | None = None) -> Capability:
     """Add a node as the last of its siblings. Raises BadInput."""
     name = _name(name)
     path = _path(benchmark, parent, name)
     return Capability.objects.create(
-        benchmark=benchmark, parent=parent, name=name, path=path, position=_last(benchmark)
+        benchmark=benchmark, parent=parent, name=name, path=path, position=last_position(benchmark)
     )
 
 
@@ -67,7 +61,7 @@ def move(*, node: Capability, parent: Capability | None) -> None:
     if parent is not None and (parent.pk == node.pk or parent.path.startswith(node.path + SEPARATOR)):
         raise BadInput("A capability cannot move below itself.")
     _place(node, parent, node.name)
-    Capability.objects.filter(pk=node.pk).update(position=_last(node.benchmark))
+    Capability.objects.filter(pk=node.pk).update(position=last_position(node.benchmark))
 
 
 def _place(node: Capability, parent: Capability | None, name: str) -> None:
@@ -187,29 +181,6 @@ def delete(*, node: Capability) -> None:
     if node.samples.exists():
         raise BadInput(f"{node.name!r} has samples. Merge it into another capability instead.")
     node.delete()
-
-
-@transaction.atomic
-def add_template(*, benchmark: Benchmark, tree: Tree) -> int:
-    """Add a template's missing nodes; returns how many."""
-    nodes = {node.path: node for node in benchmark.capabilities.all()}
-    existing_count = len(nodes)
-    place = _last(benchmark)
-
-    def grow(branch: "Tree | Iterable[str]", parent: Capability | None) -> None:
-        nonlocal place
-        for name in branch:
-            path = f"{parent.path}{SEPARATOR}{name}" if parent else name
-            if path not in nodes:
-                nodes[path] = Capability.objects.create(
-                    benchmark=benchmark, parent=parent, name=name, path=path, position=place
-                )
-                place += 1
-            if isinstance(branch, dict):
-                grow(branch[name], nodes[path])
-
-    grow(tree, None)
-    return len(nodes) - existing_count
 
 
 @dataclass(slots=True)

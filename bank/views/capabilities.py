@@ -14,7 +14,7 @@ from bank.models import Benchmark, Capability
 from bank.samples import capabilities as actions
 from bank.samples.benchmarks import by_capability
 from bank.samples.capabilities import tree_of
-from bank.samples.capability_trees import TITLES, TREES
+from bank.samples.capability_trees import TITLES, TREES, add_template
 from bank.views.common import benchmark_named, form_page, person
 
 
@@ -127,7 +127,7 @@ def _plant(request: HttpRequest, benchmark: Benchmark) -> str:
     tree = request.POST.get("tree", "")
     if tree not in TREES:
         raise BadInput("Choose a template.")
-    made = actions.add_template(benchmark=benchmark, tree=TREES[tree])
+    made = add_template(benchmark=benchmark, tree=TREES[tree])
     messages.success(request, f"Added {made} capabilities." if made else "All of them are there already.")
     return ""
 

@@ -11,10 +11,9 @@ from bank.criteria import CriteriaAccess, Criterion, CriterionRevision, fingerpr
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Response, Sample, SampleReview
 from bank.models.reviews import GUIDELINE
-from bank.samples import capabilities as trees
 from bank.samples.benchmarks import make_benchmark, summary_of
 from bank.samples.capabilities import tree_of
-from bank.samples.capability_trees import TREES
+from bank.samples.capability_trees import TREES, add_template
 from bank.samples.editor import change_many, save_sample
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import close_round, decide, give_review, open_round, rounds_of
@@ -104,7 +103,7 @@ def test_the_template_trees_have_the_published_sizes(name, sizes):
     benchmark = make_benchmark(slug="t", title="T", tree=name)
     depths = [node.depth for node in tree_of(benchmark)]
     assert [depths.count(depth) for depth in range(len(sizes))] == sizes
-    assert trees.add_template(benchmark=benchmark, tree=TREES[name]) == 0
+    assert add_template(benchmark=benchmark, tree=TREES[name]) == 0
 
 
 def test_a_sample_written_in_the_browser_is_a_draft_with_criteria_pictures_and_an_author(curator, people, media):
