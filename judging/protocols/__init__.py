@@ -4,6 +4,7 @@
 ``baselines`` are the built-in judges. ``get`` finds a protocol by name.
 """
 
+from bank.errors import BadInput
 from judging.protocols.base import CannotAsk, Criterion, Material, Option, Protocol
 from judging.protocols.batch import Batch
 from judging.protocols.choice_extraction import ChoiceExtraction
@@ -48,14 +49,17 @@ CLASSES: tuple[type[Protocol], ...] = (
 PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol() for protocol in CLASSES}
 
 
-class UnknownProtocol(LookupError):
+class UnknownProtocol(BadInput):
     """There is no protocol with that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Unknown protocol {name!r}. Known protocols: {', '.join(PROTOCOLS)}.", "protocol")
 
 
 def get(name: str) -> Protocol:
     """The protocol with that name. Raises UnknownProtocol."""
     if name not in PROTOCOLS:
-        raise UnknownProtocol(f"Unknown protocol {name!r}. Known protocols: {', '.join(PROTOCOLS)}.")
+        raise UnknownProtocol(name)
     return PROTOCOLS[name]
 
 

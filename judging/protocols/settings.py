@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from bank.errors import BadInput
+
 Settings = dict[str, Any]
 
 NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats", "unanswered")
@@ -22,8 +24,11 @@ DETAILS = ("low", "high", "auto")
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
 
 
-class BadSettings(ValueError):
+class BadSettings(BadInput):
     """Settings that a protocol does not accept; says which, and what it accepts."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "settings")
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:

@@ -4,18 +4,19 @@ Pure: the question and what was answered so far decide the next call, so that a 
 it stood.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bank.models import Sample
+from bank.models import Response, Sample
 from bank.recipes.spec import OPTIONS, YES_NO, Condition, Nearest, Numbers, Spec, Tree, Turn
 from judging.endpoints.answers import Reply
 from judging.endpoints.messages import PREFILLED
+from judging.models import Collected
 from judging.protocols import CannotAsk, prompts
 from judging.recipes.likelihoods import Likelihoods, of_first_token, of_prompt
-from judging.runs.requests import Message, Picture
+from judging.runs.requests import CallRequest, Message, Picture
 
 FIRST_TOKENS = 4  # of which the first may be white space
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -57,49 +58,28 @@ class Example:
     pictures: tuple[Picture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What one call brought: a text, or the likelihoods of a pool, or of one of its answers."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeCall(CallRequest):
+    """The next call of a conversation; ``by`` says how likelihoods are read from its reply, "" where it is a text."""
 
-    text: str
-    status: str = "ok"
-    likelihoods: dict[str, Any] | None = None
-    tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The next call: its messages, parameters beyond those of the run, and what its reply is read for."""
-
-    messages: tuple[Message, ...]
     turn: int
     pool: tuple[str, ...] = ()
     candidate: str = ""  # the answer put into the model's mouth
     by: str = ""
     per_token: bool = False
-    parameters: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class TurnAnswer:
-    """What a model said in one turn. Down a tree each step is a turn, and the text is the path so far."""
-
-    turn: int
-    text: str
-    status: str = "ok"
-    likelihoods: dict[str, Any] | None = None
-    tokens: int | None = None
 
 
 @dataclass(frozen=True)
-class Question:
-    """One question as it is put: ``order`` lists the sample's own labels in the order in which their options stand,
-    ``instruction`` is its text, corrupted or not, ``pool_keys`` what a pool made of keys holds, ``problem`` why it
-    cannot be asked.
+class Conversation:
+    """One question as it is put, and the calls about it that are done.
+
+    ``order`` lists the sample's own labels in the order in which their options stand, ``instruction`` is its text,
+    corrupted or not, ``pool_keys`` what a pool made of keys holds, ``problem`` why it cannot be asked.
     """
 
     spec: Spec
     sample: Sample
+    place: int  # the task's, see ``questions.Place``
     condition: Condition
     order: tuple[str, ...]
     instruction: str
@@ -108,6 +88,7 @@ class Question:
     examples: tuple[Example, ...] = ()
     pool_keys: tuple[str, ...] = ()
     problem: str = ""
+    done: tuple[Collected, ...] = ()
 
     @cached_property
     def words(self) -> dict[str, str]:
@@ -119,7 +100,7 @@ class Question:
         return list(self.sample.options)
 
     @cached_property
-    def answers(self) -> list[str]:
+    def label_texts(self) -> list[str]:
         """What the model is to write for each option: the labels, or those of the verbalizer."""
         verbalizer = self.condition.verbalizer
         try:
@@ -129,76 +110,107 @@ class Question:
 
     # -- the conversation -----------------------------------------------------------------------------------------
 
-    def next_call(self, done: Sequence[Done]) -> Call | None:
+    @property
+    def step(self) -> int:
+        return len(self.done)
+
+    def after(self, row: Collected) -> "Conversation":
+        """The conversation after one more call."""
+        return replace(self, done=(*self.done, row))
+
+    def call(self) -> RecipeCall:
+        """The next call. Raises CannotAsk."""
+        if self.problem:
+            raise CannotAsk(self.problem)
+        call = self.next_call()
+        if call is None:
+            raise CannotAsk("there is nothing left to ask")
+        return call
+
+    def next_call(self) -> RecipeCall | None:
         """The call that follows those which are done; None at the end. Raises CannotAsk."""
-        return self._walk(done)[0]
+        return self._replay()[0]
 
-    def turn_answers(self, done: Sequence[Done]) -> list[TurnAnswer]:
-        """What was answered in the turns that are over."""
-        return self._walk(done)[1]
+    def answers(self) -> list[Response]:
+        """What was answered in the turns that are over, not yet stored."""
+        return self._replay()[1]
 
-    def _walk(self, done: Sequence[Done]) -> tuple[Call | None, list[TurnAnswer]]:
-        history, answers, rest = self._examples_as_messages(), list[TurnAnswer](), iter(done)
+    def _replay(self) -> tuple[RecipeCall | None, list[Response]]:
+        answers: list[Response] = []
+        talk = self._talk(answers)
+        try:
+            call = next(talk)
+            for row in self.done:
+                call = talk.send(row)
+        except StopIteration:
+            return None, answers
+        return call, answers
+
+    def _talk(self, answers: list[Response]) -> Generator[RecipeCall, Collected, None]:
+        """Yield call after call, and be sent what each brought; ``answers`` grows with each turn that is over."""
+        history = self._examples_as_messages()
         for at, turn in enumerate(self.spec.turns):
             if turn.kind != "likelihood":
                 message = self._message(turn, first=at == 0)
-                said = next(rest, None)
-                if said is None:
-                    return Call((*history, message), len(answers)), answers
-                history += [message, Message("assistant", said.text)]
-                answers.append(TurnAnswer(len(answers), said.text, said.status, tokens=said.tokens))
+                row = yield RecipeCall(conversation=(*history, message), turn=len(answers))
+                history += [message, Message("assistant", row.text)]
+                answers.append(turn_answer(len(answers), row))
                 continue
             path: tuple[str, ...] = ()
             while pool := self._pool(turn, path):
-                first = at == 0 and not path
-                message = self._message(turn, first=first, pool=pool)
-                call, found, other = self._likelihood((*history, message), turn, pool, rest, len(answers))
-                if call is not None:
-                    return call, answers
-                assert found is not None
-                if not found.best:  # it said something else: that is what stands, and is read as no answer
-                    answers.append(TurnAnswer(len(answers), other, likelihoods=found.as_json()))
-                    return None, answers
-                path = (*path, found.best) if isinstance(turn.pool, Tree) else path
-                text = "/".join(path) if path else found.best
+                message = self._message(turn, first=at == 0 and not path, pool=pool)
+                found, said = yield from self._likelihoods((*history, message), turn, pool, len(answers))
+                is_tree = isinstance(turn.pool, Tree)
+                if is_tree and found.best:
+                    path = (*path, found.best)
+                text = "/".join(path) if is_tree and found.best else found.best
+                # Where it said something else, that is its answer, and is read as none.
+                answers.append(Response(turn=len(answers), text=text or said, likelihoods=found.as_json()))
+                if not found.best:
+                    return
                 history += [message, Message("assistant", found.best)]
-                answers.append(TurnAnswer(len(answers), text, likelihoods=found.as_json()))
-                if not path:
+                if not is_tree:
                     break
-        return None, answers
 
-    def _likelihood(
-        self, messages: tuple[Message, ...], turn: Turn, pool: tuple[str, ...], rest: Iterator[Done], number: int
-    ) -> tuple[Call | None, Likelihoods | None, str]:
-        """The next call for the likelihoods of a pool, or the likelihoods and what was said beside them."""
+    def _likelihoods(
+        self, messages: tuple[Message, ...], turn: Turn, pool: tuple[str, ...], number: int
+    ) -> Generator[RecipeCall, Collected, tuple[Likelihoods, str]]:
+        """Ask for the likelihoods of a pool; returns them with what was said beside them."""
         if len(pool) == 1:  # a step down a tree without a choice
-            return None, Likelihoods(((pool[0], 0.0),), turn.by, 1.0), ""
+            return Likelihoods(((pool[0], 0.0),), turn.by, 1.0), ""
         if turn.by == "first-token":
-            done = next(rest, None)
-            if done is None or done.likelihoods is None:
-                parameters = {"logprobs": True, "top_logprobs": 20, "max_tokens": FIRST_TOKENS}
-                return Call(messages, number, pool, by=turn.by, parameters=parameters), None, ""
-            return None, Likelihoods.from_json(done.likelihoods), done.text
+            parameters = {"logprobs": True, "top_logprobs": 20, "max_tokens": FIRST_TOKENS}
+            row = yield RecipeCall(conversation=messages, turn=number, pool=pool, by=turn.by, parameters=parameters)
+            return Likelihoods.from_json(row.likelihoods or {}), row.text
         values = []
         for candidate in pool:
-            done = next(rest, None)
-            if done is None or done.likelihoods is None:
-                spoken = (*messages, Message("assistant", candidate))
-                return Call(spoken, number, pool, candidate, turn.by, turn.sum == "per-token", PREFILLED), None, ""
-            values.append((candidate, float(done.likelihoods["value"])))
-        return None, Likelihoods(tuple(values), turn.by, None, turn.sum), ""
+            row = yield RecipeCall(
+                conversation=(*messages, Message("assistant", candidate)),
+                turn=number,
+                pool=pool,
+                candidate=candidate,
+                by=turn.by,
+                per_token=turn.sum == "per-token",
+                parameters=PREFILLED,
+            )
+            values.append((candidate, float((row.likelihoods or {})["value"])))
+        return Likelihoods(tuple(values), turn.by, None, turn.sum), ""
 
-    def read(self, call: Call, reply: Reply) -> Done:
-        """What a reply brought. Raises NoLikelihood."""
+    def likelihoods_in(self, call: RecipeCall, reply: Reply) -> dict[str, Any] | None:
+        """The likelihoods that a reply brought; None for a call that asks for none. Raises NoLikelihood."""
         if not call.by:
-            return Done(reply.text)
+            return None
         if call.by == "first-token":
-            shown = self._shown(call.pool)
-            found = of_first_token(reply.tokens, shown)
+            found = of_first_token(reply.tokens, self._shown(call.pool))
             pool = tuple((answer, logp) for answer, (_, logp) in zip(call.pool, found.pool, strict=True))
-            return Done(reply.text, likelihoods=Likelihoods(pool, found.by, found.mass).as_json())
-        value = of_prompt(reply.prompt_tail, call.candidate, per_token=call.per_token)
-        return Done("", likelihoods={"answer": call.candidate, "value": value})
+            return Likelihoods(pool, found.by, found.mass).as_json()
+        return {
+            "answer": call.candidate,
+            "value": of_prompt(reply.prompt_tail, call.candidate, per_token=call.per_token),
+        }
+
+    def is_reasoning(self, call: RecipeCall) -> bool:
+        return call.turn < len(self.spec.turns) and self.spec.turns[call.turn].kind == "cot"
 
     # -- pools ----------------------------------------------------------------------------------------------------
 
@@ -214,7 +226,7 @@ class Question:
         if pool == YES_NO:
             return ("yes", "no")
         if pool == OPTIONS:
-            answers = tuple(self.answers)
+            answers = tuple(self.label_texts)
         else:
             answers = self.pool_keys if isinstance(pool, Numbers | Nearest) else tuple(pool)
         if len(answers) < 2:
@@ -223,7 +235,7 @@ class Question:
 
     def _shown(self, pool: Sequence[str]) -> list[str]:
         """What stands for the answers of a pool where only the first token counts: letters, unless they are labels."""
-        if tuple(pool) in (tuple(self.answers) if self.labels else (), ("yes", "no")):
+        if tuple(pool) in (tuple(self.label_texts) if self.labels else (), ("yes", "no")):
             return list(pool)
         if len(pool) > len(LETTERS):
             raise CannotAsk(f"a pool of {len(pool)} answers has more than one letter can name: use by: prompt")
@@ -258,7 +270,7 @@ class Question:
         if self.examples and not spec.examples.images:
             parts = [self.words["about others"], *(self._example_as_text(example) for example in self.examples)]
         own = [(label, str(self.sample.options[key])) for label, key in zip(self.labels, self.order, strict=True)]
-        sentences = [self._labels_sentence(self.labels, self.answers), ask]
+        sentences = [self._labels_sentence(self.labels, self.label_texts), ask]
         sentence = "\n".join(each for each in sentences if each)
         return "\n\n".join([*parts, self._query(self.instruction, self.sample, own, sentence, len(self.pictures))])
 
@@ -304,6 +316,11 @@ class Question:
             question, answer = self._example(example)
             messages += [Message("user", question, example.pictures), Message("assistant", answer)]
         return messages
+
+
+def turn_answer(turn: int, row: Collected) -> Response:
+    """What a model said in one turn. Down a tree each step is a turn, and the text is the path so far."""
+    return Response(turn=turn, text=row.text, status=row.status, tokens=row.completion_tokens)
 
 
 def _starts(leaf: tuple[str, ...], path: tuple[str, ...]) -> bool:

@@ -1,7 +1,5 @@
 """Evaluations: one model asked by one recipe over all its scenarios, and marked where its metric needs marks."""
 
-import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,20 +9,18 @@ from django.db.models.functions import Now
 
 from accounts.models import User
 from bank.criteria import answer_keys
-from bank.database import bulk
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response, Sample, SampleImage
 from bank.models.drafts import REWRITINGS
 from bank.recipes import store
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree
 from bank.samples import drafts
-from judging import protocols
 from judging.models import Evaluation, Judge, Run, RunTask
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.prompts import checks
 from judging.recipes import questions
 from judging.runs import item_sets
-from judging.runs.actions import ANEW, check_budget, check_limit, lacking_all, retry_failed
+from judging.runs.actions import ANEW, check_endpoint, create_task_run, lacking_all, retry_failed, tasks_hash
 from judging.runs.estimates import REPLY_TOKENS, image_tokens, text_tokens
 from judging.work.budget import price
 
@@ -34,15 +30,6 @@ ABILITIES = {
     "prompt": ("prompt_logprobs", "the likelihood of an answer it is given"),
 }
 TRIED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """What a run of a recipe asks in one scenario: (sample, place) with what each shows."""
-
-    benchmark: Benchmark
-    samples: tuple[Sample, ...]
-    rows: tuple[tuple[Sample, int, dict[str, list[int]]], ...]
 
 
 # ---- what is asked ----
@@ -90,24 +77,26 @@ def samples_of(spec: Spec, scenario: Scenario) -> tuple[Benchmark, list[Sample]]
     return benchmark, found
 
 
-def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | None = None) -> Tasks:
-    """The tasks of a recipe in one scenario. Raises BadInput in words for what it cannot ask."""
+def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | None = None) -> list[RunTask]:
+    """The tasks of a recipe in one scenario, unsaved. Raises BadInput in words for what it cannot ask."""
     from bank.recipes import examples  # loads scipy, which most workers never need
 
     benchmark, samples = samples_of(spec, scenario)
     samples = samples[:limit]
     _check_samples(spec, benchmark, samples)
     about = f"recipe {recipe}"
-    shown = examples.chosen(spec.instruction.examples, benchmark=benchmark, asked=samples, seed=spec.seed, about=about)
-    pools = _pools(spec, benchmark, samples, about)
-    written = _written(spec, benchmark, samples)
-    rows = []
+    shown = {
+        "examples": examples.chosen(
+            spec.instruction.examples, benchmark=benchmark, asked=samples, seed=spec.seed, about=about
+        ),
+        questions.WRITTEN: _written(spec, benchmark, samples),
+        "pool": _pools(spec, benchmark, samples, about),
+    }
+    tasks = []
     for sample in samples:
-        shows = {"examples": shown[sample.pk]} if sample.pk in shown else {}
-        shows |= {"written": written[sample.pk]} if sample.pk in written else {}
-        shows |= {"pool": pools[sample.pk]} if sample.pk in pools else {}
-        rows += [(sample, place, shows) for place in questions.places(spec, sample)]
-    return Tasks(benchmark, tuple(samples), tuple(rows))
+        shows = {name: ids[sample.pk] for name, ids in shown.items() if sample.pk in ids}
+        tasks += [RunTask(sample=sample, place=place, shows=shows) for place in questions.places(spec, sample)]
+    return tasks
 
 
 def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> None:
@@ -211,28 +200,28 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
     spec = store.spec_of(recipe)
     checked_queries(spec)
     name = model.strip() or judge.model
-    asked = absent = answers = stored = calls = 0
+    questions_asked = absent = answers = stored = calls = 0
     sent = received = 0.0
     for scenario in spec.scenario:
         tasks = tasks_of(recipe, spec, scenario, limit=limit)
-        absent += sum(bool(sample.absent_images) for sample in tasks.samples)
+        samples = {task.sample for task in tasks}
         missing = _missing(recipe, spec, tasks, name)
-        asked, answers, stored = (
-            asked + len(tasks.samples),
-            answers + len(tasks.rows),
-            stored + len(tasks.rows) - len(missing),
-        )
-        missing = [task for task in missing if not task[0].absent_images]
+        questions_asked += len(samples)
+        absent += sum(bool(sample.absent_images) for sample in samples)
+        answers += len(tasks)
+        stored += len(tasks) - len(missing)
+        missing = [task for task in missing if not task.sample.absent_images]
         few = missing[:: max(1, len(missing) // 24)]
-        made = [(calls_of(spec, sample), _tokens(spec, sample, shows)) for sample, _, shows in few]
-        if made:
-            per_task = sum(number for number, _ in made) / len(made)
+        if few:
+            counts = [calls_of(spec, task.sample) for task in few]
+            tokens = [number * _tokens(spec, task) for number, task in zip(counts, few, strict=True)]
+            per_task = sum(counts) / len(few)
             calls += round(per_task * len(missing))
-            sent += sum(number * tokens for number, tokens in made) / len(made) * len(missing)
+            sent += sum(tokens) / len(few) * len(missing)
             thoughts = sum(turn.kind == "cot" for turn in spec.turns)
             received += len(missing) * (thoughts * REPLY_TOKENS["first"] + (per_task - thoughts) * 4)
     return Estimate(
-        questions=asked,
+        questions=questions_asked,
         absent=absent,
         answers=answers,
         stored=stored,
@@ -243,12 +232,13 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
     )
 
 
-def _tokens(spec: Spec, sample: Sample, shows: dict[str, list[int]]) -> float:
+def _tokens(spec: Spec, task: RunTask) -> float:
     """Of one call: the question, and its examples reckoned to be as long."""
+    sample = task.sample
     images = list(SampleImage.objects.filter(sample=sample))
     own = text_tokens("\n".join((sample.instruction, sample.hint, *map(str, sample.options.values()))))
     pictures = sum(image_tokens(image, {}) for image in images)
-    shots = len(shows.get("examples", ()))
+    shots = len(task.shows.get("examples", ()))
     return own * (1 + shots) + pictures * (1 + (shots if spec.instruction.examples.images else 0)) + 20
 
 
@@ -270,14 +260,8 @@ def start_evaluation(
     What is answered already is not asked again. A new ``budget`` replaces the old one.
     """
     spec = store.spec_of(recipe)
-    if not judge.base_url:
-        raise BadInput(f"{judge.name} has no endpoint, so it cannot answer.", "judge")
+    name = check_endpoint(judge, budget, limit, model, purpose="answer")
     check_abilities(spec, judge)
-    check_budget(judge, budget)
-    check_limit(limit)
-    name = model.strip() or judge.model
-    if len(name) > 200:
-        raise BadInput("model: at most 200 characters.", "model")
     checked_queries(spec)
     if spec.metric == "language" and not Judge.objects.filter(name=spec.judge).exists():
         raise BadInput(
@@ -286,9 +270,9 @@ def start_evaluation(
             "recipe",
         )
     for scenario in spec.scenario:  # what cannot be asked is said before anything is paid for
-        tasks = tasks_of(recipe, spec, scenario, limit=limit)
-        if all(sample.absent_images for sample in tasks.samples):
-            raise BadInput(lacking_all(tasks.benchmark, len(tasks.samples), "questions"), "recipe")
+        samples = {task.sample for task in tasks_of(recipe, spec, scenario, limit=limit)}
+        if all(sample.absent_images for sample in samples):
+            raise BadInput(lacking_all(benchmark_of(scenario), len(samples), "questions"), "recipe")
     same = Evaluation.objects.select_for_update().filter(recipe=recipe, judge=judge, model_name=name, limit=limit)
     evaluation = same.order_by("-pk").first()
     if evaluation is None or evaluation.runs.filter(state=Run.State.CANCELLED).exists():
@@ -403,30 +387,20 @@ def _left(evaluation: Evaluation, but: Run | None = None) -> float | None:
     return max(evaluation.budget - spent, 1e-9)
 
 
-def _missing(recipe: Recipe, spec: Spec, tasks: Tasks, model: str) -> list[tuple[Sample, int, dict[str, list[int]]]]:
+def _missing(recipe: Recipe, spec: Spec, tasks: Sequence[RunTask], model: str) -> list[RunTask]:
     """The tasks without an answer."""
-    answered = set(
-        Response.all_objects.filter(recipe=recipe, model__name=model, sample__benchmark=tasks.benchmark).values_list(
-            "sample_id", "variant", "repeat"
-        )
-    )
-
-    def key(sample: Sample, number: int) -> tuple[int, str, int]:
-        place = questions.Place.of(number, spec)
-        return sample.pk, questions.variant(spec.conditions[place.condition], place.rotation), place.repeat
-
-    return [row for row in tasks.rows if key(row[0], row[1]) not in answered]
+    benchmark = tasks[0].sample.benchmark
+    responses = Response.all_objects.filter(recipe=recipe, model__name=model, sample__benchmark=benchmark)
+    answered = set(responses.values_list("sample_id", "variant", "repeat"))
+    return [task for task in tasks if (task.sample_id, *questions.variant_and_repeat(task.place, spec)) not in answered]
 
 
 def _start_run(evaluation: Evaluation, spec: Spec, scenario: Scenario) -> Run | None:
     """The run of what nobody has asked in a scenario yet; None if there is nothing. What failed waits for a retry."""
     tasks = tasks_of(evaluation.recipe, spec, scenario, limit=evaluation.limit)
     asked = set(RunTask.objects.filter(run__evaluation=evaluation).values_list("sample", "place"))
-    missing = [
-        row
-        for row in _missing(evaluation.recipe, spec, tasks, evaluation.model_name)
-        if (row[0].pk, row[1]) not in asked
-    ]
+    unanswered = _missing(evaluation.recipe, spec, tasks, evaluation.model_name)
+    missing = [task for task in unanswered if (task.sample_id, task.place) not in asked]
     if not missing:
         return None
     settings: dict[str, Any] = {"recipe": str(evaluation.recipe), "queries": checked_queries(spec)}
@@ -435,26 +409,17 @@ def _start_run(evaluation: Evaluation, spec: Spec, scenario: Scenario) -> Run | 
         settings["max_tokens"] = spec.max_tokens
     if spec.repeats > 1:
         settings["seed"] = spec.seed
-    run = Run.objects.create(
+    return create_task_run(
+        missing,
         kind=Run.Kind.RECIPE,
         judge=evaluation.judge,
-        benchmark=tasks.benchmark,
+        benchmark=missing[0].sample.benchmark,
         recipe=evaluation.recipe,
         evaluation=evaluation,
         protocol=PROTOCOL,
         settings=settings,
-        settings_hash=protocols.settings_hash(settings),
-        items_hash=hashlib.sha256(repr([(sample.pk, place) for sample, place, _ in missing]).encode()).hexdigest(),
+        items_hash=tasks_hash(missing),
         model_name=evaluation.model_name,
-        seed=secrets.randbelow(2**31),
-        abilities=evaluation.judge.abilities,
         budget=_left(evaluation),
         by=evaluation.by,
-        planned=len(missing),
-        verdicts=0,
-        failures=0,
-        undecided=0,
     )
-    rows = [RunTask(run=run, sample=sample, place=place, shows=shows) for sample, place, shows in missing]
-    bulk.insert_objects(RunTask, rows)
-    return run

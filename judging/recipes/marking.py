@@ -1,18 +1,12 @@
 """Marks for the reasons that models gave by a recipe (ChEF, C.4): only of right conclusions, five each."""
 
-import secrets
-from typing import Any
-
-from bank.database import bulk
 from bank.models import Benchmark, Item, Response
 from bank.models.items import ItemResponse, content_hash
 from bank.recipes import marked_answers
 from bank.recipes.spec import Spec
 from judging import protocols
-from judging.models import STRICT, Evaluation, Judge, Run, RunItem
-from judging.protocols import prompts
-from judging.runs import plan
-from judging.runs.actions import items_hash
+from judging.models import Evaluation, Judge, Run, RunItem
+from judging.runs.actions import create_judging_run
 
 PROTOCOL = "reasoning-quality"
 MARKS_EACH = 5
@@ -41,38 +35,19 @@ def start_marks(evaluation: Evaluation, spec: Spec, benchmark: Benchmark, *, bud
     items = [_item(evaluation, response) for response in reasons.order_by("sample__position", "pk")]
     if not items:
         return None
-    protocol = protocols.get(PROTOCOL)
-    settings: dict[str, Any] = protocol.settings({"repeats": MARKS_EACH})
-    judge = Judge.objects.get(name=spec.judge)
-    template = None if judge.is_baseline else prompts.get(PROTOCOL, *prompts.split(str(settings["prompt"])))
-    run = Run.objects.create(
+    return create_judging_run(
         kind=Run.Kind.MARKS,
-        judge=judge,
+        judge=Judge.objects.get(name=spec.judge),
         benchmark=benchmark,
         recipe=evaluation.recipe,
         evaluation=evaluation,
         model_name=evaluation.model_name,
         protocol=PROTOCOL,
-        settings=settings,
-        settings_hash=protocols.settings_hash(settings),
-        items_hash=items_hash([item.pk for item in items]),
-        template=f"{PROTOCOL}.{template.name}" if template else "",
-        template_version=template.version if template else None,
-        template_sha256=template.sha256 if template else "",
-        seed=secrets.randbelow(2**31),
-        reading=STRICT,
-        abilities=judge.abilities,
+        settings=protocols.get(PROTOCOL).settings({"repeats": MARKS_EACH}),
+        item_ids=[item.pk for item in items],
         budget=budget,
         by=evaluation.by,
-        planned=len(items) * MARKS_EACH,
-        verdicts=0,
-        failures=0,
-        undecided=0,
     )
-    bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, item.pk) for item in items])
-    run.criteria_fingerprint, run.held = plan.criteria_fingerprint(run), plan.will_hold(run)
-    run.save(update_fields=["criteria_fingerprint", "held"])
-    return run
 
 
 def _item(evaluation: Evaluation, response: Response) -> Item:

@@ -1,36 +1,32 @@
 """The questions of a recipe's run: which there are, and each with all that its calls may show."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bank import corruptions
 from bank.criteria import answer_keys
-from bank.models import Draft, Sample, SampleImage
+from bank.models import Draft, Sample
 from bank.recipes import store
-from bank.recipes.spec import Condition, Numbers, Spec
+from bank.recipes.spec import Numbers, Spec
 from bank.text.digests import keyed_digest
 from judging.models import Collected, Run, RunTask
 from judging.protocols import CannotAsk
-from judging.recipes.conversation import Call, Done, Example, Question
-from judging.runs import collecting
+from judging.recipes.conversation import Conversation, Example
+from judging.runs import collecting, plan
 from judging.runs.requests import Picture
 
 WRITTEN = "written"  # what a task shows: the drafts of its question in other words
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """What a task's ``place`` counts: condition, repeat and rotation."""
+class Place(NamedTuple):
+    """What a task's ``place`` counts: all conditions of the first repeat, then of the others, then of each rotation."""
 
     condition: int
     repeat: int
     rotation: int
 
-    def number(self, spec: Spec) -> int:
-        return (self.rotation * spec.repeats + self.repeat) * len(spec.conditions) + self.condition
-
     @classmethod
-    def of(cls, number: int, spec: Spec) -> "Place":
+    def of_task(cls, number: int, spec: Spec) -> "Place":
         rest, condition = divmod(number, len(spec.conditions))
         rotation, repeat = divmod(rest, spec.repeats)
         return cls(condition, repeat, rotation)
@@ -39,60 +35,24 @@ class Place:
 def places(spec: Spec, sample: Sample) -> list[int]:
     """The tasks of a question: its conditions, repeats and rotations."""
     rotations = max(1, len(sample.options)) if spec.rotates else 1
-    return [
-        Place(condition, repeat, rotation).number(spec)
-        for rotation in range(rotations)
-        for repeat in range(spec.repeats)
-        for condition in range(len(spec.conditions))
-    ]
+    return list(range(rotations * spec.repeats * len(spec.conditions)))
 
 
-def variant(condition: Condition, rotation: int) -> str:
-    """The variant of the response to a question put like this."""
-    return collecting.variant(rotation) if rotation else condition.name
+def variant_and_repeat(place: int, spec: Spec) -> tuple[str, int]:
+    """The variant and repeat of the response to a question put like this."""
+    condition, repeat, rotation = Place.of_task(place, spec)
+    return collecting.variant(rotation) if rotation else spec.conditions[condition].name, repeat
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The next call of a task."""
-
-    sample: Sample
-    place: int
-    question: Question
-    done: tuple[Done, ...] = ()
-
-    @property
-    def step(self) -> int:
-        return len(self.done)
-
-    @property
-    def call(self) -> Call:
-        """Raises CannotAsk."""
-        if self.question.problem:
-            raise CannotAsk(self.question.problem)
-        call = self.question.next_call(self.done)
-        if call is None:
-            raise CannotAsk("there is nothing left to ask")
-        return call
-
-
-def jobs(run: Run, rows: Sequence[RunTask]) -> list[Job]:
-    """The next call of each of these tasks."""
+def conversations(run: Run, rows: Sequence[RunTask]) -> list[Conversation]:
+    """Each of these tasks as far as it has come."""
     assert run.recipe is not None
-    spec = store.spec_of(run.recipe)
-    done = _done(run, rows)
-    questions = _Questions(run, spec, rows)
-    return [Job(row.sample, row.place, questions.of(row), done.get((row.sample_id, row.place), ())) for row in rows]
-
-
-def _done(run: Run, rows: Sequence[RunTask]) -> dict[tuple[int, int], tuple[Done, ...]]:
-    """What the earlier calls of unfinished tasks brought."""
-    found: dict[tuple[int, int], list[Done]] = {}
+    done: dict[tuple[int, int], list[Collected]] = {}
     stored = Collected.objects.filter(run=run, sample__in={row.sample_id for row in rows}, last=False)
     for row in stored.order_by("step"):
-        done = Done(row.text, row.status, row.likelihoods, row.completion_tokens)
-        found.setdefault((row.sample_id, row.place), []).append(done)
-    return {key: tuple(steps) for key, steps in found.items()}
+        done.setdefault((row.sample_id, row.place), []).append(row)
+    questions = _Questions(run, store.spec_of(run.recipe), rows)
+    return [questions.conversation(row, done.get((row.sample_id, row.place), [])) for row in rows]
 
 
 class _Questions:
@@ -107,17 +67,15 @@ class _Questions:
             for row in rows
         }
         ids = shown | {row.sample_id for row in rows}
-        self.images: dict[int, list[SampleImage]] = {}
-        for image in SampleImage.objects.filter(sample__in=ids).order_by("position"):
-            self.images.setdefault(image.sample_id, []).append(image)
+        self.images = plan.images_by_sample(sample__in=ids)
         self.samples = Sample.objects.in_bulk(shown)
         of_pool = {row.sample_id for row in rows if "pool" in row.shows}
         asked = Sample.objects.filter(pk__in=shown | of_pool)
         about = f"run {run.pk}"
         self.keys = answer_keys.open_keys(about=about, samples=asked) if spec.uses_keys else {}
 
-    def of(self, row: RunTask) -> Question:
-        place = Place.of(row.place, self.spec)
+    def conversation(self, row: RunTask, done: Sequence[Collected]) -> Conversation:
+        place = Place.of_task(row.place, self.spec)
         condition = self.spec.conditions[place.condition]
         sample = row.sample
         order = tuple(collecting.rotated(list(sample.options), place.rotation))
@@ -126,20 +84,21 @@ class _Questions:
         instruction = sample.instruction
         if condition.corrupted:
             written = self.written[row.pk]
-            plan = corruption_of(self.spec, sample, pictures=bool(images), written=written)
+            steps = corruption_of(self.spec, sample, pictures=bool(images), written=written)
             seed = seed_of(self.spec, sample)
-            pictures = tuple(Picture(image, corruption=plan.image, seed=seed) for image in images)
-            instruction = corruptions.apply_text(instruction, plan.text, seed, written)
-            order = tuple(corruptions.apply_order(order, plan.text, seed))
+            pictures = tuple(Picture(image, corruption=steps.image, seed=seed) for image in images)
+            instruction = corruptions.apply_text(instruction, steps.text, seed, written)
+            order = tuple(corruptions.apply_order(order, steps.text, seed))
         problem, examples, pool = "", list[Example](), tuple[str, ...]()
         try:
             examples = [self._example(pk) for pk in row.shows.get("examples", ())[: condition.shots]]
             pool = self._pool(row)
         except CannotAsk as error:
             problem = str(error)
-        return Question(
+        return Conversation(
             spec=self.spec,
             sample=sample,
+            place=row.place,
             condition=condition,
             order=order,
             instruction=instruction,
@@ -148,6 +107,7 @@ class _Questions:
             examples=tuple(examples),
             pool_keys=pool,
             problem=problem,
+            done=tuple(done),
         )
 
     def _example(self, pk: int) -> Example:

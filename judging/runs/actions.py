@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -18,7 +19,7 @@ from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, reason
 from judging.protocols import baselines, prompts
 from judging.runs import attacks as attack_catalogue
 from judging.runs import item_sets, plan
-from judging.runs.collecting import COLLECTORS
+from judging.runs.collecting import COLLECTORS, Collector
 from judging.work import run_kinds
 
 # Of a run that somebody starts again: what failed before is forgotten.
@@ -30,6 +31,74 @@ ANEW: dict[str, Any] = {
     "failing_since": None,
 }
 MOST_ITEMS = 1_000_000_000
+
+
+# ---- new rows ----
+
+
+def create_run(
+    *, judge: Judge, settings: dict[str, Any], template: prompts.Prompt | None = None, **columns: Any
+) -> Run:
+    """Create a run, with all that is fixed when it starts: template, seed, what the judge can do."""
+    return Run.objects.create(
+        judge=judge,
+        settings=settings,
+        settings_hash=protocols.settings_hash(settings),
+        template=f"{template.protocol}.{template.name}" if template else "",
+        template_version=template.version if template else None,
+        template_sha256=template.sha256 if template else "",
+        seed=secrets.randbelow(2**31),
+        abilities=judge.abilities,
+        verdicts=0,
+        failures=0,
+        undecided=0,
+        **columns,
+    )
+
+
+def create_judging_run(
+    *, judge: Judge, protocol: str, settings: dict[str, Any], item_ids: Sequence[int], **columns: Any
+) -> Run:
+    """Create a run of a judge over these items."""
+    template = None
+    if not judge.is_baseline:
+        template = prompts.get(protocol, *prompts.split(str(settings["prompt"])))
+    run = create_run(
+        judge=judge,
+        protocol=protocol,
+        settings=settings,
+        template=template,
+        items_hash=items_hash(item_ids),
+        reading=STRICT,
+        **columns,
+    )
+    bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids])
+    run.criteria_fingerprint, run.held = plan.criteria_fingerprint(run), plan.will_hold(run)
+    run.planned = len(item_ids) * plan.judgments_per_item(run)
+    run.save(update_fields=["criteria_fingerprint", "held", "planned"])
+    return run
+
+
+def create_task_run(tasks: Sequence[RunTask], **columns: Any) -> Run:
+    """Create a run that lets a model write, with its tasks."""
+    run = create_run(planned=len(tasks), **columns)
+    for task in tasks:
+        task.run = run
+    bulk.insert_objects(RunTask, tasks)
+    return run
+
+
+def items_hash(ids: Sequence[int]) -> str:
+    """The hash that identifies a set of items."""
+    return hashlib.sha256(",".join(map(str, sorted(ids))).encode()).hexdigest()
+
+
+def tasks_hash(tasks: Sequence[RunTask]) -> str:
+    """The hash that identifies tasks in their order."""
+    return hashlib.sha256(repr([(task.sample_id, task.place) for task in tasks]).encode()).hexdigest()
+
+
+# ---- runs of judges ----
 
 
 @transaction.atomic
@@ -60,89 +129,80 @@ def start_run(
     the judge against these attacks (all of them if the list is empty) and makes no judgments (see
     ``judging.runs.attacks``). A ``tryout`` stays with staff until a run with the same settings goes on from it.
     """
-    asked_settings, asked_items = _split_settings(settings)
-    try:
-        used_protocol = protocols.get(protocol)
-        item_set = item_sets.canonical(asked_items)
-        canonical_settings = used_protocol.settings(asked_settings)
-    except protocols.UnknownProtocol as error:
-        raise BadInput(str(error), "protocol") from None
-    except (protocols.BadSettings, item_sets.BadItemSet) as error:
-        raise BadInput(str(error), "settings") from None
-    check_judge(judge, benchmark, used_protocol, canonical_settings, budget)
+    chosen_settings, chosen_items = _split_settings(settings)
+    used_protocol = protocols.get(protocol)
+    item_set = item_sets.canonical(chosen_items)
+    settings = used_protocol.settings(chosen_settings)
+    check_judge(judge, benchmark, used_protocol, settings, budget)
     if attacks is not None:
-        canonical_settings |= {"attacks": _attacks(attacks, judge, used_protocol, canonical_settings)}
+        settings |= {"attacks": _attacks(attacks, judge, used_protocol, settings)}
         if not item_set and items is None and limit is None:
             item_set = {"sample": attack_catalogue.DEFAULT_SAMPLE, "seed": 0}
     check_limit(limit)
-
-    def chosen_items(*, rejected: bool) -> list[int]:
-        query = plan.judgeable_items(benchmark=benchmark, protocol=used_protocol, rejected=rejected)
-        if items is not None:
-            query = query.filter(pk__in=_primary_keys(items))
-        query = item_sets.items(item_set, benchmark=benchmark, query=query)
-        return list(query.values_list("pk", flat=True)[:limit])
-
-    try:
-        item_ids = chosen_items(rejected=False)
-    except item_sets.BadItemSet as error:
-        raise BadInput(str(error), "settings") from None
+    choose = partial(_item_ids, benchmark, used_protocol, item_set, items, limit)
+    item_ids = choose()
     if not item_ids:
         raise _no_items(benchmark, used_protocol.kind, item_set)
-    if batched and canonical_settings.get("step_calls"):
+    if batched and settings.get("step_calls"):
         raise BadInput("step_calls: a batch asks every call at once; choose one of the two.", "settings")
-    identity: dict[str, Any] = {
+    same_settings: dict[str, Any] = {
         "kind": Run.Kind.JUDGMENTS if attacks is None else Run.Kind.ATTACKS,
         "judge": judge,
         "benchmark": benchmark,
         "protocol": protocol,
-        "settings_hash": protocols.settings_hash(canonical_settings),
-        "items_hash": items_hash(item_ids),
+        "settings_hash": protocols.settings_hash(settings),
     }
     if not tryout:
-        same_settings = {name: value for name, value in identity.items() if name != "items_hash"}
         Run.objects.filter(**same_settings, tryout=True).update(tryout=False)
     if not new:
-        if run := continue_run(identity, budget):
-            return run
+        item_sets_to_continue = [item_ids]
         if benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
             # An existing run continues even if some of its samples were rejected since: its verdicts are paid for.
-            with_rejected = {"items_hash": items_hash(chosen_items(rejected=True))}
-            if run := continue_run(identity | with_rejected, budget):
+            item_sets_to_continue.append(choose(rejected=True))
+        for ids in item_sets_to_continue:
+            if run := continue_run(same_settings | {"items_hash": items_hash(ids)}, budget):
                 return run
         if attacks is None:
-            earlier, covered = _covered(identity, item_ids)
+            earlier, covered = _covered(same_settings, item_ids)
             item_ids = [pk for pk in item_ids if pk not in covered]
             for run in earlier:
                 _resume(run, budget)
             if not item_ids:
                 return earlier[-1]
-            identity["items_hash"] = items_hash(item_ids)
-    template = None
     if not judge.is_baseline:
-        _check_pictures(benchmark, item_ids, canonical_settings)
-        template = prompts.get(protocol, *prompts.split(str(canonical_settings["prompt"])))
-    run = Run.objects.create(
-        **identity,
-        settings=canonical_settings,
-        template=f"{protocol}.{template.name}" if template else "",
-        template_version=template.version if template else None,
-        template_sha256=template.sha256 if template else "",
-        seed=secrets.randbelow(2**31),
+        _check_pictures(benchmark, item_ids, settings)
+    return create_judging_run(
+        kind=same_settings["kind"],
+        judge=judge,
+        benchmark=benchmark,
+        protocol=protocol,
+        settings=settings,
+        item_ids=item_ids,
         item_set=item_set,
-        reading=STRICT,
-        abilities=judge.abilities,
         budget=budget,
         by=by,
         reuse=reuse,
         batched=batched,
         tryout=tryout,
     )
-    bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids])
-    run.criteria_fingerprint, run.held = plan.criteria_fingerprint(run), plan.will_hold(run)
-    run.planned, run.verdicts, run.failures, run.undecided = len(item_ids) * plan.judgments_per_item(run), 0, 0, 0
-    run.save(update_fields=["criteria_fingerprint", "held", "planned", "verdicts", "failures", "undecided"])
-    return run
+
+
+def _item_ids(
+    benchmark: Benchmark,
+    protocol: protocols.Protocol,
+    item_set: item_sets.ItemSet,
+    items: "QuerySet[Item] | Sequence[Item] | None",
+    limit: int | None,
+    *,
+    rejected: bool = False,
+) -> list[int]:
+    """The items that a run judges, with ``rejected`` also those of rejected samples. Raises BadItemSet."""
+    query = plan.judgeable_items(benchmark=benchmark, protocol=protocol, rejected=rejected)
+    if items is not None:
+        chosen: Any = items.values("pk") if isinstance(items, QuerySet) else [item.pk for item in items]
+        query = query.filter(pk__in=chosen)
+    query = item_sets.items(item_set, benchmark=benchmark, query=query)
+    return list(query.values_list("pk", flat=True)[:limit])
 
 
 def lacking_all(benchmark: Benchmark, number: int, what: str) -> str:
@@ -181,15 +241,6 @@ def _no_items(benchmark: Benchmark, kind: str, item_set: Mapping[str, Any]) -> B
     )
 
 
-def _primary_keys(items: "QuerySet[Item] | Sequence[Item]") -> Any:
-    return items.values("pk") if isinstance(items, QuerySet) else [item.pk for item in items]
-
-
-def items_hash(ids: Sequence[int]) -> str:
-    """The hash that identifies a set of items."""
-    return hashlib.sha256(",".join(map(str, sorted(ids))).encode()).hexdigest()
-
-
 def check_limit(limit: int | None) -> None:
     """Raises BadInput for an impossible number of items."""
     if limit is not None and not 1 <= limit <= MOST_ITEMS:
@@ -225,10 +276,7 @@ def _attacks(
         )
     if judge.baseline == OVERLAP:
         raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "judge")
-    try:
-        return attack_catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
-    except attack_catalogue.UnknownAttack as error:
-        raise BadInput(str(error), "attacks") from None
+    return attack_catalogue.canonical(names, pictures=not judge.baseline and settings["context"] == "image")
 
 
 def check_abilities(judge: Judge, benchmark: Benchmark, settings: Mapping[str, Any]) -> None:
@@ -275,16 +323,15 @@ def _resume(run: Run, budget: float | None) -> Run:
         run.budget = budget
         run.save(update_fields=["budget"])
     if run.state in (Run.State.PAUSED, Run.State.WAITING) or (
-        run.state == Run.State.FINISHED and run_kinds.of(run).page(read_criteria=False)
+        run.state == Run.State.FINISHED and run_kinds.run_kind(run).page(read_criteria=False)
     ):
         _queue(run, frm=run.state)
     run.refresh_from_db()
     return run
 
 
-def _covered(identity: Mapping[str, Any], item_ids: Sequence[int]) -> tuple[list[Run], set[int]]:
+def _covered(same_settings: Mapping[str, Any], item_ids: Sequence[int]) -> tuple[list[Run], set[int]]:
     """The runs with the same settings, oldest first, that judge some of these items, and the items that they judge."""
-    same_settings = {name: value for name, value in identity.items() if name != "items_hash"}
     wanted, runs, covered = set(item_ids), [], set[int]()
     for run in reversed(list(_unchanged(same_settings))):
         judged = wanted & set(RunItem.objects.filter(run=run).values_list("item", flat=True))
@@ -382,6 +429,9 @@ def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:
         raise BadInput("stop_rotations: a batch asks all rotations at once; choose one of the two.", "settings")
 
 
+# ---- runs that let an endpoint write ----
+
+
 @transaction.atomic
 def start_collecting(
     *,
@@ -407,35 +457,18 @@ def start_collecting(
     if kind not in COLLECTORS:
         raise BadInput(f"Unknown kind {kind!r}. Known kinds: {', '.join(COLLECTORS)}.", "kind")
     collector = COLLECTORS[kind]
-    if not judge.base_url:
-        raise BadInput(f"{judge.name} has no endpoint, so it cannot write anything.", "judge")
-    asked_settings, asked_items = _split_settings(settings)
-    try:
-        item_set = item_sets.canonical(asked_items, of_items=False)
-        canonical_settings = collector.settings(asked_settings)
-        query: QuerySet[Sample] = Sample.objects.filter(benchmark=benchmark, retired_in="")
-        query = query.exclude(status=Sample.Status.REJECTED).order_by("position", "pk")
-        query = item_sets.samples(item_set, benchmark=benchmark, query=query)
-    except (protocols.BadSettings, item_sets.BadItemSet) as error:
-        raise BadInput(str(error), "settings") from None
-    check_abilities(judge, benchmark, canonical_settings)
-    check_budget(judge, budget)
-    name = model.strip() or judge.model
-    if len(name) > 200:
-        raise BadInput("model: at most 200 characters.", "model")
-    check_limit(limit)
-    samples = list(query if limit is None else query[:limit])
-    images: dict[int, list[SampleImage]] = {}
-    for image in SampleImage.objects.filter(sample__benchmark=benchmark).order_by("position"):
-        images.setdefault(image.sample_id, []).append(image)
-    tasks = [
-        (sample.pk, place)
-        for sample in samples
-        for place in collector.places(sample, images.get(sample.pk, []), canonical_settings)
-    ]
-    if canonical_settings.get("stop_rotations"):
+    name = check_endpoint(judge, budget, limit, model, purpose="write anything")
+    chosen_settings, chosen_items = _split_settings(settings)
+    item_set = item_sets.canonical(chosen_items, of_items=False)
+    settings = collector.settings(chosen_settings)
+    query = Sample.objects.filter(benchmark=benchmark, retired_in="").exclude(status=Sample.Status.REJECTED)
+    query = query.order_by("position", "pk")
+    samples = list(item_sets.samples(item_set, benchmark=benchmark, query=query)[:limit])
+    check_abilities(judge, benchmark, settings)
+    tasks = _tasks(collector, benchmark, samples, settings)
+    if settings.get("stop_rotations"):
         _check_may_stop(samples, batched)
-        tasks.sort(key=lambda task: task[1])  # the first pass of all first, so that it is known what needs no second
+        tasks.sort(key=lambda task: task.place)  # the first pass of all first: then it is known what needs no second
     if not tasks:
         raise BadInput(f"{benchmark} has no {collector.nothing} for this.", "benchmark")
     identity: dict[str, Any] = {
@@ -444,37 +477,50 @@ def start_collecting(
         "benchmark": benchmark,
         "protocol": kind,
         "model_name": name,
-        "settings_hash": protocols.settings_hash(canonical_settings),
-        "items_hash": hashlib.sha256(repr(tasks).encode()).hexdigest(),
+        "items_hash": tasks_hash(tasks),
     }
-    if not new and (run := continue_run(identity, budget)):
+    settings_hash = protocols.settings_hash(settings)
+    if not new and (run := continue_run(identity | {"settings_hash": settings_hash}, budget)):
         return run
-    stored = collector.stored(benchmark=benchmark, model=name, settings=canonical_settings)
-    missing = [task for task in tasks if task not in stored]
+    stored = collector.stored(benchmark=benchmark, model=name, settings=settings)
+    missing = [task for task in tasks if (task.sample_id, task.place) not in stored]
     if not missing:
         field = "model" if kind == Run.Kind.RESPONSES else "benchmark"
         raise BadInput(f"{collector.complete.format(model=name)}; nothing is left to collect.", field)
-    asked = {sample.pk: sample for sample in samples}
-    if kind != Run.Kind.REWRITES and all(asked[pk].absent_images for pk, _ in missing):
-        raise BadInput(lacking_all(benchmark, len({pk for pk, _ in missing}), "samples"), "benchmark")
-    template = prompts.get(kind, *prompts.split(str(canonical_settings["prompt"])))
-    run = Run.objects.create(
+    if kind != Run.Kind.REWRITES and all(task.sample.absent_images for task in missing):
+        raise BadInput(lacking_all(benchmark, len({task.sample_id for task in missing}), "samples"), "benchmark")
+    return create_task_run(
+        missing,
         **identity,
-        settings=canonical_settings,
+        settings=settings,
+        template=prompts.get(kind, *prompts.split(str(settings["prompt"]))),
         item_set=item_set,
-        template=f"{kind}.{template.name}",
-        template_version=template.version,
-        template_sha256=template.sha256,
-        seed=secrets.randbelow(2**31),
-        abilities=judge.abilities,
         budget=budget,
         by=by,
         reuse=reuse,
         batched=batched,
-        planned=len(missing),
-        verdicts=0,
-        failures=0,
-        undecided=0,
     )
-    bulk.insert(RunTask, ("run_id", "sample_id", "place"), [(run.pk, *task) for task in missing])
-    return run
+
+
+def check_endpoint(judge: Judge, budget: float | None, limit: int | None, model: str, *, purpose: str) -> str:
+    """The name that an endpoint's texts get. Raises BadInput where it cannot be asked like this."""
+    if not judge.base_url:
+        raise BadInput(f"{judge.name} has no endpoint, so it cannot {purpose}.", "judge")
+    check_budget(judge, budget)
+    check_limit(limit)
+    name = model.strip() or judge.model
+    if len(name) > 200:
+        raise BadInput("model: at most 200 characters.", "model")
+    return name
+
+
+def _tasks(
+    collector: Collector, benchmark: Benchmark, samples: Sequence[Sample], settings: protocols.Settings
+) -> list[RunTask]:
+    """All tasks of these samples, stored or not."""
+    images = plan.images_by_sample(sample__benchmark=benchmark)
+    return [
+        RunTask(sample=sample, place=place)
+        for sample in samples
+        for place in collector.places(sample, images.get(sample.pk, []), settings)
+    ]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
+from bank.errors import BadInput
 from bank.models.verdict import GRADED
 from judging.protocols import CannotAsk, Material
 
@@ -21,8 +22,11 @@ PAIRS = ("pairwise-criteria", "pair", GRADED)
 PROTOCOLS = (*PAIRS, "batch", "score", "components", "reference-score", "reasoning-quality")
 
 
-class UnknownAttack(LookupError):
+class UnknownAttack(BadInput):
     """There is no attack with that name and version."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, "attacks")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ position of its image. The result of a task is one ``Collected`` row; the text g
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 from bank.criteria import answer_keys
@@ -32,10 +33,7 @@ class Task:
     sample: Sample
     place: int
     images: tuple[SampleImage, ...]
-
-    @property
-    def labels(self) -> list[str]:
-        return list(self.sample.options)
+    step: int = 0
 
 
 class Collector(ABC):
@@ -94,7 +92,7 @@ class Collector(ABC):
             run, template=template, text=text, images=task.images, parameters=parameters, order=place, repeat=0
         )
         key = call_key(run, text=text, images=task.images, parameters=parameters, repeat=0)
-        return CallRequest(text, task.images, parameters, digest, key)
+        return CallRequest(text=text, images=task.images, parameters=parameters, sha256=digest, key=key)
 
 
 class Responses(Collector):
@@ -123,41 +121,60 @@ class Responses(Collector):
         return {(sample, places[name]) for sample, name in rows}
 
     def values(self, task: Task, settings: Settings) -> dict[str, Any]:
-        order = rotated(task.labels, task.place)
+        options = task.sample.options
+        order = rotated(list(options), task.place)
         return {
             "instruction": task.sample.instruction,
             "hint": task.sample.hint,
-            "options": [(label, str(task.sample.options[key])) for label, key in zip(task.labels, order, strict=True)],
+            "options": [(label, str(options[key])) for label, key in zip(options, order, strict=True)],
             "images": len(task.images),
             "language": task.sample.language,
         }
 
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
-        model, _ = EvaluatedModel.objects.get_or_create(name=run.model_name, defaults={"family": run.judge.family})
-        answered = {(row.sample_id, variant(row.place)): row for row in rows if row.status != Collected.Status.ERROR}
-        samples = {sample for sample, _ in answered}
-        stored_before = _response_ids(model, samples)
-        made = Response.objects.bulk_create(
-            Response(
-                sample_id=sample,
-                model=model,
-                variant=name,
-                text=row.text,
-                status=row.status,
-                reason=row.reason,
-                option_order=rotated(list(row.sample.options), row.place) or None,
-                tokens=row.completion_tokens,
-            )
-            for (sample, name), row in answered.items()
-            if (sample, name) not in stored_before
-        )
-        stored_now = {(response.sample_id, response.variant): response.pk for response in made}
-        for key, row in answered.items():
-            if key in stored_before:
-                row.status, row.reason = Collected.Status.ERROR, STORED_MEANWHILE
-                row.reason_hash = reason_key(STORED_MEANWHILE)
-            else:
-                row.response_id, row.text = stored_now[key], ""  # the response holds the text
+        store_responses(run, rows, lambda row: [_response(row)])
+        for row in rows:
+            if row.response:
+                row.text = ""  # the response holds the text
+
+
+def _response(row: Collected) -> Response:
+    """The response that a rotation's reply becomes."""
+    return Response(
+        sample=row.sample,
+        variant=variant(row.place),
+        text=row.text,
+        status=row.status,
+        reason=row.reason,
+        option_order=rotated(list(row.sample.options), row.place) or None,
+        tokens=row.completion_tokens,
+    )
+
+
+def store_responses(run: Run, rows: Sequence[Collected], responses_to: Callable[[Collected], list[Response]]) -> None:
+    """Store the responses that the rows of ended tasks bring; a row names the last of its own.
+
+    Where another one was stored meanwhile, it stays, and the row says so.
+    """
+    model, _ = EvaluatedModel.objects.get_or_create(name=run.model_name, defaults={"family": run.judge.family})
+    samples = {row.sample_id for row in rows}
+    stored = Response.all_objects.filter(recipe=run.recipe, model=model, sample__in=samples)
+    taken = set(stored.values_list("sample_id", "variant", "repeat"))
+    new: list[tuple[Collected, list[Response]]] = []
+    for row in rows:
+        if row.status == Collected.Status.ERROR:
+            continue
+        responses = responses_to(row)
+        if (row.sample_id, responses[-1].variant, responses[-1].repeat) in taken:
+            row.status, row.reason = Collected.Status.ERROR, STORED_MEANWHILE
+            row.reason_hash = reason_key(STORED_MEANWHILE)
+            continue
+        for response in responses:
+            response.model, response.recipe = model, run.recipe
+        new.append((row, responses))
+    Response.all_objects.bulk_create(chain.from_iterable(responses for _, responses in new))
+    for row, responses in new:
+        row.response = responses[-1]
 
 
 WRONG_BEFORE = "not asked: an earlier rotation was wrong"
@@ -178,6 +195,10 @@ class RightAnswers:
         by_id = {sample.pk: sample for sample in samples}
         for response in Response.objects.filter(sample__in=asked, model__name=self.run.model_name):
             self.mark(by_id[response.sample_id], response)
+
+    def mark_row(self, row: Collected) -> None:
+        """Note it of a reply that is not stored yet."""
+        self.mark(row.sample, _response(row))
 
     def mark(self, sample: Sample, answer: Response) -> None:
         """Note whether an answer names a wrong option by its label. What nobody can read is not wrong."""
@@ -348,8 +369,3 @@ def variant(place: int) -> str:
 def rotated(labels: Sequence[str], place: int) -> list[str]:
     """The sample's labels in the order in which their options are shown: position i shows option i + ``place``."""
     return [*labels[place:], *labels[:place]]
-
-
-def _response_ids(model: EvaluatedModel, samples: set[int]) -> dict[tuple[int, str], int]:
-    rows = Response.objects.filter(model=model, sample__in=samples).values_list("sample_id", "variant", "pk")
-    return {(sample, name): pk for sample, name, pk in rows}

@@ -12,13 +12,14 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from bank.models import Benchmark, Capability, Item, ItemResponse, Sample
 from bank.text.digests import keyed_digest
 from judging.models import Run, RunItem
+from judging.protocols import BadSettings
 
 NAMES = ("split", "level", "models", "ids", "campaign", "run", "sample", "seed")
 OFFERED = 300
 ItemSet = dict[str, Any]
 
 
-class BadItemSet(ValueError):
+class BadItemSet(BadSettings):
     """An impossible item set; says what is wrong with which part."""
 
 

@@ -246,10 +246,7 @@ def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:
     item_responses = ItemResponse.objects.filter(item__in=item_ids).order_by("item_id", "position")
     for item_id, *columns in item_responses.values_list("item_id", *(f"response__{f}" for f in ShownResponse._fields)):
         responses.setdefault(item_id, []).append(ShownResponse(*columns))
-    images: dict[int, list[SampleImage]] = {}
-    samples = {item.sample_id for item in items}
-    for image in SampleImage.objects.filter(sample__in=samples).order_by("sample_id", "position"):
-        images.setdefault(image.sample_id, []).append(image)
+    images = images_by_sample(sample__in={item.sample_id for item in items})
     return {
         item.pk: Subject(
             item_id=item.pk,
@@ -267,6 +264,14 @@ def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:
         )
         for item in items
     }
+
+
+def images_by_sample(**condition: Any) -> dict[int, list[SampleImage]]:
+    """The pictures of the samples that fulfil this condition, in order."""
+    images: dict[int, list[SampleImage]] = {}
+    for image in SampleImage.objects.filter(**condition).order_by("sample_id", "position"):
+        images.setdefault(image.sample_id, []).append(image)
+    return images
 
 
 def options_of(sample: Sample, responses: Sequence[Response | ShownResponse]) -> tuple[Option, ...]:

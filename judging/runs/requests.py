@@ -23,6 +23,7 @@ from judging.runs.plan import Job, Subject, orders, reads_criteria, seeded_hash,
 DEFAULT_SCALE = ((1.0, "Poor"), (2.0, "Fair"), (3.0, "Average"), (4.0, "Good"), (5.0, "Excellent"))
 DESCRIBED = ("caption", "objects", "caption+objects")  # contexts that describe images instead of showing them
 TOP_TOKENS = 20  # as many as the usual endpoints give
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # the names of one parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Message:
     pictures: tuple[Picture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRequest:
     """A request as it is sent: the text, the images beside it, the words written on them, the parameters.
 
@@ -53,14 +54,14 @@ class CallRequest:
     has several messages.
     """
 
-    text: str
-    images: tuple[SampleImage, ...]
-    parameters: Mapping[str, Any]
-    sha256: str
-    key: str
-    overlay: str = field(default="", kw_only=True)
-    conversation: tuple[Message, ...] = field(default=(), kw_only=True)
-    needs: tuple[str, ...] = field(default=(), kw_only=True)  # parameters that may not be left out
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    images: tuple[SampleImage, ...] = ()
+    sha256: str = ""
+    key: str = ""
+    overlay: str = ""
+    conversation: tuple[Message, ...] = ()
+    needs: tuple[str, ...] = ()  # parameters that may not be left out
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -89,7 +90,7 @@ def stepped(request: CallRequest, said: Sequence[str]) -> CallRequest:
     return replace(request, conversation=tuple(messages), parameters=parameters)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRequest(CallRequest):
     """A request to a judge, with the material it shows."""
 
@@ -131,7 +132,9 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
         repeat=job.repeat,
         overlay=overlay,
     )
-    return JudgeRequest(text, images, parameters, digest, key, material, overlay=overlay)
+    return JudgeRequest(
+        text=text, images=images, parameters=parameters, sha256=digest, key=key, material=material, overlay=overlay
+    )
 
 
 def job_material(run: Run, job: Job) -> Material:
@@ -260,7 +263,7 @@ def request_hash(
     } | image_settings
     if overlay:
         hashed["overlay"] = overlay
-    return keyed("prompt", hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest())
+    return keyed("prompt", _digest(hashed))
 
 
 def call_key(
@@ -270,7 +273,7 @@ def call_key(
     hashed = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(parameters), repeat]
     hashed += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
     hashed += [overlay] if overlay else []
-    return keyed("call", hashlib.sha256(orjson.dumps(hashed, option=orjson.OPT_SORT_KEYS)).hexdigest())
+    return keyed("call", _digest(hashed))
 
 
 def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
@@ -292,6 +295,34 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
     if weighted and abilities.get("logprobs"):
         parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
     return parameters
+
+
+def with_likelihoods(run: Run, parameters: dict[str, Any], call: Any) -> dict[str, Any]:
+    """The parameters of a call whose reply is read for likelihoods: its own limit of tokens replaces the run's."""
+    name = run.abilities.get("max_tokens") or "max_tokens"
+    own = dict(call.parameters)
+    if call.by == "first-token":
+        own[name] = own.pop("max_tokens")
+    return {key: value for key, value in parameters.items() if key not in ("max_tokens", name)} | own
+
+
+def conversation_hash(
+    run: Run, messages: Sequence[Message], parameters: Mapping[str, Any], place: int, step: int
+) -> str:
+    """As ``request_hash``, of a call by a recipe."""
+    sent = [
+        (
+            message.role,
+            message.text,
+            [(picture.image.sha256, repr(picture.corruption), picture.seed) for picture in message.pictures],
+        )
+        for message in messages
+    ]
+    return keyed("prompt", _digest([run.judge.base_url, run.judge.model, sent, dict(parameters), place, step]))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def _token_limit_name(settings: Mapping[str, Any]) -> str:

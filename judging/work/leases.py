@@ -142,7 +142,7 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
     return live
 
 
-def next_claim(run: Run, *, kind: run_kinds.Kind[Any], after: int, most: int) -> Claim | None:
+def next_claim(run: Run, *, kind: run_kinds.RunKind[Any], after: int, most: int) -> Claim | None:
     """Claim up to ``most`` rows of the run that lack something and that nobody has claimed; None when there are none.
 
     Raises LeaseLost.
@@ -167,7 +167,7 @@ def next_claim(run: Run, *, kind: run_kinds.Kind[Any], after: int, most: int) ->
     return Claim(claim.pk, rows[-1].pk, jobs)
 
 
-def _free(run: Run, kind: run_kinds.Kind[Any], after: int) -> Any:
+def _free(run: Run, kind: run_kinds.RunKind[Any], after: int) -> Any:
     claims = RunClaim.objects.filter(run=run, first__lte=OuterRef("pk"), last__gte=OuterRef("pk"))
     return kind.missing(after=after).filter(~Exists(claims))
 
@@ -178,7 +178,7 @@ def _near(rows: Iterable[Any]) -> list[Any]:
     return [row for row in leases if row.pk < leases[0].pk + SPAN]
 
 
-def finish(run: Run, *, kind: run_kinds.Kind[Any]) -> bool:
+def finish(run: Run, *, kind: run_kinds.RunKind[Any]) -> bool:
     """Finish the run if nothing is missing; False when something is, be it that another worker is at it.
 
     Raises LeaseLost.

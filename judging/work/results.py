@@ -16,7 +16,7 @@ from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Attempt, Run
 from judging.models.runs import BUDGET_SPENT
 from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
-from judging.runs.requests import STEPS, CallRequest
+from judging.runs.requests import STEPS, TOKEN_LIMITS, CallRequest
 from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
@@ -25,7 +25,6 @@ from judging.work.loop import db
 from judging.work.pace import Pacer
 from judging.work.writer import Ended, Writer
 
-TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 UNREADABLE = ("parse_failed", "refused")
 FINAL = {Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
 PASSING = {Outcome.RATE, Outcome.TRANSIENT, Outcome.TIMEOUT, Outcome.UNREACHABLE, Outcome.GARBAGE}

@@ -5,7 +5,7 @@ Session, budget, limits, batches and leases are the same for all kinds.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -20,7 +20,9 @@ from judging.models import Collected, Judgment, Run, RunTask, Trial, reason_key
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.replies import ParsedVerdict, Reading, Status, read_reply
 from judging.protocols.score import weighted_score
-from judging.recipes import answers, questions
+from judging.recipes import questions
+from judging.recipes.conversation import Conversation, RecipeCall, turn_answer
+from judging.recipes.likelihoods import NoLikelihood
 from judging.runs import collecting, plan, requests
 from judging.runs.collecting import Task
 from judging.runs.plan import Job
@@ -50,7 +52,7 @@ class CachedCall:
     columns: dict[str, Any]  # of the new row, as far as the reply does not determine them
 
 
-class OfSample(Protocol):
+class SampleJob(Protocol):
     """A job about a sample."""
 
     @property
@@ -59,12 +61,15 @@ class OfSample(Protocol):
     @property
     def place(self) -> int: ...
 
+    @property
+    def step(self) -> int: ...
+
 
 J = TypeVar("J")
-S = TypeVar("S", bound=OfSample)
+T = TypeVar("T", bound=SampleJob)
 
 
-class Kind(ABC, Generic[J]):
+class RunKind(ABC, Generic[J]):
     """How one run makes rows. A job is what ``page`` returned."""
 
     def __init__(self, run: Run) -> None:
@@ -132,7 +137,7 @@ class Kind(ABC, Generic[J]):
         """The result of an identical call in any run; failed calls and calls without a verdict do not count."""
 
 
-class Judgments(Kind[Job]):
+class JudgmentsKind(RunKind[Job]):
     made: type[Judgment] | type[Trial] = Judgment
 
     def __init__(self, run: Run) -> None:
@@ -217,7 +222,7 @@ class Judgments(Kind[Job]):
         return CachedCall(Reply(first.raw), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
 
 
-class Trials(Judgments):
+class TrialsKind(JudgmentsKind):
     """Judgments of answers under attack, and of the same answers unchanged."""
 
     made = Trial
@@ -231,15 +236,8 @@ class Trials(Judgments):
         return super().key(job) | {"attack": job.attack}
 
 
-def _as_response(row: Collected) -> Response:
-    """A rotation's reply as the response that it becomes."""
-    variant = collecting.variant(row.place)
-    order = collecting.rotated(list(row.sample.options), row.place) or None
-    return Response(sample=row.sample, variant=variant, text=row.text, status="ok", option_order=order)
-
-
-class OfTasks(Kind[S]):
-    """A run over ``RunTask``, whose results are ``Collected``."""
+class TaskRunKind(RunKind[T]):
+    """A run over ``RunTask``, in which a model writes; its results are ``Collected``."""
 
     good: ClassVar[tuple[str, ...]] = (Collected.Status.OK, Collected.Status.SKIPPED)
 
@@ -255,10 +253,38 @@ class OfTasks(Kind[S]):
             .order_by("pk")
         )
 
-    def row(self, job: S, reading: Reading) -> Collected:
+    def row_without_call(self, job: T, request: Any) -> Collected | None:
+        return None
+
+    def row(self, job: T, reading: Reading) -> Collected:
         reason = reading.reason.replace("the judge", "the model")
-        result = {"status": reading.status, "reason": reason, "reason_hash": reason_key(reason)}
-        return Collected(run=self.run, sample=job.sample, place=job.place, **result)
+        return Collected(
+            run=self.run,
+            sample=job.sample,
+            place=job.place,
+            step=job.step,
+            status=reading.status,
+            reason=reason,
+            reason_hash=reason_key(reason),
+        )
+
+    def key(self, job: T) -> dict[str, Any]:
+        return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": job.step}
+
+    @abstractmethod
+    def keep(self, rows: Sequence[Collected]) -> None:
+        """Put the texts where they belong in the bank, in the transaction that stores the rows."""
+
+    def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
+        stored_rows = Collected.objects.filter(run=self.run, sample__in={row.sample_id for row in rows})
+        stored = set(stored_rows.values_list("sample_id", "place", "step"))
+        new_rows = [row for row in rows if (row.sample_id, row.place, row.step) not in stored]
+        ended = [row for row in new_rows if row.last]
+        if ended:
+            self.keep(ended)
+        Collected.objects.bulk_create(new_rows)
+        kept = sum(row.status in self.good for row in ended)
+        return kept, len(ended) - kept, 0
 
     def counts(self) -> dict[str, int]:
         counts = Collected.objects.filter(run=self.run, last=True).aggregate(
@@ -266,17 +292,20 @@ class OfTasks(Kind[S]):
         )
         return counts | {"undecided": 0}
 
+    def cached_call(self, key: str) -> CachedCall | None:
+        return None
 
-class Collecting(OfTasks[Task]):
+
+class CollectingKind(TaskRunKind[Task]):
+    """A collector's texts (``collecting.COLLECTORS``)."""
+
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.collector = collecting.COLLECTORS[run.kind]
         self.right = collecting.RightAnswers(run) if run.settings.get("stop_rotations") else None
 
     def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Task]:
-        images: dict[int, list[SampleImage]] = {}
-        for image in SampleImage.objects.filter(sample__in={row.sample_id for row in rows}).order_by("position"):
-            images.setdefault(image.sample_id, []).append(image)
+        images = plan.images_by_sample(sample__in={row.sample_id for row in rows})
         if self.right:
             self.right.look_up(list({row.sample_id: row.sample for row in rows}.values()))
         return [
@@ -290,40 +319,21 @@ class Collecting(OfTasks[Task]):
     def row_without_call(self, job: Task, request: CallRequest) -> Collected | None:
         if not self.right or not job.place or job.sample.pk not in self.right.wrong:
             return None
-        return Collected(
-            run=self.run,
-            sample=job.sample,
-            place=job.place,
-            status=Collected.Status.SKIPPED,
-            reason=collecting.WRONG_BEFORE,
-            reason_hash=reason_key(collecting.WRONG_BEFORE),
-        )
-
-    def read(self, job: Task, request: CallRequest, reply: Reply) -> Collected:
-        kept = ""
-
-        def parse(text: str) -> ParsedVerdict:
-            nonlocal kept
-            kept = self.collector.read(text, self.run)
-            return ParsedVerdict({})
-
-        row = self.row(job, read_reply(reply, parse))
-        row.text, row.thinking = reply.refusal or kept or reply.text, reply.reasoning
-        if self.right and row.status == Collected.Status.OK:
-            self.right.mark(job.sample, _as_response(row))
+        row = self.row(job, Reading("ok", reason=collecting.WRONG_BEFORE))
+        row.status = Collected.Status.SKIPPED
         return row
 
-    def key(self, job: Task) -> dict[str, Any]:
-        return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": 0}
+    def read(self, job: Task, request: CallRequest, reply: Reply) -> Collected:
+        reading = read_reply(reply, lambda text: ParsedVerdict({"text": self.collector.read(text, self.run)}))
+        row = self.row(job, reading)
+        row.text = reply.refusal or reading.verdict.get("text") or reply.text
+        row.thinking = reply.reasoning
+        if self.right and row.status == Collected.Status.OK:
+            self.right.mark_row(row)
+        return row
 
-    def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
-        samples = {row.sample_id for row in rows}
-        stored = set(Collected.objects.filter(run=self.run, sample__in=samples).values_list("sample_id", "place"))
-        new_rows = [row for row in rows if (row.sample_id, row.place) not in stored]
-        self.collector.keep(self.run, new_rows)
-        Collected.objects.bulk_create(new_rows)
-        kept = sum(row.status in self.good for row in new_rows)
-        return kept, len(new_rows) - kept, 0
+    def keep(self, rows: Sequence[Collected]) -> None:
+        self.collector.keep(self.run, rows)
 
     def cached_call(self, key: str) -> CachedCall | None:
         earlier = Collected.objects.filter(call_key=key, status=Collected.Status.OK, run__kind=self.run.kind)
@@ -337,44 +347,80 @@ class Collecting(OfTasks[Task]):
         return CachedCall(Reply(text), first.reported_model, first.prompt_tokens, first.completion_tokens, columns)
 
 
-class RecipeAnswers(OfTasks[questions.Job]):
+class RecipeKind(TaskRunKind[Conversation]):
     """Answers by a recipe. A task is a conversation of one call or several; each is stored when it comes, the last one
-    with the responses of all turns.
+    with the responses of all turns. No call is answered from a stored one: of a likelihood only its numbers are kept.
     """
 
     def template(self) -> None:
         return None
 
-    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[questions.Job]:
-        return questions.jobs(self.run, rows)
+    def jobs(self, rows: Sequence[Any], *, read_criteria: bool = True) -> Sequence[Conversation]:
+        return questions.conversations(self.run, rows)
 
-    def request(self, job: questions.Job, *, template: None) -> CallRequest:
+    def request(self, job: Conversation, *, template: None) -> RecipeCall:
         if job.sample.absent_images:
             raise CannotAsk("a picture of the sample is not stored here")
-        return answers.request(self.run, job)
+        call = job.call()
+        repeat = questions.Place.of_task(job.place, job.spec).repeat
+        parameters = requests.request_parameters(self.run, repeat=repeat)
+        if call.by:
+            parameters = requests.with_likelihoods(self.run, parameters, call)
+        images = tuple(picture.image for message in call.messages for picture in message.pictures)
+        digest = requests.conversation_hash(self.run, call.messages, parameters, job.place, job.step)
+        return replace(
+            call,
+            text=call.messages[-1].text,
+            images=images,
+            parameters=parameters,
+            sha256=digest,
+            needs=requests.TOKEN_LIMITS if call.by else (),
+        )
 
-    def read(self, job: questions.Job, request: CallRequest, reply: Reply) -> Collected:
-        return answers.read(self.run, job, reply)
-
-    def row(self, job: questions.Job, reading: Reading) -> Collected:
+    def row(self, job: Conversation, reading: Reading) -> Collected:
         row = super().row(job, reading)
-        row.step = job.step
+        row.job = job
         return row
 
-    def key(self, job: questions.Job) -> dict[str, Any]:
-        return {"sample_id": job.sample.pk, "order": str(job.place), "repeat": job.step}
+    def read(self, job: Conversation, request: RecipeCall, reply: Reply) -> Collected:
+        """The row of a call's reply. A line of reasoning that was cut off is gone on with; an answer is not."""
+        reading = read_reply(reply, lambda text: ParsedVerdict({}))
+        if request.by and reading.status in ("truncated", "empty"):  # it needs no more than the first token
+            reading = Reading("ok")
+        goes_on = reading.status == "ok" or (
+            reading.status == "truncated" and not request.by and job.is_reasoning(request)
+        )
+        likelihoods = None
+        if goes_on:
+            try:
+                likelihoods = job.likelihoods_in(request, reply)
+            except NoLikelihood as error:
+                reading, goes_on = Reading("error", reason=str(error)), False
+        row = self.row(job, reading)
+        row.text = "" if request.by == "prompt" else reply.refusal or reply.text
+        row.thinking, row.likelihoods = reply.reasoning, likelihoods
+        row.last = not goes_on or job.after(row).next_call() is None
+        return row
 
-    def row_without_call(self, job: questions.Job, request: CallRequest) -> None:
-        return None
+    def follow_up(self, job: Conversation, row: Collected) -> Conversation | None:
+        return None if row.last else job.after(row)
 
-    def follow_up(self, job: questions.Job, row: Collected) -> questions.Job | None:
-        return None if row.last else answers.next_job(job, row)
+    def keep(self, rows: Sequence[Collected]) -> None:
+        collecting.store_responses(self.run, rows, self._responses)
 
-    def store(self, rows: Sequence[Collected]) -> tuple[int, int, int]:
-        return answers.store(self.run, rows)
-
-    def cached_call(self, key: str) -> CachedCall | None:
-        return None  # of a likelihood only its numbers are stored, not the reply
+    def _responses(self, row: Collected) -> list[Response]:
+        """The answers of a conversation's turns, the one in which it ended included."""
+        job: Conversation = row.job
+        answers = job.after(row).answers() if row.status in (Collected.Status.OK, Collected.Status.TRUNCATED) else []
+        if not answers or row.status not in (Collected.Status.OK, answers[-1].status):
+            turn = job.call().turn
+            answers = [*job.answers()[:turn], turn_answer(turn, row)]
+        variant, repeat = questions.variant_and_repeat(row.place, job.spec)
+        for answer in answers:
+            answer.sample, answer.variant, answer.repeat = row.sample, variant, repeat
+            answer.reason = row.reason if answer.status != Collected.Status.OK else ""
+            answer.option_order = list(job.order) or None
+        return answers
 
 
 def needs_pictures(run: Run) -> bool:
@@ -382,11 +428,12 @@ def needs_pictures(run: Run) -> bool:
     return run.shows_pictures and SampleImage.objects.filter(sample__benchmark=run.benchmark_id).exists()
 
 
-def of(run: Run) -> Kind[Any]:
-    kinds: dict[str, type[Kind[Any]]] = {
-        Run.Kind.JUDGMENTS: Judgments,
-        Run.Kind.MARKS: Judgments,
-        Run.Kind.ATTACKS: Trials,
-        Run.Kind.RECIPE: RecipeAnswers,
+def run_kind(run: Run) -> RunKind[Any]:
+    """What the run makes, and how."""
+    kinds: dict[str, type[RunKind[Any]]] = {
+        Run.Kind.JUDGMENTS: JudgmentsKind,
+        Run.Kind.MARKS: JudgmentsKind,
+        Run.Kind.ATTACKS: TrialsKind,
+        Run.Kind.RECIPE: RecipeKind,
     }
-    return kinds.get(run.kind, Collecting)(run)
+    return kinds.get(run.kind, CollectingKind)(run)

@@ -77,7 +77,7 @@ def commit(*, run: Run, batch: Batch) -> Seen:
                 changes |= {"tries": 0, "failing_since": None}
         if rows:
             # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
-            verdicts, failures, undecided = run_kinds.of(run).store(rows)
+            verdicts, failures, undecided = run_kinds.run_kind(run).store(rows)
             locked.verdicts = (locked.verdicts or 0) + verdicts
             locked.failures = (locked.failures or 0) + failures
             changes |= {
@@ -127,7 +127,7 @@ def recount(run: Run, *, planned: int) -> tuple[int, int]:
     """Count what the run has made anew, whatever its columns say; returns verdicts and failures."""
     with transaction.atomic():
         leases.lock(run)
-        counts = run_kinds.of(run).counts()
+        counts = run_kinds.run_kind(run).counts()
         Run.objects.filter(pk=run.pk).update(planned=planned, **counts)
     return counts["verdicts"], counts["failures"]
 

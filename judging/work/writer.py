@@ -139,7 +139,7 @@ class Writer(ABC):
         self.stopped = stopped
         self.patience = patience
         self.watch = watch
-        self.kind = run_kinds.of(run)
+        self.kind = run_kinds.run_kind(run)
         self.batch = store.Batch()
         self.wake = asyncio.Event()
         self.ending: Ended | None = None
@@ -279,7 +279,7 @@ def _check(run: Run) -> None:
         raise Ended(Run.State.PAUSED, f"{run.judge.name} has no endpoint: its judgments were imported.")
     if not run.judge.is_baseline:
         try:
-            run_kinds.of(run).template()
+            run_kinds.run_kind(run).template()
         except prompts.UnknownPrompt as error:
             raise Ended(Run.State.PAUSED, str(error)) from None
     if run.judges and run.criteria_fingerprint != plan.criteria_fingerprint(run):
@@ -296,6 +296,6 @@ def counts(run: Run) -> tuple[int, int, int]:
     if None not in (run.planned, run.verdicts, run.failures) and run.holds.count() > 1:
         run.refresh_from_db(fields=["planned", "verdicts", "failures"])
         return run.planned or 0, (run.verdicts or 0) + (run.failures or 0), run.failures or 0
-    planned = run_kinds.of(run).planned()
+    planned = run_kinds.run_kind(run).planned()
     verdicts, failures = store.recount(run, planned=planned)
     return planned, verdicts + failures, failures

@@ -222,7 +222,7 @@ def _large() -> Iterator[Result]:
                 judge=judge, benchmark=benchmark, protocol="pair", settings={"repeats": 2, "order": "fixed"}
             )
             assert plan.planned_judgments(run) == PLANNED
-            assert run_kinds.of(run).page()
+            assert run_kinds.run_kind(run).page()
 
         yield Result("start of a run of 1,000,000 judgments, first page read", 10, _timed(start)[1], 1)
         run = judge.runs.get()
@@ -231,7 +231,7 @@ def _large() -> Iterator[Result]:
                 _MOST_JUDGED.format(judgment=Judgment._meta.db_table, run_item=RunItem._meta.db_table), [run.pk]
             )
         counts(run)
-        yield Result("  the next page after 990,000 of them", 10, _timed(run_kinds.of(run).page)[1], 1)
+        yield Result("  the next page after 990,000 of them", 10, _timed(run_kinds.run_kind(run).page)[1], 1)
         client = Client()
         client.force_login(curator)
         path = f"/judging/runs/{run.pk}/"

@@ -28,7 +28,7 @@ def workers(start, judge_at):
 
 
 def claim(run: Run, *, after: int = 0, most: int = 3) -> leases.Claim | None:
-    return leases.next_claim(run, kind=run_kinds.of(run), after=after, most=most)
+    return leases.next_claim(run, kind=run_kinds.run_kind(run), after=after, most=most)
 
 
 def keys(*claims: leases.Claim | None) -> list[tuple]:
@@ -72,7 +72,7 @@ def test_what_one_worker_has_claimed_no_other_gets(workers):
     claims = [claim(one), claim(two), claim(one), claim(two), claim(one)]
     assert claims[-1] is None
     assert len(keys(*claims)) == len(set(keys(*claims))) == 24
-    assert not leases.finish(one, kind=run_kinds.of(one))
+    assert not leases.finish(one, kind=run_kinds.run_kind(one))
 
 
 def test_a_claim_is_free_again_when_its_worker_has_left_or_fell_silent(workers):
@@ -81,7 +81,7 @@ def test_a_claim_is_free_again_when_its_worker_has_left_or_fell_silent(workers):
     assert leases.leave(run=one, state=Run.State.QUEUED)
     assert keys(claim(three)) == keys(first)
     two.holds.filter(pk=two.hold.pk).update(until=timezone.now() - timedelta(seconds=1))
-    leases.finish(three, kind=run_kinds.of(three))  # looks who fell silent
+    leases.finish(three, kind=run_kinds.run_kind(three))  # looks who fell silent
     assert keys(claim(three)) == keys(second)
     assert Run.objects.get(pk=one.pk).state == Run.State.RUNNING  # others went on with it
 
@@ -91,10 +91,10 @@ def test_a_run_is_finished_only_when_all_of_it_is_stored_by_whomever(workers):
     for run in (one, two):
         part = claim(run, most=6)
         rows = [Judgment(run=run, item_id=item, order=order, choice="first") for item, order in keys(part)]
-        assert not leases.finish(run, kind=run_kinds.of(run))
+        assert not leases.finish(run, kind=run_kinds.run_kind(run))
         store.commit(run=run, batch=store.Batch(rows=rows, claims=[part.pk]))
-    assert leases.finish(two, kind=run_kinds.of(two))
-    assert leases.finish(one, kind=run_kinds.of(one))
+    assert leases.finish(two, kind=run_kinds.run_kind(two))
+    assert leases.finish(one, kind=run_kinds.run_kind(one))
     after = Run.objects.get(pk=one.pk)
     assert (after.state, after.verdicts, after.claims.count()) == (Run.State.FINISHED, 24, 0)
 

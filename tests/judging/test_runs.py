@@ -277,7 +277,7 @@ def test_calls_that_take_longer_than_the_drain_are_given_up_and_made_again(start
 def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
     assert leases.take(run)
-    job = run_kinds.of(run).page().jobs[0]
+    job = run_kinds.run_kind(run).page().jobs[0]
     late = store.Batch(
         rows=[Judgment(run=run, item_id=job.subject.item_id, order="01", repeat=0, choice="first")],
         attempts=[
@@ -294,9 +294,9 @@ def test_a_late_write_under_an_old_lease_is_refused_whole(start, judge_at):
     with pytest.raises(leases.LeaseLost):
         store.commit(run=run, batch=late)
     with pytest.raises(leases.LeaseLost):
-        leases.next_claim(run, kind=run_kinds.of(run), after=0, most=1)
+        leases.next_claim(run, kind=run_kinds.run_kind(run), after=0, most=1)
     with pytest.raises(leases.LeaseLost):
-        leases.finish(run, kind=run_kinds.of(run))
+        leases.finish(run, kind=run_kinds.run_kind(run))
     assert not leases.leave(run=run, state=Run.State.PAUSED)
     assert not Judgment.objects.exists()
     assert not Attempt.objects.exists()
@@ -354,7 +354,7 @@ def test_a_resumed_call_renders_the_same_prompt_to_the_byte(start, judge_at, wor
 def test_a_judgment_that_is_stored_already_is_neither_changed_nor_doubled(start, judge_at, work_on):
     with Server(fair) as server:
         run = start(judge_at(server.url))
-        job = run_kinds.of(run).page().jobs[0]
+        job = run_kinds.run_kind(run).page().jobs[0]
 
         async def somebody_stores_it(stop) -> None:
             await db(Judgment.objects.create, run=run, item_id=job.subject.item_id, order=job.order, choice="tie")

@@ -320,7 +320,7 @@ def test_the_preview_shows_a_real_sample_and_logs_the_reading_of_its_criteria(cl
 @pytest.mark.django_db
 def test_the_preview_is_what_a_run_would_send(benchmark, people, start, judge_at):
     run = start(judge_at("http://127.0.0.1:9/v1"))
-    job = run_kinds.of(run).page().jobs[0]
+    job = run_kinds.run_kind(run).page().jobs[0]
     item = run.items.get(pk=job.subject.item_id)
     shown = requests.preview_request(
         template=prompts.get("pairwise-criteria"), settings=run.settings, item=item, user=people["curator"]
