@@ -14,13 +14,16 @@ from bank.forms.folds import Fold
 from bank.models import Benchmark, Item
 from bank.models.verdict import LABEL
 from judging import protocols
+from judging.endpoints.inputs import JudgeIn
+from judging.inputs import InputForm, fields_of, form_field
 from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
-from judging.protocols.settings import DETAILS, EFFORTS, NAMES
+from judging.protocols.settings import BOUNDS, DETAILS, EFFORTS, NAMES
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
+from judging.runs.inputs import RunIn
 from judging.runs.juries import SETTING
 
 MOST_NAMED = 5  # judges in a label
@@ -30,11 +33,38 @@ STEP_CALLS = "three-calls"  # in the form, the reasoning three-step with step_ca
 REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail", "ask_again")
 ITEM_SET = ("split", "level", "campaign", "run", "sample")
 ENDPOINT_DEFAULT = ("", "The endpoint's default")
+PROTOCOL_DEFAULT = ("", "The protocol's default")
 
 
-def _with_suggestions(values: str, **options: Any) -> forms.CharField:
+RUN = fields_of(RunIn)
+
+
+def _text(label: str, help_text: str, **options: Any) -> forms.CharField:
+    return forms.CharField(required=False, label=label, help_text=help_text, **options)
+
+
+def _with_suggestions(values: str, label: str, help_text: str) -> forms.CharField:
     """A text field with suggestions from the page's list of that name, see ``RequestForm.parts``."""
-    return forms.CharField(required=False, widget=forms.TextInput(attrs={"list": values}), **options)
+    return _text(label, help_text, max_length=200, widget=forms.TextInput(attrs={"list": values}))
+
+
+def _number(setting: str, label: str, help_text: str) -> forms.IntegerField:
+    """A setting that is a number, within its bounds."""
+    low, high = BOUNDS[setting]
+    made = forms.FloatField if setting == "top_p" else forms.IntegerField
+    return made(min_value=low, max_value=high, required=False, label=label, help_text=help_text)
+
+
+def _drawn(least: int, label: str, help_text: str) -> forms.IntegerField:
+    return forms.IntegerField(min_value=least, required=False, label=label, help_text=help_text)
+
+
+def _choice(choices: Sequence[tuple[str, str]], label: str = "", help_text: str = "") -> forms.ChoiceField:
+    return forms.ChoiceField(choices=choices, required=False, label=label or None, help_text=help_text)
+
+
+def _tick(label: str) -> forms.BooleanField:
+    return forms.BooleanField(required=False, label=label)
 
 
 class RequestForm(Styled):
@@ -43,58 +73,25 @@ class RequestForm(Styled):
     ``request`` returns the settings as chosen.
     """
 
-    temperature = forms.CharField(
-        max_length=10,
-        required=False,
-        help_text="Empty: the protocol's default, usually 0. A dash: send none.",
+    temperature = _text("Temperature", "Empty: the protocol's default, usually 0. A dash: send none.", max_length=10)
+    top_p = _number("top_p", "Top p", "Empty: the endpoint's default.")
+    split = _with_suggestions("splits", "Split only", "Empty: all.")
+    level = _with_suggestions("levels", "Level only", "Includes the levels below it.")
+    sample = _drawn(1, "A sample of", "Drawn at random with the seed.")
+    sample_seed = _drawn(0, "Seed of the sample", "Empty: 0.")
+    seed = _number("seed", "Seed of the calls", "If the endpoint takes one.")
+    max_tokens = _number("max_tokens", "Longest reply", "Tokens, including thinking.")
+    reasoning_effort = _choice([ENDPOINT_DEFAULT, *((name, name) for name in EFFORTS)])
+    image_size = _number("image_size", "Longest edge", "Pixels. Empty: as stored.")
+    detail = _choice([ENDPOINT_DEFAULT, *((name, name) for name in DETAILS)], "Detail of pictures")
+    ask_again = _number(
+        "ask_again", "Ask again, times", "Where a reply breaks the format or refuses; each reply is kept."
     )
-    top_p = forms.FloatField(
-        min_value=0, max_value=1, required=False, label="Top p", help_text="Empty: the endpoint's default."
-    )
-    split = _with_suggestions("splits", max_length=100, label="Split only", help_text="Empty: all.")
-    level = _with_suggestions("levels", max_length=200, label="Level only", help_text="Includes the levels below it.")
-    sample = forms.IntegerField(
-        min_value=1, required=False, label="A sample of", help_text="Drawn at random with the seed."
-    )
-    sample_seed = forms.IntegerField(min_value=0, required=False, label="Seed of the sample", help_text="Empty: 0.")
-    seed = forms.IntegerField(
-        min_value=0,
-        max_value=2**31 - 1,
-        required=False,
-        label="Seed of the calls",
-        help_text="If the endpoint takes one.",
-    )
-    max_tokens = forms.IntegerField(
-        min_value=1, max_value=1_000_000, required=False, label="Longest reply", help_text="Tokens, including thinking."
-    )
-    reasoning_effort = forms.ChoiceField(
-        choices=[ENDPOINT_DEFAULT, *((name, name) for name in EFFORTS)], required=False
-    )
-    image_size = forms.IntegerField(
-        min_value=64, max_value=8_192, required=False, label="Longest edge", help_text="Pixels. Empty: as stored."
-    )
-    detail = forms.ChoiceField(
-        choices=[ENDPOINT_DEFAULT, *((name, name) for name in DETAILS)], required=False, label="Detail of pictures"
-    )
-    ask_again = forms.IntegerField(
-        min_value=0,
-        max_value=10,
-        required=False,
-        label="Ask again, times",
-        help_text="Where a reply breaks the format or refuses; each reply is kept.",
-    )
-    limit = forms.IntegerField(
-        min_value=1, required=False, label="First items only", help_text="A number, to try things out. Empty: all."
-    )
-    budget = forms.FloatField(
-        min_value=0.000001,
-        required=False,
-        label="Budget, US dollars",
-        help_text="The run pauses before it is overspent.",
-    )
-    reuse = forms.BooleanField(required=False, label="Answer identical calls from stored ones, at no cost")
-    batched = forms.BooleanField(required=False, label="Use the endpoint's batch interface: cheaper, within a day")
-    new = forms.BooleanField(required=False, label="Start a new run even if the same run exists")
+    limit = form_field(RUN["limit"], "First items only")
+    budget = form_field(RUN["budget"], "Budget, US dollars")
+    reuse = form_field(RUN["reuse"], "Answer identical calls from stored ones, at no cost")
+    batched = form_field(RUN["batched"], "Use the endpoint's batch interface: cheaper, within a day")
+    new = form_field(RUN["new"], "Start a new run even if the same run exists")
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
     ASKED: tuple[str, ...] = ()  # in sight at once
@@ -140,6 +137,16 @@ class RequestForm(Styled):
             return field.clean(getattr(value, "pk", value)) if value else next(iter(field.queryset or ()), None)
         except forms.ValidationError:
             return None
+
+    def settings(self) -> dict[str, Any]:
+        """The settings as chosen, with the part of the benchmark."""
+        return self.request()
+
+    def as_input(self) -> dict[str, Any]:
+        """What ``RunIn`` takes."""
+        data = self.cleaned_data
+        shared = {name: data[name] for name in ("limit", "budget", "new", "reuse", "batched")}
+        return shared | {"benchmark": str(data["benchmark"]), "settings": self.settings()}
 
     def request(self) -> dict[str, Any]:
         """The settings of the request and the part of the benchmark, without empty values."""
@@ -194,24 +201,17 @@ class CollectForm(RequestForm):
     )
     endpoint = forms.ModelChoiceField(queryset=queries.judges_with_counts().none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
-    model = forms.CharField(
-        max_length=200,
-        required=False,
-        label="Name of the model",
-        help_text="As boards will show it. Empty: the endpoint's model.",
-    )
+    model = _text("Name of the model", "As boards will show it. Empty: the endpoint's model.", max_length=200)
     prompt = forms.ChoiceField()
-    components = forms.CharField(
-        required=False,
+    components = _text(
+        "Components",
+        "For the prompt composed: one a line, with its weight, such as “length limit: 2”.",
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="For the prompt composed: one a line, with its weight, such as “length limit: 2”.",
     )
-    circular = forms.BooleanField(required=False, label="Options in every rotation, for circular evaluation")
-    stop_rotations = forms.BooleanField(
-        required=False, label="Stop the rotations of a question after a wrong one, where its key is open to everybody"
-    )
-    replace = forms.BooleanField(required=False, label="Replace existing descriptions")
+    circular = _tick("Options in every rotation, for circular evaluation")
+    stop_rotations = _tick("Stop the rotations of a question after a wrong one, where its key is open to everybody")
+    replace = _tick("Replace existing descriptions")
 
     TICKS = ("circular", "stop_rotations", "replace", "reuse", "batched", "new")
     field_order = ("kind", "endpoint", "benchmark", "model", "prompt", "components")
@@ -231,6 +231,10 @@ class CollectForm(RequestForm):
         chosen = {name: True for name in own if self.cleaned_data[name]}
         composed = {"components": self.cleaned_data["components"]} if self.cleaned_data["components"] else {}
         return {"prompt": self.cleaned_data["prompt"]} | chosen | composed | self.request()
+
+    def as_input(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        return super().as_input() | {"kind": data["kind"], "judge": data["endpoint"].name, "model": data["model"]}
 
     def clean_components(self) -> dict[str, float]:
         components = {}
@@ -278,42 +282,39 @@ class RunForm(RequestForm):
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
     protocol = forms.ChoiceField()  # drawn as cards
-    order = forms.ChoiceField(
-        choices=[
-            ("", "The protocol's default"),
+    order = _choice(
+        [
+            PROTOCOL_DEFAULT,
             ("both", "Both orders"),
             ("shuffled", "One order, shuffled"),
             ("fixed", "One order, as stored"),
         ],
-        required=False,
         help_text="Both orders show position bias and cost two calls per item.",
     )
     prompt = forms.ChoiceField()
-    reasoning = forms.ChoiceField(
-        choices=[
-            ("", "The protocol's default"),
+    reasoning = _choice(
+        [
+            PROTOCOL_DEFAULT,
             ("none", "Verdict only"),
             ("first", "Reasons, then the verdict"),
             ("after", "The verdict, then reasons"),
             ("three-step", "Three steps, then the verdict"),
             (STEP_CALLS, "Three steps, each in a call of its own"),
-        ],
-        required=False,
+        ]
     )
-    context = forms.ChoiceField(
-        choices=[
-            ("", "The protocol's default"),
+    context = _choice(
+        [
+            PROTOCOL_DEFAULT,
             ("image", "Pictures"),
             ("none", "No pictures"),
             ("caption", "Descriptions of the pictures"),
             ("objects", "Objects found in the pictures"),
             ("caption+objects", "Descriptions and objects"),
         ],
-        required=False,
         help_text="What the judge sees besides the texts.",
     )
     criteria = forms.TypedChoiceField(
-        choices=[("", "The protocol's default"), ("yes", "Shown to the judge"), ("no", "Kept from the judge")],
+        choices=[PROTOCOL_DEFAULT, ("yes", "Shown to the judge"), ("no", "Kept from the judge")],
         coerce=lambda value: value == "yes",
         empty_value="",
         required=False,
@@ -329,24 +330,15 @@ class RunForm(RequestForm):
         widget=forms.Textarea(attrs={"rows": 5, "placeholder": "positive: likes it"}),
         help_text="One per line: a name, or a name, a colon and what it means.",
     )
-    repeats = forms.IntegerField(
-        min_value=1, max_value=100, required=False, help_text="Empty: the protocol's default, usually 1."
-    )
-    unanswered = forms.ChoiceField(
-        choices=[
-            ("", "No verdict"),
-            ("loses", "They lose: the lowest verdict"),
-            ("asked", "Whatever the judge says"),
-        ],
-        required=False,
-        label="Answers that are empty, refused or an error",
-        help_text="Only the last costs a call.",
+    repeats = _number("repeats", "Repeats", "Empty: the protocol's default, usually 1.")
+    unanswered = _choice(
+        [("", "No verdict"), ("loses", "They lose: the lowest verdict"), ("asked", "Whatever the judge says")],
+        "Answers that are empty, refused or an error",
+        "Only the last costs a call.",
     )
 
-    models = forms.CharField(
-        max_length=2_000, required=False, label="Models only", help_text="Names separated by commas. Empty: all."
-    )
-    campaign = forms.ChoiceField(required=False, label="Campaign only", help_text="The items labelled in it.")
+    models = _text("Models only", "Names separated by commas. Empty: all.", max_length=2_000)
+    campaign = _choice([], "Campaign only", "The items labelled in it.")
     run = forms.TypedChoiceField(
         required=False, coerce=int, empty_value=None, label="Items of run", help_text="The items that it judged."
     )
@@ -414,6 +406,10 @@ class RunForm(RequestForm):
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
 
+    def as_input(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        return super().as_input() | {"judge": data["judge"].name, "protocol": data["protocol"]}
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         judge = data.get("judge")
@@ -453,6 +449,9 @@ class AttackForm(RunForm):
         if set(chosen) == set(attacks.ALL) and not pictures:  # all attacks are chosen: use those that apply
             data["attacks"] = attacks.canonical((), pictures=False)
         return data
+
+    def as_input(self) -> dict[str, Any]:
+        return super().as_input() | {"kind": Run.Kind.ATTACKS, "attacks": self.cleaned_data["attacks"]}
 
     @property
     def boxes(self) -> Any:
@@ -503,44 +502,23 @@ def _items_as_form(run: Run) -> dict[str, Any]:
     return item_set | {"sample_seed": seed, "models": ", ".join(models)}
 
 
-class JudgeForm(Styled):
+class JudgeForm(InputForm):
     """A judge behind an endpoint."""
 
-    name = forms.CharField(max_length=200, help_text="As boards and files will show it.")
-    base_url = forms.CharField(
-        max_length=500, label="Address", help_text="Up to the version, e.g. https://api.openai.com/v1"
-    )
-    model = forms.CharField(max_length=200, help_text="As the endpoint calls it.")
-    key_env = forms.CharField(
-        max_length=100,
-        required=False,
-        label="Variable with the key",
-        help_text="The name of a variable in the worker's environment, e.g. OPENAI_API_KEY. Never the key itself.",
-    )
-    concurrency = forms.IntegerField(initial=16, min_value=1, max_value=1024, label="Calls at once")
-    timeout = forms.IntegerField(initial=120, min_value=1, max_value=3600, label="Seconds one call may take")
-    rpm = forms.IntegerField(min_value=1, required=False, label="Calls a minute", help_text="Empty: no limit.")
-    tpm = forms.IntegerField(min_value=1, required=False, label="Tokens a minute", help_text="Empty: no limit.")
-    waits = forms.CharField(
-        max_length=100,
-        required=False,
-        label="Minutes before it is tried again",
-        help_text="Where it fails: the first time, the second and so on. Empty: 1, 5, 15, 30, 60.",
-    )
-    give_up_after = forms.IntegerField(
-        min_value=1,
-        required=False,
-        label="Minutes until a run gives up",
-        help_text="Of nothing but errors; it then pauses. Empty: 1440, a day.",
-    )
-    price_in = forms.FloatField(
-        min_value=0, required=False, label="Price of tokens sent", help_text="US dollars per million."
-    )
-    price_out = forms.FloatField(
-        min_value=0, required=False, label="Price of tokens received", help_text="US dollars per million."
-    )
-    family = forms.CharField(
-        max_length=100, required=False, help_text="Of the model, for the bias towards its own family."
+    takes = JudgeIn
+    labels = MappingProxyType(
+        {
+            "base_url": "Address",
+            "key_env": "Variable with the key",
+            "concurrency": "Calls at once",
+            "timeout": "Seconds one call may take",
+            "rpm": "Calls a minute",
+            "tpm": "Tokens a minute",
+            "waits": "Minutes before it is tried again",
+            "give_up_after": "Minutes until a run gives up",
+            "price_in": "Price of tokens sent",
+            "price_out": "Price of tokens received",
+        }
     )
 
 

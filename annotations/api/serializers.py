@@ -7,7 +7,7 @@ from rest_framework import serializers
 from accounts.rules import allowed
 from annotations import ballots
 from annotations.models import Campaign, Label
-from bank.api.base import StrictSerializer
+from bank.api.strict import StrictSerializer
 
 
 class CampaignSerializer(serializers.ModelSerializer[Campaign]):

@@ -3,11 +3,11 @@
 import json
 import logging
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from rest_framework import exceptions, serializers
+from rest_framework import exceptions
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import JSONParser
@@ -63,22 +63,6 @@ class PlainJSON(JSONParser):
         except RecursionError:
             raise exceptions.ParseError("This is nested too deeply.") from None
         return data
-
-
-class StrictSerializer(serializers.Serializer[Any]):
-    """Input of scripts: an unknown field is 400, so that typing mistakes do not go unnoticed.
-
-    ``elsewhere`` says where fields belong that are often sent here.
-    """
-
-    elsewhere: ClassVar[dict[str, str]] = {}
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(getattr(self, "initial_data", ())) - set(self.fields))
-        if unknown:
-            words = {name: self.elsewhere.get(name, "There is no such field.") for name in unknown}
-            raise serializers.ValidationError(words)
-        return attrs
 
 
 class AllowedFilters(BaseFilterBackend):

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed
-from bank.api.base import StrictSerializer
+from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample, with_answers
 from bank.models import Response as ModelResponse

@@ -12,6 +12,7 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.errors import BadInput
 from judging.api import Conflict, validation_error
+from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge
 from judging.models import Judge, PromptTemplate
@@ -51,28 +52,6 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             for name in self.Meta.staff_only:
                 data.pop(name)
         return data
-
-
-class JudgeIn(serializers.Serializer[Any]):
-    """A judge behind an OpenAI-compatible endpoint, at a host that the installation allows."""
-
-    name = serializers.CharField(max_length=200)
-    base_url = serializers.CharField(max_length=500)
-    model = serializers.CharField(max_length=200)
-    key_env = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
-    concurrency = serializers.IntegerField(min_value=1, max_value=1024, required=False, default=16)
-    rpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
-    tpm = serializers.IntegerField(min_value=1, max_value=10**9, required=False, default=None, allow_null=True)
-    timeout = serializers.IntegerField(min_value=1, max_value=3600, required=False, default=120)
-    waits = serializers.CharField(
-        max_length=100, required=False, default="", allow_blank=True, help_text="minutes before each new try: 1, 5, 15"
-    )
-    give_up_after = serializers.IntegerField(
-        min_value=1, max_value=10**9, required=False, default=None, allow_null=True, help_text="minutes of errors alone"
-    )
-    price_in = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
-    price_out = serializers.FloatField(min_value=0, required=False, default=None, allow_null=True)
-    family = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
 
 
 class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judge]):

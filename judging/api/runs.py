@@ -1,7 +1,8 @@
 """The API of runs and juries."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -12,15 +13,12 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.api.base import StrictSerializer
 from bank.errors import BadInput
-from bank.models import Benchmark
 from judging.api import Conflict, validation_error
-from judging.models import Judge, Judgment, Run
+from judging.models import Run
 from judging.runs import actions, juries, queries
-from judging.runs.actions import start_collecting
 from judging.runs.attack_report import report_for
-from judging.runs.collecting import COLLECTORS
+from judging.runs.inputs import JuryIn, ResumeIn, RetryIn, RunIn
 
 
 class RunSerializer(serializers.ModelSerializer[Run]):
@@ -119,69 +117,6 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return self._counts(run).failed
 
 
-class RunIn(StrictSerializer):
-    """What to judge. The same judge, protocol, settings and items continue the existing run, unless ``new``."""
-
-    elsewhere: ClassVar = {"items": 'Unknown field. Choose items in the settings: {"settings": {"items": ...}}.'}
-
-    kind = serializers.ChoiceField(
-        [Run.Kind.JUDGMENTS, Run.Kind.ATTACKS, *COLLECTORS],
-        required=False,
-        default=Run.Kind.JUDGMENTS,
-        help_text=(
-            "responses: a model's answers to the benchmark; captions and objects: what its pictures "
-            "show; rewrites (questions in other words) and drafts (instructions and criteria), for people to read; "
-            "attacks: how far the judge can be misled"
-        ),
-    )
-    judge = serializers.CharField(help_text="its name; for collecting runs, the name of the endpoint")
-    benchmark = serializers.CharField(help_text="SLUG or SLUG@VERSION")
-    protocol = serializers.CharField(required=False, default="", help_text="for judgments and attacks")
-    model = serializers.CharField(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=200,
-        help_text="the model that collected texts belong to",
-    )
-    settings = serializers.DictField(required=False, default=dict)
-    attacks = serializers.ListField(
-        child=serializers.CharField(max_length=40),
-        required=False,
-        default=list,
-        help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all attacks",
-    )
-    limit = serializers.IntegerField(min_value=1, required=False, default=None, allow_null=True)
-    budget = serializers.FloatField(required=False, default=None, allow_null=True, help_text="US dollars")
-    new = serializers.BooleanField(required=False, default=False)
-    reuse = serializers.BooleanField(
-        required=False, default=False, help_text="answer identical calls from stored ones, at no cost"
-    )
-    batched = serializers.BooleanField(required=False, default=False, help_text="use the endpoint's batch interface")
-
-
-class RetryIn(StrictSerializer):
-    """Which failures to retry; without either field, all of them."""
-
-    statuses = serializers.ListField(
-        child=serializers.ChoiceField(Judgment.FAILURES), required=False, default=list, help_text="none: any status"
-    )
-    reason = serializers.CharField(
-        required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as in the judgments"
-    )
-
-
-class ResumeIn(StrictSerializer):
-    """How a paused run resumes."""
-
-    budget = serializers.FloatField(
-        required=False,
-        default=None,
-        allow_null=True,
-        help_text="US dollars in total; without a value it stays unchanged",
-    )
-
-
 class MovedSerializer(serializers.Serializer[Any]):
     """The effect of one attack on the worth of the attacked answers: share of wins, of others below, or the score.
 
@@ -213,13 +148,33 @@ class MovedSerializer(serializers.Serializer[Any]):
     unread_n = serializers.IntegerField()
 
 
-class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Run]):
-    """Runs of judges; staff start, pause, resume and cancel them, and retry what failed."""
+class RunViews(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
+    """What the resources of runs and of juries share."""
 
     access_rule = "read-judging"
-    access_rules = dict.fromkeys(("create", "cancel", "pause", "resume", "retry"), "write-judging")
     serializer_class = RunSerializer
     queryset = Run.objects.select_related("judge", "benchmark")
+
+    def get_queryset(self) -> Any:
+        return self.queryset.visible_to(self.request.user)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), "counts": {}}
+
+    def _made(self, make: Callable[[], Run], existing: set[int]) -> Response:
+        """The run that was made, with 201, or continued, with 200."""
+        try:
+            run = make()
+        except BadInput as error:
+            raise validation_error(error) from None
+        status_code = status.HTTP_200_OK if run.pk in existing else status.HTTP_201_CREATED
+        return Response(self.get_serializer(run).data, status=status_code)
+
+
+class Runs(mixins.RetrieveModelMixin, RunViews):
+    """Runs of judges; staff start, pause, resume and cancel them, and retry what failed."""
+
+    access_rules = dict.fromkeys(("create", "cancel", "pause", "resume", "retry"), "write-judging")
     lookup_value_regex = "[0-9]+"
     filters = {
         "kind": "kind",
@@ -230,40 +185,18 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
     }
 
     def get_queryset(self) -> Any:
-        runs = self.queryset.visible_to(self.request.user)
+        runs = super().get_queryset()
         if "state" in self.request.query_params:  # of some, whether they have ended is not told yet
             runs = runs.exclude(pk__in=Run.objects.unseen_by(self.request.user))
         return runs
 
-    def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "counts": {}}
-
     @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Start a run: 201; or continue the one that does the same: 200."""
-        serializer = RunIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
-        judge = Judge.objects.filter(name=data["judge"]).first()
-        if judge is None:
-            raise exceptions.ValidationError({"judge": ["Unknown judge."]})
-        try:
-            benchmark = Benchmark.objects.named(data["benchmark"])
-        except Benchmark.DoesNotExist:
-            raise exceptions.ValidationError({"benchmark": ["Unknown benchmark."]}) from None
-        existing = set(judge.runs.values_list("pk", flat=True))
-        try:
-            arguments = {name: data[name] for name in ("settings", "limit", "budget", "new", "reuse", "batched")}
-            arguments |= {"judge": judge, "benchmark": benchmark, "by": cast(User, request.user)}
-            if data["kind"] in (Run.Kind.JUDGMENTS, Run.Kind.ATTACKS):
-                attacks = data["attacks"] if data["kind"] == Run.Kind.ATTACKS else None
-                run = actions.start_run(protocol=data["protocol"], attacks=attacks, **arguments)
-            else:
-                run = start_collecting(kind=data["kind"], model=data["model"], **arguments)
-        except BadInput as error:
-            raise validation_error(error) from None
-        status_code = status.HTTP_201_CREATED if run.pk not in existing else status.HTTP_200_OK
-        return Response(self.get_serializer(run).data, status=status_code)
+        given = RunIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        existing = set(given.validated_data["judge"].runs.values_list("pk", flat=True))
+        return self._made(lambda: given.start(by=cast(User, request.user)), existing)
 
     def _act(self, action: Any) -> Response:
         run = self.get_object()
@@ -321,41 +254,18 @@ class Runs(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericVie
         return Response(MovedSerializer(found.as_rows() if found else [], many=True).data)
 
 
-class JuryIn(serializers.Serializer[Any]):
-    """Several judges as one. The same name with the same runs recomputes the verdicts."""
-
-    name = serializers.CharField(max_length=200)
-    runs = serializers.ListField(child=serializers.IntegerField(min_value=1), help_text="one run of each member")
-
-
-class Juries(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
+class Juries(RunViews):
     """Juries, as the runs that hold their verdicts; staff create and recompute them."""
 
-    access_rule = "read-judging"
     access_rules = {"create": "write-judging"}
-    serializer_class = RunSerializer
-    queryset = Run.objects.filter(settings__has_key=juries.SETTING).select_related("judge", "benchmark")
+    queryset = RunViews.queryset.filter(settings__has_key=juries.SETTING)
     filters = {"judge": "judge__name", "benchmark": "benchmark__slug", "protocol": "protocol"}
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
-
-    def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "counts": {}}
 
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Create a jury: 201; or recompute the one with that name and those runs: 200."""
-        serializer = JuryIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
-        members = list(Run.objects.visible_to(request.user).filter(pk__in=data["runs"]))
-        if missing := sorted(set(data["runs"]) - {run.pk for run in members}):
-            raise exceptions.ValidationError({"runs": [f"Unknown run {missing[0]}."]})
-        existing = set(self.queryset.filter(judge__name=data["name"]).values_list("pk", flat=True))
-        try:
-            run = juries.make_jury(name=data["name"], runs=members, by=cast(User, request.user))
-        except BadInput as error:
-            raise validation_error(error) from None
-        status_code = status.HTTP_201_CREATED if run.pk not in existing else status.HTTP_200_OK
-        return Response(self.get_serializer(run).data, status=status_code)
+        given = JuryIn(data=request.data)
+        given.is_valid(raise_exception=True)
+        existing = set(self.queryset.filter(judge__name=given.validated_data["name"]).values_list("pk", flat=True))
+        make = partial(juries.make_jury, **given.validated_data, by=cast(User, request.user))
+        return self._made(make, existing)

@@ -65,18 +65,12 @@ def add_judge(
     base_url: str,
     model: str,
     key_env: str = "",
-    concurrency: int = 16,
-    rpm: int | None = None,
-    tpm: int | None = None,
-    timeout: int = 120,
-    price_in: float | None = None,
-    price_out: float | None = None,
-    family: str = "",
     waits: str = "",
     give_up_after: int | None = None,
     any_host: bool = False,
+    **limits: Any,
 ) -> Judge:
-    """Add a judge behind an OpenAI-compatible endpoint. Raises BadInput.
+    """Add a judge behind an OpenAI-compatible endpoint, with ``limits`` as in ``inputs.JudgeIn``. Raises BadInput.
 
     ``any_host`` is for commands. Pages and the API accept only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS:
     otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
@@ -90,24 +84,10 @@ def add_judge(
     existing = Judge.objects.filter(name=name).first()
     _check_address(base_url, any_host=any_host, unchanged=bool(existing and existing.base_url == base_url))
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
-    _check_numbers(
-        concurrency=concurrency,
-        rpm=rpm,
-        tpm=tpm,
-        timeout=timeout,
-        price_in=price_in,
-        price_out=price_out,
-        give_up_after=give_up_after,
-    )
-    values: dict[str, Any] = {
+    if (limits.get("price_in") is None) != (limits.get("price_out") is None):
+        raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
+    values = limits | {
         "key_env": key_env,
-        "concurrency": concurrency,
-        "rpm": rpm,
-        "tpm": tpm,
-        "timeout": timeout,
-        "price_in": price_in,
-        "price_out": price_out,
-        "family": family,
         "waits": _waits(waits),
         "give_up_after": DAY // timedelta(minutes=1) if give_up_after is None else give_up_after,
     }
@@ -124,29 +104,6 @@ def add_judge(
         setattr(existing, field, value)
     existing.save()
     return existing
-
-
-def _check_numbers(
-    *,
-    concurrency: int,
-    rpm: int | None,
-    tpm: int | None,
-    timeout: int,
-    price_in: float | None,
-    price_out: float | None,
-    give_up_after: int | None,
-) -> None:
-    limits = {"concurrency": concurrency, "rpm": rpm, "tpm": tpm, "timeout": timeout, "give_up_after": give_up_after}
-    for field, value in limits.items():
-        if value is not None and not 1 <= value <= 1_000_000_000:
-            raise BadInput(f"{field}: a whole number, at least 1.", field)
-    if concurrency > 1_024:
-        raise BadInput("concurrency: at most 1,024 calls at once.", "concurrency")
-    for field, price in (("price_in", price_in), ("price_out", price_out)):
-        if price is not None and not 0 <= price < 1e9:
-            raise BadInput(f"{field}: US dollars per million tokens, 0 or more.", field)
-    if (price_in is None) != (price_out is None):
-        raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
 
 
 def _waits(written: str) -> str:

@@ -5,21 +5,21 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db.models import QuerySet
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from accounts.models import Role, User
 from bank.errors import BadInput
-from bank.models import Benchmark
-from judging.models import Judge, Judgment, Run
+from judging.inputs import add_arguments, checked, fields_of
+from judging.models import Judgment, Run
 from judging.runs.actions import pause_run, retry_failed
+from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
 from judging.work import Patience, Progress, Shared, Stopped, leases, loop, work
 from judging.work.loop import db
@@ -31,18 +31,19 @@ BY_HAND = "Stopped at the terminal. Start it again, there or here, to continue."
 
 
 class RunCommand(BaseCommand):
-    """--benchmark SLUG --settings JSON and options for the calls. A subclass adds the judge and its own arguments."""
+    """A command that starts a run: options for the fields of ``RunIn``, and for working it here."""
 
     requires_system_checks: list[str] = []  # `serve` and `check` run them; they load the code of every page
-    counted: str  # what --limit counts
+    takes: tuple[str, ...]  # fields of RunIn, beside those of every run
+    spelled: ClassVar[dict[str, str]] = {"reuse": "cache", "batched": "batch"}
     settings_help: str
-    called: str  # what messages call a judge
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, conflict_handler="resolve", **options)
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--benchmark", required=True, metavar="SLUG", help="SLUG, or SLUG@VERSION")
+        names = ("benchmark", "limit", "budget", "new", "reuse", "batched", *self.takes)
+        add_arguments(parser, RunIn, names, required=("protocol",), spelled=self.spelled)
         # Replaces Django's own --settings; manage.py passes it under the second name.
         parser.add_argument(
             "--settings",
@@ -53,8 +54,6 @@ class RunCommand(BaseCommand):
             help=self.settings_help,
         )
         parser.set_defaults(settings=None)
-        parser.add_argument("--limit", type=int, metavar="N", help=f"the first N {self.counted} only")
-        parser.add_argument("--budget", type=float, metavar="USD", help="pause when this much is spent")
         parser.add_argument("--wait", action="store_true", help="work the run in this process")
         parser.add_argument(
             "--give-up-after",
@@ -62,7 +61,6 @@ class RunCommand(BaseCommand):
             metavar="MINUTES",
             help="with --wait: pause after so long of nothing but errors, tries again included (as the judge has it)",
         )
-        parser.add_argument("--new", action="store_true", help="start a new run even if the same run exists")
         parser.add_argument(
             "--retry",
             nargs="?",
@@ -70,66 +68,37 @@ class RunCommand(BaseCommand):
             metavar="STATUS,...",
             help=f"continue and retry what failed: all, or these statuses: {', '.join(Judgment.FAILURES)}",
         )
-        parser.add_argument("--cache", action="store_true", help="answer identical calls from stored ones, at no cost")
-        parser.add_argument("--batch", action="store_true", help="use the endpoint's batch interface")
 
-    def start(
-        self,
-        action: Callable[..., Run],
-        *,
-        judge: str,
-        benchmark: str,
-        chosen: str,
-        options: dict[str, Any],
-        **arguments: Any,
-    ) -> Run:
-        """Start the run with an action and the command's arguments. Raises CommandError."""
+    def start(self, options: Mapping[str, Any], **values: Any) -> Run:
+        """Start the run as the options say. Raises CommandError."""
         try:
-            settings = json.loads(chosen)
+            settings = json.loads(options["chosen"])
         except ValueError as error:
             raise CommandError(f"--settings is not JSON: {error}", returncode=2) from None
         statuses = _statuses(options["retry"])
         if statuses and options["new"]:
             raise CommandError("--retry continues the existing run, --new starts another.", returncode=2)
+        typed = {name: options.get(self.spelled.get(name, name)) for name in fields_of(RunIn)}
+        given = checked(RunIn, typed | {"settings": settings} | values)
         try:
-            run = action(
-                judge=Judge.objects.get(name=judge),
-                benchmark=Benchmark.objects.named(benchmark),
-                settings=settings,
-                limit=options["limit"],
-                budget=options["budget"],
-                new=options["new"],
-                reuse=options["cache"],
-                batched=options["batch"],
-                **arguments,
-            )
+            run: Run = given.start()
             if statuses:
                 self.stdout.write(f"Retrying {retry_failed(run=run, statuses=statuses):,} failed calls.")
                 run.refresh_from_db()
-            return run
-        except Judge.DoesNotExist:
-            names = ", ".join(self.judges().values_list("name", flat=True)) or "none yet"
-            message = f"Unknown {self.called} {judge!r}. Known: {names}. Add one with add_judge."
-            raise CommandError(message) from None
-        except (Benchmark.DoesNotExist, BadInput) as error:
+        except BadInput as error:
             raise CommandError(str(error)) from None
-
-    def judges(self) -> QuerySet[Judge]:
-        """The judges that the command accepts."""
-        return Judge.objects.all()
+        return run
 
     def work_or_queue(
         self,
         run: Run,
-        *,
-        wait: bool,
-        give_up_after: float | None = None,
+        options: Mapping[str, Any],
         made: str = "verdicts",
         doing: str = "Judging",
     ) -> None:
         """Work the run here, or leave it to a worker."""
-        if wait:
-            follow(self, run, made=made, doing=doing, give_up_after=give_up_after)
+        if options["wait"]:
+            follow(self, run, made=made, doing=doing, give_up_after=options["give_up_after"])
         else:
             self.stdout.write("A worker will take it (manage.py worker); --wait works it in this process.")
 

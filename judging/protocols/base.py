@@ -123,7 +123,7 @@ class Protocol(ABC):
             "context": one_of("context", values["context"], CONTEXTS),
             "reasoning": one_of("reasoning", values["reasoning"], self.reasonings),
             "prompt": self._prompt(values.get("prompt", "default")),
-            "repeats": whole("repeats", values.get("repeats", 1), 1, 100),
+            "repeats": whole("repeats", values.get("repeats", 1)),
             **({"step_calls": True} if steps else {}),
             **({"unanswered": unanswered} if unanswered != UNANSWERED[0] else {}),
         } | request_settings(values, temperature=0)

@@ -21,6 +21,16 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 # call; or whatever the judge says of them.
 UNANSWERED = ("no-verdict", "loses", "asked")
 DETAILS = ("low", "high", "auto")
+# The least and the largest value of settings that are numbers.
+BOUNDS = {
+    "temperature": (0, 2),
+    "top_p": (0, 1),
+    "repeats": (1, 100),
+    "seed": (0, 2**31 - 1),
+    "max_tokens": (1, 1_000_000),
+    "image_size": (64, 8_192),
+    "ask_again": (0, 10),
+}
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
 
 
@@ -49,14 +59,16 @@ def boolean(name: str, value: Any) -> bool:
     return value
 
 
-def whole(name: str, value: Any, low: int, high: int) -> int:
+def whole(name: str, value: Any) -> int:
+    low, high = BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise BadSettings(f"{name}: a whole number from {low} to {high}, not {_shown(value)}.")
     return value
 
 
-def number_or_null(name: str, value: Any, low: float, high: float) -> float | None:
+def number_or_null(name: str, value: Any) -> float | None:
     """A number within bounds; null leaves the parameter to the endpoint."""
+    low, high = BOUNDS[name]
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -66,17 +78,12 @@ def number_or_null(name: str, value: Any, low: float, high: float) -> float | No
 
 def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) -> Settings:
     """The canonical settings of the request. Raises BadSettings."""
-    settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature), 0, 2)}
+    settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature))}
     if chosen.get("top_p") is not None:
-        settings["top_p"] = number_or_null("top_p", chosen["top_p"], 0, 1)
-    for name, low, high in (
-        ("seed", 0, 2**31 - 1),
-        ("max_tokens", 1, 1_000_000),
-        ("image_size", 64, 8_192),
-        ("ask_again", 0, 10),
-    ):
+        settings["top_p"] = number_or_null("top_p", chosen["top_p"])
+    for name in ("seed", "max_tokens", "image_size", "ask_again"):
         if chosen.get(name) is not None:
-            settings[name] = whole(name, chosen[name], low, high)
+            settings[name] = whole(name, chosen[name])
     if not settings.get("ask_again"):
         settings.pop("ask_again", None)
     if chosen.get("structured") is not None and boolean("structured", chosen["structured"]):

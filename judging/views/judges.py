@@ -13,8 +13,10 @@ from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from judging.endpoints import judges
+from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.probing import probe_judge
 from judging.forms import JudgeForm
+from judging.inputs import fields_of
 from judging.models import Judge
 from judging.runs import queries
 from judging.views import HERE, PAGE
@@ -39,7 +41,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     """The values of the judge named as ``from`` in the URL, to change its limits and prices."""
     key = whole_number(request.GET.get("from", ""))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
-    return {name: getattr(judge, name) for name in JudgeForm.base_fields} if judge else {}
+    return {name: getattr(judge, name) for name in fields_of(JudgeIn)} if judge else {}
 
 
 @requires("write-judging")

@@ -1,10 +1,8 @@
 """Pages of runs, and the front page of judging."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
@@ -19,14 +17,15 @@ from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Item
 from judging import protocols
-from judging.forms import AttackForm, CollectForm, JuryForm, RunForm, as_form
+from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
+from judging.inputs import add_errors
 from judging.judgments import analyses, releases
 from judging.models import Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
-from judging.runs.actions import start_collecting
 from judging.runs.attack_report import report_for
 from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
+from judging.runs.inputs import RunIn
 from judging.views import HERE, PAGE
 
 OFFERED = 200  # runs to compare with
@@ -160,25 +159,14 @@ def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
     """Start the run of judgments or attacks if its form was submitted and is valid; otherwise None."""
     if request.method != "POST" or not form.is_valid():
         return None
-    data = form.cleaned_data
     tries = "try" in request.POST
     try:
         items = tryouts.draw(_selected_items(form)) if tries else None
     except (protocols.BadSettings, item_sets.BadItemSet) as error:
         form.add_error(None, str(error))
         return None
-    return start_from_form(
-        form,
-        actions.start_run,
-        to="leaderboard:run-tryout" if tries else "judging:run-detail",
-        judge=data["judge"],
-        protocol=data["protocol"],
-        settings=form.settings(),
-        items=items,
-        tryout=tries,
-        attacks=data.get("attacks"),
-        by=cast(User, request.user),
-    )
+    to = "leaderboard:run-tryout" if tries else "judging:run-detail"
+    return start_from_form(form, by=cast(User, request.user), to=to, items=items, tryout=tries)
 
 
 def _selected_items(form: RunForm) -> QuerySet[Item]:
@@ -325,13 +313,15 @@ def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def start_from_form(
-    form: forms.Form, start: Callable[..., Run], *, by: User, to: str = "judging:run-detail", **arguments: Any
+    form: RequestForm, *, by: User, to: str = "judging:run-detail", **others: Any
 ) -> HttpResponse | None:
     """Start a run as a form says and go to its page ``to``; None, with the error in the form, if that fails."""
-    data = form.cleaned_data
-    shared = {name: data[name] for name in ("benchmark", "limit", "budget", "new", "reuse", "batched")}
+    given = RunIn(data=form.as_input())
+    if not given.is_valid():
+        add_errors(form, given)
+        return None
     try:
-        run = start(by=by, **shared, **arguments)
+        run = given.start(by=by, **others)
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
         return None
@@ -341,19 +331,9 @@ def start_from_form(
 @requires("write-judging")
 def collect_new(request: HttpRequest) -> HttpResponse:
     form = CollectForm(request.POST or None, initial=request.GET.dict())
-    if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
-        response = start_from_form(
-            form,
-            start_collecting,
-            kind=data["kind"],
-            judge=data["endpoint"],
-            model=data["model"],
-            settings=form.settings(),
-            by=cast(User, request.user),
-        )
-        if response:
-            return response
+    started = request.method == "POST" and form.is_valid() and start_from_form(form, by=cast(User, request.user))
+    if started:
+        return started
     return render(request, "judging/collect-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
 
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.api.base import StrictSerializer
+from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from judging.api import validation_error
 from leaderboard import outside

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.rules import allowed
-from bank.api.base import StrictSerializer
+from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Recipe
 from bank.recipes import spec as specs

@@ -12,7 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.api.base import PlainJSON, StrictSerializer
+from bank.api.base import PlainJSON
+from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark, Submission
 from bank.submissions import Closed, Exceeded, Refused, actions

@@ -8,7 +8,6 @@ from django.core.management.base import CommandParser
 from judging.management.run_command import RunCommand
 from judging.models import Run
 from judging.runs import attacks
-from judging.runs.actions import start_run
 
 
 class Command(RunCommand):
@@ -17,37 +16,27 @@ class Command(RunCommand):
         "worker does it; the same command again continues the run and reports. Without --limit or items in the "
         f"settings, {attacks.DEFAULT_SAMPLE} items are drawn. None of its verdicts count on a board."
     )
-    counted, called = "items", "judge"
+    takes = ("judge", "protocol")
     settings_help = 'of the protocol and the request, e.g. {"order": "both", "items": {"sample": 100, "seed": 1}}'
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--judge", required=True, metavar="NAME")
-        parser.add_argument("--protocol", required=True, metavar="NAME", help="e.g. pairwise-criteria")
         names = ", ".join(dict.fromkeys(attack.name for attack in attacks.ALL.values()))
         parser.add_argument("--attacks", default="", metavar="A,B,...", help=f"of {names}; default all")
         parser.add_argument("--format", dest="shape", default="table", choices=["table", "json"])
 
-    def handle(self, *, judge: str, protocol: str, benchmark: str, chosen: str, wait: bool, **options: Any) -> None:
+    def handle(self, **options: Any) -> None:
         as_json, out = options["shape"] == "json", self.stdout
         if as_json:
             self.stdout = self.stderr  # messages are not part of the JSON
         names = [name.strip() for name in options["attacks"].split(",") if name.strip()]
-        run = self.start(
-            start_run,
-            judge=judge,
-            benchmark=benchmark,
-            chosen=chosen,
-            options=options,
-            protocol=protocol,
-            attacks=names,
-        )
+        run = self.start(options, kind=Run.Kind.ATTACKS, attacks=names)
         self.stdout.write(
             f"Run {run.pk}: {run.judge.name} on {run.benchmark}, {run.protocol}, {run.items.count()} items, "
             f"{len(run.attacks)} attacks"
         )
         if run.state != Run.State.FINISHED:
-            self.work_or_queue(run, wait=wait, give_up_after=options["give_up_after"])
+            self.work_or_queue(run, options)
         if as_json:
             from judging.runs.attack_report import report  # loads pandas: only when there is something to report
 

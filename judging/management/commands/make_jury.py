@@ -7,7 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from judging.models import Run
+from judging.inputs import checked
+from judging.runs.inputs import JuryIn
 
 
 class Command(InstallationCommand):
@@ -21,13 +22,11 @@ class Command(InstallationCommand):
         numbers = [part.strip() for part in runs.split(",")]
         if any(whole_number(part) is None for part in numbers):
             raise CommandError("--runs: run numbers separated by commas, e.g. 3,5,7", returncode=2)
-        members = list(Run.objects.filter(pk__in=numbers).select_related("judge", "benchmark"))
-        if missing := sorted(set(map(int, numbers)) - {run.pk for run in members}):
-            raise CommandError(f"Unknown run {missing[0]}.")
+        given = checked(JuryIn, {"name": name, "runs": numbers})
         from judging.runs import juries  # loads pandas: only for a request that is in order
 
         try:
-            run = juries.make_jury(name=name, runs=members)
+            run = juries.make_jury(**given.validated_data)
         except BadInput as error:
             raise CommandError(str(error)) from None
         self.stdout.write(
