@@ -1,8 +1,14 @@
 """The API of judging, a module for each kind of resource."""
 
-from rest_framework import exceptions, status
+from typing import Any, TypeVar
+
+from django.db.models import Model
+from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework.response import Response
 
 from bank.errors import BadInput
+
+M = TypeVar("M", bound=Model)
 
 
 class Conflict(exceptions.APIException):
@@ -13,3 +19,23 @@ class Conflict(exceptions.APIException):
 
 def validation_error(error: BadInput) -> exceptions.ValidationError:
     return exceptions.ValidationError({error.field or "detail": str(error).split("\n")})
+
+
+class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):
+    """A resource that everybody reads who may read judging. What an action refuses is 400 at its field."""
+
+    access_rule = "read-judging"
+    lookup_value_regex = "[0-9]+"
+
+    def handle_exception(self, exc: Exception) -> Response:
+        return super().handle_exception(validation_error(exc) if isinstance(exc, BadInput) else exc)
+
+    def given(self, takes: type[serializers.Serializer[Any]]) -> Any:
+        """What was sent, as the action takes it."""
+        given = takes(data=self.request.data)
+        given.is_valid(raise_exception=True)
+        return given
+
+    def shown(self, row: M, *, made: bool = False) -> Response:
+        """The row that an action changed, or made."""
+        return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED if made else status.HTTP_200_OK)

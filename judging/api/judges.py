@@ -1,17 +1,16 @@
 """The API of judges and prompt templates."""
 
-from typing import Any, cast
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import User
 from accounts.rules import allowed
 from bank.errors import BadInput
-from judging.api import Conflict, validation_error
+from judging.api import Conflict, Resource
 from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge
@@ -54,25 +53,17 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
         return data
 
 
-class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judge]):
+class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
     """Judges; staff add them and test what their endpoints can do."""
 
-    access_rule = "read-judging"
     access_rules = dict.fromkeys(("create", "probe"), "write-judging")
     serializer_class = JudgeSerializer
     queryset = Judge.objects.all()
-    lookup_value_regex = "[0-9]+"
     filters = {"name": "name", "baseline": "baseline"}
 
     @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
     def create(self, request: Request) -> Response:
-        data = JudgeIn(data=request.data)
-        data.is_valid(raise_exception=True)
-        try:
-            judge = add_judge(**data.validated_data)
-        except BadInput as error:
-            raise validation_error(error) from None
-        return Response(self.get_serializer(judge).data, status=status.HTTP_201_CREATED)
+        return self.shown(add_judge(**self.given(JudgeIn).validated_data), made=True)
 
     @extend_schema(request=None, responses={200: JudgeSerializer})
     @action(detail=True, methods=["post"])
@@ -83,7 +74,7 @@ class Judges(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericV
             probe_judge(judge=judge)
         except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
-        return Response(self.get_serializer(judge).data)
+        return self.shown(judge)
 
 
 class TemplateSerializer(serializers.ModelSerializer[PromptTemplate]):
@@ -106,22 +97,14 @@ class TemplateIn(serializers.Serializer[Any]):
     )
 
 
-class Templates(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[PromptTemplate]):
+class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
     """Prompt templates that staff wrote; staff add versions. Built-in ones are part of the software."""
 
-    access_rule = "read-judging"
     access_rules = {"create": "write-judging"}
     serializer_class = TemplateSerializer
     queryset = PromptTemplate.objects.all()
-    lookup_value_regex = "[0-9]+"
     filters = {"protocol": "protocol", "name": "name"}
 
     @extend_schema(request=TemplateIn, responses={201: TemplateSerializer})
     def create(self, request: Request) -> Response:
-        data = TemplateIn(data=request.data)
-        data.is_valid(raise_exception=True)
-        try:
-            template = add_template(**data.validated_data, by=cast(User, request.user))
-        except BadInput as error:
-            raise validation_error(error) from None
-        return Response(self.get_serializer(template).data, status=status.HTTP_201_CREATED)
+        return self.shown(add_template(**self.given(TemplateIn).validated_data, by=cast(User, request.user)), made=True)

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import extend_schema
-from rest_framework import exceptions, mixins, serializers, viewsets
+from rest_framework import exceptions, mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,6 +14,7 @@ from accounts.rules import allowed
 from bank import guard
 from bank.models import with_answers
 from bank.models.verdict import COLUMNS
+from judging.api import Resource
 from judging.judgments import analyses
 from judging.models import Judgment, Run
 
@@ -97,12 +98,10 @@ def _of_runs(judgments: QuerySet[Judgment], runs: QuerySet[Run]) -> QuerySet[Jud
     return judgments.alias(of_run=F("run_id") + 0).filter(of_run__in=list(firsts), pk__gte=first)
 
 
-class Judgments(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Judgment]):
+class Judgments(mixins.RetrieveModelMixin, Resource[Judgment]):
     """Verdicts of judges. What the judges wrote is for staff; researchers get released analyses, redacted."""
 
-    access_rule = "read-judging"
     serializer_class = JudgmentSerializer
-    lookup_value_regex = "[0-9]+"
     filters = {
         "run": "run",
         "judge": _of_judge,

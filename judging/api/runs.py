@@ -1,23 +1,20 @@
 """The API of runs and juries."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework import exceptions, mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import User
 from accounts.rules import allowed
 from bank.errors import BadInput
-from judging.api import Conflict, validation_error
+from judging.api import Conflict, Resource
 from judging.models import Run
 from judging.runs import actions, juries, queries
-from judging.runs.attack_report import report_for
+from judging.runs.attack_report import MovedSerializer, report_for
 from judging.runs.inputs import JuryIn, ResumeIn, RetryIn, RunIn
 
 
@@ -117,41 +114,9 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return self._counts(run).failed
 
 
-class MovedSerializer(serializers.Serializer[Any]):
-    """The effect of one attack on the worth of the attacked answers: share of wins, of others below, or the score.
-
-    ``change`` is ``attacked`` minus ``plain`` on the same ``n`` items; what cannot be computed is null. ``clear``: the
-    change is significant with all attacks taken together; ``unread`` is the share of its calls without a verdict.
-    """
-
-    attack = serializers.CharField()
-    version = serializers.IntegerField()
-    title = serializers.CharField()
-    null_answer = serializers.BooleanField(help_text="the attacked answer contains nothing at all")
-    worth = serializers.CharField()
-    n = serializers.IntegerField()
-    plain = serializers.FloatField(allow_null=True)
-    plain_low = serializers.FloatField(allow_null=True)
-    plain_high = serializers.FloatField(allow_null=True)
-    attacked = serializers.FloatField(allow_null=True)
-    attacked_low = serializers.FloatField(allow_null=True)
-    attacked_high = serializers.FloatField(allow_null=True)
-    change = serializers.FloatField(allow_null=True)
-    change_low = serializers.FloatField(allow_null=True)
-    change_high = serializers.FloatField(allow_null=True)
-    method = serializers.CharField()
-    p = serializers.FloatField(allow_null=True)
-    clear = serializers.BooleanField()
-    unread = serializers.FloatField(allow_null=True)
-    unread_low = serializers.FloatField(allow_null=True)
-    unread_high = serializers.FloatField(allow_null=True)
-    unread_n = serializers.IntegerField()
-
-
-class RunViews(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
+class RunResource(Resource[Run]):
     """What the resources of runs and of juries share."""
 
-    access_rule = "read-judging"
     serializer_class = RunSerializer
     queryset = Run.objects.select_related("judge", "benchmark")
 
@@ -161,21 +126,11 @@ class RunViews(mixins.ListModelMixin, viewsets.GenericViewSet[Run]):
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), "counts": {}}
 
-    def _made(self, make: Callable[[], Run], existing: set[int]) -> Response:
-        """The run that was made, with 201, or continued, with 200."""
-        try:
-            run = make()
-        except BadInput as error:
-            raise validation_error(error) from None
-        status_code = status.HTTP_200_OK if run.pk in existing else status.HTTP_201_CREATED
-        return Response(self.get_serializer(run).data, status=status_code)
 
-
-class Runs(mixins.RetrieveModelMixin, RunViews):
+class Runs(mixins.RetrieveModelMixin, RunResource):
     """Runs of judges; staff start, pause, resume and cancel them, and retry what failed."""
 
     access_rules = dict.fromkeys(("create", "cancel", "pause", "resume", "retry"), "write-judging")
-    lookup_value_regex = "[0-9]+"
     filters = {
         "kind": "kind",
         "judge": "judge__name",
@@ -193,19 +148,19 @@ class Runs(mixins.RetrieveModelMixin, RunViews):
     @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Start a run: 201; or continue the one that does the same: 200."""
-        given = RunIn(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = self.given(RunIn)
         existing = set(given.validated_data["judge"].runs.values_list("pk", flat=True))
-        return self._made(lambda: given.start(by=cast(User, request.user)), existing)
+        run = given.start(by=request.user)
+        return self.shown(run, made=run.pk not in existing)
 
-    def _act(self, action: Any) -> Response:
+    def _act(self, action: Any, **values: Any) -> Response:
         run = self.get_object()
         try:
-            action(run=run)
+            action(run=run, **values)
         except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         run.refresh_from_db()
-        return Response(self.get_serializer(run).data)
+        return self.shown(run)
 
     @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
@@ -223,21 +178,15 @@ class Runs(mixins.RetrieveModelMixin, RunViews):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
-        serializer = ResumeIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        try:
-            actions.check_budget(self.get_object().judge, serializer.validated_data["budget"])
-        except BadInput as error:
-            raise validation_error(error) from None
-        return self._act(partial(actions.resume_run, **serializer.validated_data))
+        given = self.given(ResumeIn).validated_data
+        actions.check_budget(self.get_object().judge, given["budget"])
+        return self._act(actions.resume_run, **given)
 
     @extend_schema(request=RetryIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str) -> Response:
         """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""
-        serializer = RetryIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        return self._act(partial(actions.retry_failed, **serializer.validated_data))
+        return self._act(actions.retry_failed, **self.given(RetryIn).validated_data)
 
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])
@@ -251,21 +200,20 @@ class Runs(mixins.RetrieveModelMixin, RunViews):
         if run.kind != Run.Kind.ATTACKS:
             raise exceptions.NotFound
         found = report_for(run, request.user)
-        return Response(MovedSerializer(found.as_rows() if found else [], many=True).data)
+        return Response(MovedSerializer(found.rows if found else [], many=True).data)
 
 
-class Juries(RunViews):
+class Juries(RunResource):
     """Juries, as the runs that hold their verdicts; staff create and recompute them."""
 
     access_rules = {"create": "write-judging"}
-    queryset = RunViews.queryset.filter(settings__has_key=juries.SETTING)
+    queryset = RunResource.queryset.filter(settings__has_key=juries.SETTING)
     filters = {"judge": "judge__name", "benchmark": "benchmark__slug", "protocol": "protocol"}
 
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Create a jury: 201; or recompute the one with that name and those runs: 200."""
-        given = JuryIn(data=request.data)
-        given.is_valid(raise_exception=True)
-        existing = set(self.queryset.filter(judge__name=given.validated_data["name"]).values_list("pk", flat=True))
-        make = partial(juries.make_jury, **given.validated_data, by=cast(User, request.user))
-        return self._made(make, existing)
+        given = self.given(JuryIn).validated_data
+        existing = set(self.queryset.filter(judge__name=given["name"]).values_list("pk", flat=True))
+        run = juries.make_jury(**given, by=cast(User, request.user))
+        return self.shown(run, made=run.pk not in existing)

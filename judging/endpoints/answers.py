@@ -24,6 +24,7 @@ _NOT_TAKEN = re.compile(
     re.IGNORECASE,
 )
 FILTER_CODES |= {"invalid_prompt"}  # from OpenAI's reasoning models for prompts they refuse
+KNOWN_CODES = QUOTA_CODES | FILTER_CODES | {"context_length_exceeded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +181,22 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
     return replace(refusal, parameter=_parameter_not_taken(content) if status in (400, 422) else "")
 
 
-def _parameter_not_taken(content: bytes) -> str:
-    """The parameter that a refusal names, in the formats of common servers; "" for none."""
+def _error_in(content: bytes) -> dict[str, Any]:
+    """The object in which an endpoint describes an error; empty where there is none."""
     try:
         data = orjson.loads(content)
     except ValueError:
-        return ""
-    error = data.get("error", data) if isinstance(data, dict) else None
-    if not isinstance(error, dict):
-        return ""
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    return data["error"] if isinstance(data.get("error"), dict) else data
+
+
+def _parameter_not_taken(content: bytes) -> str:
+    """The parameter that a refusal names, in the formats of common servers; "" for none."""
+    error = _error_in(content)
     said = f"{error.get('code')} {sentence(content)}"
-    if not _NOT_TAKEN.search(said.replace("_", " ")):
+    if not error or not _NOT_TAKEN.search(said.replace("_", " ")):
         return ""
     if error.get("param") in PARAMETERS:
         return str(error["param"])
@@ -238,33 +244,20 @@ def seconds_to_wait(headers: Mapping[str, str], *, now: datetime) -> float | Non
 
 def _error_code(content: bytes) -> str:
     """The error code in the formats of common servers; "" if there is none."""
-    try:
-        error = orjson.loads(content)
-    except ValueError:
-        return ""
-    if isinstance(error, dict) and isinstance(error.get("error"), dict):
-        error = error["error"]
-    if not isinstance(error, dict):
-        return ""
+    error = _error_in(content)
     inner = error.get("innererror")
     for value in (error.get("code"), inner.get("code") if isinstance(inner, dict) else None, error.get("type")):
-        if isinstance(value, str) and value.lower() in QUOTA_CODES | FILTER_CODES | {"context_length_exceeded"}:
+        if isinstance(value, str) and value.lower() in KNOWN_CODES:
             return value.lower()
     return ""
 
 
 def _moderated(content: bytes) -> bool:
     """Whether a 403 means flagged input rather than a refused key (OpenRouter)."""
-    try:
-        error = orjson.loads(content)["error"]
-        metadata = error.get("metadata") or {}
-        return bool(
-            metadata.get("reasons")
-            or metadata.get("flagged_input")
-            or "moderation" in str(error.get("message")).lower()
-        )
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return False
+    error = _error_in(content)
+    metadata = error.get("metadata")
+    flagged = isinstance(metadata, dict) and (metadata.get("reasons") or metadata.get("flagged_input"))
+    return bool(flagged) or "moderation" in str(error.get("message")).lower()
 
 
 def _text(value: Any) -> str:

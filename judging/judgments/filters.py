@@ -1,6 +1,6 @@
 """The filters and orders of a list of judgments, as given in its URL, and the choices they offer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -60,9 +60,6 @@ def orders_for(viewer: Viewer) -> dict[str, Order]:
     return {name: order for name, order in ORDERS.items() if not order.column or allowed(viewer, "read-calls")}
 
 
-FIELDS = ("run", "judge", "protocol", "benchmark", "level", "sample", "item", "show", "differs", "seconds", "cost")
-
-
 @dataclass(frozen=True, slots=True)
 class JudgmentFilters:
     """The filters of a list, as given in its URL; empty values do not filter."""
@@ -87,23 +84,13 @@ class JudgmentFilters:
         def text(name: str) -> str:
             return query.get(name, "").strip()[:200].replace("\x00", "")
 
-        def one_of(name: str, allowed_values: Any, default: str = "") -> str:
-            return text(name) if text(name) in allowed_values else default
-
-        return cls(
-            run=whole_number(text("run")),
-            judge=text("judge"),
-            protocol=text("protocol"),
-            benchmark=text("benchmark"),
-            level=text("level"),
-            sample=text("sample"),
-            item=whole_number(text("item")),
-            show=one_of("show", SHOWS),
-            differs=one_of("differs", DIFFERS),
-            seconds=positive_number(text("seconds")) if allowed(viewer, "read-calls") else None,
-            cost=positive_number(text("cost")) if allowed(viewer, "read-calls") else None,
-            sort=one_of("sort", orders_for(viewer), "newest"),
-        )
+        values: dict[str, Any] = {name: text(name) for name in ("judge", "protocol", "benchmark", "level", "sample")}
+        for name, known in (("show", SHOWS), ("differs", DIFFERS), ("sort", orders_for(viewer))):
+            if text(name) in known:
+                values[name] = text(name)
+        if allowed(viewer, "read-calls"):
+            values |= {name: positive_number(text(name)) for name in ("seconds", "cost")}
+        return cls(run=whole_number(text("run")), item=whole_number(text("item")), **values)
 
     @property
     def active(self) -> bool:
@@ -111,7 +98,7 @@ class JudgmentFilters:
 
     def query_string(self, **changes: Any) -> str:
         """The URL's query for the same list, with some values changed."""
-        values = {name: getattr(self, name) for name in FIELDS} | {"sort": self.sort} | changes
+        values = {field.name: getattr(self, field.name) for field in fields(self)} | changes
         if values["sort"] == "newest":
             values["sort"] = ""
         return urlencode({name: _as_text(value) for name, value in values.items() if value not in ("", None)})

@@ -1,7 +1,7 @@
 """A mark from 1 to 5 of an open answer against a reference, as MMBench's Table 3 has it (arXiv 2307.06281)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from bank import exposure
 from bank.models import Item
@@ -10,8 +10,6 @@ from judging.protocols.replies import ParsedVerdict
 from judging.protocols.score import parse_score
 from judging.protocols.settings import Settings
 
-SCALE = (1.0, 2.0, 3.0, 4.0, 5.0)
-
 
 class ReferenceScore(Protocol):
     name = "reference-score"
@@ -19,28 +17,31 @@ class ReferenceScore(Protocol):
     words = "how well an answer agrees with the reference, 1 to 5"
     kind = Item.Kind.SCORE
     verdict_kind = "reference"
+    marks: ClassVar[tuple[float, ...]] = (1.0, 2.0, 3.0, 4.0, 5.0)
     needs_criteria = KINDS_OF_REFERENCE
     may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     lacking = "no sample has a reference answer"
     weighted = True
-    answer_forms = ((r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),)
+    answer_forms: ClassVar[tuple[tuple[str, str], ...]] = (
+        (r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),
+    )
     defaults = {"context": "none"}
-    fixed = ("criteria",)
+    fixed: ClassVar[tuple[str, ...]] = ("criteria",)
 
     def values(self, material: Material, settings: Settings) -> dict[str, Any]:
         return super().values(material, settings) | {"references": references(material)}
 
     def scale(self, material: Material) -> Sequence[float]:
-        return SCALE
+        return self.marks
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
-        return {"type": "number", "enum": list(SCALE)}
+        return {"type": "number", "enum": list(self.marks)}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
-        return parse_score(text, place=self.verdict_line(settings), scale=SCALE)
+        return parse_score(text, place=self.verdict_line(settings), scale=self.marks)
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
-        return {"score": self.scale(material)[0]}
+        return {"score": self.marks[0]}
 
 
 def references(material: Material) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from rest_framework import serializers
 
 from accounts.rules import allowed
 from bank import exposure, guard
@@ -45,6 +46,7 @@ class AttackEffect:
     clear: bool  # significant with all attacks taken together (Benjamini-Hochberg, 5%)
     unread: Estimate
     samples: int  # that each of its numbers is about, at least
+    worth: str  # what is measured, as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +64,45 @@ class Report:
         ends = [abs(end) for interval in intervals for end in (interval.low, interval.high)]
         return 1.0 if self.share else max([1.0, *ends, *(abs(row.change.value or 0) for row in self.rows)])
 
-    def as_rows(self) -> list[dict[str, Any]]:
-        """The same for files and the API; what cannot be computed is None."""
-        return [
-            {
-                "attack": row.attack.name,
-                "version": row.attack.version,
-                "title": row.attack.title,
-                "null_answer": row.attack.null,
-                "worth": self.worth,
-                "n": row.change.n,
-                **_numbers("plain", row.plain),
-                **_numbers("attacked", row.attacked),
-                **_numbers("change", row.change),
-                "method": row.change.method,
-                "p": row.p,
-                "clear": row.clear,
-                **_numbers("unread", row.unread),
-                "unread_n": row.unread.n,
-            }
-            for row in self.rows
-        ]
+
+class NumberField(serializers.FloatField):
+    """A number that may be missing."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source=source, allow_null=True)
 
 
-def _numbers(name: str, estimate: Estimate) -> dict[str, float | None]:
-    ends = (estimate.interval.low, estimate.interval.high) if estimate.interval else (None, None)
-    return {name: estimate.value, f"{name}_low": ends[0], f"{name}_high": ends[1]}
+class MovedSerializer(serializers.Serializer[Any]):
+    """The effect of one attack on the worth of the attacked answers: share of wins, of others below, or the score.
+
+    ``change`` is ``attacked`` minus ``plain`` on the same ``n`` items; what cannot be computed is null. ``clear``: the
+    change is significant with all attacks taken together; ``unread`` is the share of its calls without a verdict.
+    """
+
+    attack = serializers.CharField(source="attack.name")
+    version = serializers.IntegerField(source="attack.version")
+    title = serializers.CharField(source="attack.title")
+    null_answer = serializers.BooleanField(
+        source="attack.null", help_text="the attacked answer contains nothing at all"
+    )
+    worth = serializers.CharField()
+    n = serializers.IntegerField(source="change.n")
+    plain = NumberField("plain.value")
+    plain_low = NumberField("plain.interval.low")
+    plain_high = NumberField("plain.interval.high")
+    attacked = NumberField("attacked.value")
+    attacked_low = NumberField("attacked.interval.low")
+    attacked_high = NumberField("attacked.interval.high")
+    change = NumberField("change.value")
+    change_low = NumberField("change.interval.low")
+    change_high = NumberField("change.interval.high")
+    method = serializers.CharField(source="change.method")
+    p = serializers.FloatField(allow_null=True)
+    clear = serializers.BooleanField()
+    unread = NumberField("unread.value")
+    unread_low = NumberField("unread.interval.low")
+    unread_high = NumberField("unread.interval.high")
+    unread_n = serializers.IntegerField(source="unread.n")
 
 
 def report_for(run: Run, viewer: "Viewer") -> Report | None:
@@ -116,17 +131,24 @@ def report(run: Run) -> Report:
     samples = dict(Item.objects.filter(pk__in=set(frame["item_id"])).values_list("pk", "sample_id"))
     table = worths.pivot(index="item", columns="attack", values="worth")
     ends = run.benchmark.score_ends if kind == Item.Kind.SCORE else (0.0, 1.0)
-    rows = [_effect(get(key), table, frame, samples, ends) for key in run.attacks]
+    worth_names: dict[str, str] = {Item.Kind.PAIR: "wins", Item.Kind.BATCH: "others below"}
+    worth = worth_names.get(kind, "score")
+    rows = [_effect(get(key), table, frame, samples, ends=ends, worth=worth) for key in run.attacks]
     tested = {n: row.p for n, row in enumerate(rows) if row.p is not None}
     for n, significant in zip(tested, benjamini_hochberg(p=list(tested.values())), strict=True):
         rows[n] = replace(rows[n], clear=bool(significant))
     rows.sort(key=lambda row: -(row.change.value if row.change.value is not None else -np.inf))
-    worth_names: dict[str, str] = {Item.Kind.PAIR: "wins", Item.Kind.BATCH: "others below"}
-    return Report(tuple(rows), kind != Item.Kind.SCORE, worth_names.get(kind, "score"))
+    return Report(tuple(rows), kind != Item.Kind.SCORE, worth)
 
 
 def _effect(
-    attack: Attack, table: pd.DataFrame, frame: pd.DataFrame, samples: dict[int, int], ends: tuple[float, float]
+    attack: Attack,
+    table: pd.DataFrame,
+    frame: pd.DataFrame,
+    samples: dict[int, int],
+    *,
+    ends: tuple[float, float],
+    worth: str,
 ) -> AttackEffect:
     trials = frame[frame["attack"] == attack.key] if len(frame) else frame
     unread = proportion(successes=int((trials["status"] != "ok").sum()), n=len(trials))
@@ -146,6 +168,7 @@ def _effect(
         False,
         unread,
         min(len(set(cluster)), len({samples[int(item)] for item in trials["item_id"]})),
+        worth,
     )
 
 

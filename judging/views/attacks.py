@@ -1,41 +1,37 @@
 """Pages of tests of judges with attacks."""
 
-from typing import cast
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404
 
-from accounts.http import PageRequest
-from accounts.models import User
 from accounts.rules import requires
 from bank.forms.fields import whole_number
 from bank.models import with_answers
-from judging import protocols
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
 from judging.models import Attempt, Run, Trial
-from judging.protocols import prompts
-from judging.runs import attacks, queries, requests
-from judging.views import HERE
+from judging.runs import attacks, queries
+from judging.views import SignedInRequest, page
+from judging.views.judgments import prompt_page
 from judging.views.runs import estimated, started_from
 
 PAGE_OF_TRIALS = 100
 
 
 @requires("write-judging")
-def attack_new(request: HttpRequest) -> HttpResponse:
+def attack_new(request: SignedInRequest) -> HttpResponse:
     form = AttackForm(request.POST or None, initial=request.GET.dict() | {"attacks": list(attacks.ALL)})
     if response := started_from(request, form):
         return response
     context = estimated(form) | {"form": form, "attacks": attacks.ALL.values(), "judges": True}
-    return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
+    return page(request, "run-new", context, refused=bool(form.errors))
 
 
 @requires("read-analyses")
-def trial_list(request: HttpRequest) -> HttpResponse:
+def trial_list(request: SignedInRequest) -> HttpResponse:
     """The trials of a run, for one attack or all; by default of the newest run."""
     runs = queries.runs_for(request.user).filter(kind=Run.Kind.ATTACKS)
     run_id = whole_number(request.GET.get("run", ""))
@@ -46,22 +42,22 @@ def trial_list(request: HttpRequest) -> HttpResponse:
     rows = _with_items(Trial.objects.filter(run=run))
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(attack=attack) if attack else rows
-    page = Paginator(rows, PAGE_OF_TRIALS).get_page(request.GET.get("page"))
-    trials = list(page.object_list)
+    shown = Paginator(rows, PAGE_OF_TRIALS).get_page(request.GET.get("page"))
+    trials = list(shown.object_list)
     context = {
         "run": run,
-        "page": page,
+        "page": shown,
         "query": urlencode({"run": run.pk if run else "", "attack": attack, "status": status}),
         "attack": attacks.ALL.get(attack),
         "status": STATUSES.get(status, ""),
         "rows": trials,
         "plain": _plain(trials),
     }
-    return render(request, "judging/trials.html", HERE | context)
+    return page(request, "trials", context)
 
 
 @requires("read-analyses")
-def trial_detail(request: HttpRequest, pk: int) -> HttpResponse:
+def trial_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One trial: how the answer was changed, and what the judge wrote."""
     trial = get_object_or_404(_with_items(Trial.objects.all()).select_related("run__judge"), pk=pk)
     same_key = {name: getattr(trial, name) for name in trial.KEY}
@@ -72,20 +68,13 @@ def trial_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "plain": _plain([trial]).get(trial.pk),
         "attempts": Attempt.objects.filter(run=trial.run, **same_key),
     }
-    return render(request, "judging/trial.html", HERE | context)
+    return page(request, "trial", context)
 
 
 @requires("read-analyses")
-def trial_prompt(request: PageRequest, pk: int) -> HttpResponse:
+def trial_prompt(request: SignedInRequest, pk: int) -> HttpResponse:
     """The prompt of a trial, with criteria; the access log gets one record in the reader's name."""
-    trial = get_object_or_404(Trial.objects.select_related("run__judge", "run__benchmark", "item__sample"), pk=pk)
-    try:
-        call = requests.request_of_judgment(trial, user=cast(User, request.user))
-    except (prompts.UnknownPrompt, protocols.CannotAsk):
-        raise Http404("this trial was not made from one of our prompts") from None
-    context = {"trial": trial, "run": trial.run, "asked": call, "same": call.sha256 == trial.prompt_sha256}
-    template = "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html"
-    return render(request, template, HERE | context)
+    return prompt_page(request, Trial.objects.all(), pk)
 
 
 def _with_items(rows: QuerySet[Trial]) -> QuerySet[Trial]:

@@ -3,9 +3,8 @@
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
@@ -19,11 +18,11 @@ from judging.forms import JudgeForm
 from judging.inputs import fields_of
 from judging.models import Judge
 from judging.runs import queries
-from judging.views import HERE, PAGE
+from judging.views import PAGE, SignedInRequest, act, page
 
 
 @requires("read-judging")
-def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
+def judge_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     judge = get_object_or_404(Judge, pk=pk)
     runs = list(queries.runs_for(request.user).filter(judge=judge)[:PAGE])
     context = {
@@ -34,10 +33,10 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "tested_at": parse_datetime(str(judge.abilities.get("at", ""))),
         "hosts": settings.JUDGE_HOSTS,
     }
-    return render(request, "judging/judge.html", HERE | context)
+    return page(request, "judge", context)
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
+def _initial(request: SignedInRequest) -> dict[str, Any]:
     """The values of the judge named as ``from`` in the URL, to change its limits and prices."""
     key = whole_number(request.GET.get("from", ""))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
@@ -45,7 +44,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 
 @requires("write-judging")
-def judge_new(request: HttpRequest) -> HttpResponse:
+def judge_new(request: SignedInRequest) -> HttpResponse:
     form = JudgeForm(request.POST or None, initial=_initial(request))
     if request.method == "POST" and form.is_valid():
         try:
@@ -54,17 +53,13 @@ def judge_new(request: HttpRequest) -> HttpResponse:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             return redirect("judging:judge-detail", judge.pk)
-    return render(request, "judging/judge-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+    return page(request, "judge-new", {"form": form}, refused=bool(form.errors))
 
 
 @require_POST
 @requires("write-judging")
-def judge_probe(request: HttpRequest, pk: int) -> HttpResponse:
+def judge_probe(request: SignedInRequest, pk: int) -> HttpResponse:
     """Test with a few short calls what its endpoint can do."""
-    try:
-        probe_judge(judge=get_object_or_404(Judge, pk=pk))
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, "The test results are stored; runs that start from now on use them.")
+    words = "The test results are stored; runs that start from now on use them."
+    act(request, probe_judge, words, judge=get_object_or_404(Judge, pk=pk))
     return redirect("judging:judge-detail", pk)

@@ -1,17 +1,15 @@
 """Pages of judgments: the list of all, and each one with what was asked and answered."""
 
 import re
-from typing import cast
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import audit
-from accounts.http import PageRequest
-from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
 from bank.intake.exports import TYPES
 from bank.intake.exports import pieces as table_pieces
@@ -21,7 +19,7 @@ from judging.judgments import analyses, browse, exports, filters
 from judging.models import Attempt, Judgment
 from judging.protocols import prompts
 from judging.runs import requests
-from judging.views import HERE
+from judging.views import SignedInRequest, page
 
 BETTER = {"first": 0, "second": 1}  # position of the answer that the verdict of a pair prefers
 STEPS = 20  # pages that "Previous" can go back; a page only knows where the next one starts
@@ -30,7 +28,7 @@ MOST_ELSEWHERE = 12  # verdicts of other runs beside a judgment
 
 @requires("read-judging")
 @require_safe
-def judgment_list(request: HttpRequest) -> HttpResponse:
+def judgment_list(request: SignedInRequest) -> HttpResponse:
     """Judgments of all runs, filtered and sorted as the URL says."""
     selection = filters.JudgmentFilters.from_query(request.GET, request.user)
     after, trail = request.GET.get("after", "")[:60], _trail(request.GET.get("trail"))
@@ -50,7 +48,7 @@ def judgment_list(request: HttpRequest) -> HttpResponse:
         "without_item": selection.query_string(item=None),
         "first_page": "after" not in request.GET,
     }
-    return render(request, "judging/judgments.html", HERE | context)
+    return page(request, "judgments", context)
 
 
 def _page(selection: filters.JudgmentFilters, *, after: str, trail: list[str]) -> str:
@@ -67,13 +65,13 @@ def _trail(text: str | None) -> list[str]:
 
 @requires("read-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
-def judgment_export(request: HttpRequest) -> HttpResponseBase:
+def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     """A selection as a file. Only staff get what the judges wrote, with a reason, and it is logged."""
     selection = filters.JudgmentFilters.from_query(request.GET, request.user)
     may_read_analyses = allowed(request.user, "read-analyses")
     form = SelectionForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        data, user = form.cleaned_data, cast(User, request.user)
+        data, user = form.cleaned_data, request.user
         if data["analyses"] and not may_read_analyses:
             raise PermissionDenied
         read = analyses.read_for_person(user, reason=data["reason"]) if data["analyses"] else None
@@ -92,12 +90,11 @@ def judgment_export(request: HttpRequest) -> HttpResponseBase:
         "whole": may_read_analyses,
         "query": selection.query_string(),
     }
-    status = 422 if form.errors else 200
-    return render(request, "judging/judgments-export.html", HERE | context, status=status)
+    return page(request, "judgments-export", context, refused=bool(form.errors))
 
 
 @requires("read-judging")
-def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
+def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One judgment. The judge's words and the calls are for staff; an analysis may be released."""
     may_read_analyses = allowed(request.user, "read-analyses")
     rows = Judgment.objects.seen_by(request.user).select_related("run__judge", "run__benchmark", "item__sample")
@@ -122,13 +119,13 @@ def judgment_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "whole": may_read_analyses,
         "reason": judgment.reason if may_read_analyses or not judgment.run.imported else "",
         "analysis": _analysis_beside_reply(judgment) if may_read_analyses else "",
-        "released": None if may_read_analyses else analyses.released(judgment, reader=cast(User, request.user)),
+        "released": None if may_read_analyses else analyses.released(judgment, reader=request.user),
         "attempts": attempts,
         # The judgment itself records the call that brought a verdict, the log the others.
         "calls": len(attempts) + (judgment.status == Judgment.Status.OK and bool(judgment.prompt_sha256)),
         "elsewhere": analyses.as_seen(_other_runs(judgment, request.user), request.user),
     }
-    return render(request, "judging/judgment.html", HERE | context)
+    return page(request, "judgment", context)
 
 
 def _analysis_beside_reply(judgment: Judgment) -> str:
@@ -151,19 +148,22 @@ def _other_runs(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
 
 
 @requires("read-analyses")
-def judgment_prompt(request: PageRequest, pk: int) -> HttpResponse:
+def judgment_prompt(request: SignedInRequest, pk: int) -> HttpResponse:
     """The prompt of a judgment, with criteria; the access log gets one record in the reader's name."""
-    rows = Judgment.objects.select_related("run__judge", "item__sample").defer("analysis", "raw")
-    judgment = get_object_or_404(rows, pk=pk)
+    return prompt_page(request, Judgment.objects.defer("analysis", "raw"), pk)
+
+
+def prompt_page(request: SignedInRequest, rows: QuerySet[Any], pk: int) -> HttpResponse:
+    """The prompt of a judgment or trial."""
+    row = get_object_or_404(rows.select_related("run__judge", "run__benchmark", "item__sample"), pk=pk)
     try:
-        call = requests.request_of_judgment(judgment, user=cast(User, request.user))
+        call = requests.request_of_judgment(row, user=request.user)
     except (prompts.UnknownPrompt, protocols.UnknownProtocol, protocols.CannotAsk):
-        raise Http404("this judgment was not made from one of our prompts") from None
-    context = {
-        "judgment": judgment,
-        "run": judgment.run,
+        raise Http404("this was not made from one of our prompts") from None
+    context: dict[str, Any] = {
+        row._meta.model_name: row,
+        "run": row.run,
         "asked": call,
-        "same": call.sha256 == judgment.prompt_sha256,
+        "same": call.sha256 == row.prompt_sha256,
     }
-    template = "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html"
-    return render(request, template, HERE | context)
+    return page(request, "_judgment_prompt" if request.htmx else "prompt", context)

@@ -1,10 +1,10 @@
 """Pages of prompt templates: all versions, one of them, and a new one with its preview."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -27,14 +27,14 @@ from judging.protocols.prompts.stored import (
     variables_of,
 )
 from judging.runs import plan, queries, requests
-from judging.views import HERE, PAGE
+from judging.views import PAGE, SignedInRequest, act, page
 
 
 @requires("read-judging")
 @require_safe
-def template_list(request: HttpRequest) -> HttpResponse:
+def template_list(request: SignedInRequest) -> HttpResponse:
     context = {"tab": "templates", "templates": templates(request.user)}
-    return render(request, "judging/templates.html", HERE | context)
+    return page(request, "templates", context)
 
 
 def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt:
@@ -48,7 +48,7 @@ def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt
 
 @requires("read-judging")
 @require_safe
-def template_detail(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
+def template_detail(request: SignedInRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
     """The text of a version, who wrote it and which runs used it."""
     template = _template(protocol, prompt, version)
     runs = runs_with(protocol, prompt, version).visible_to(request.user)  # type: ignore[attr-defined]
@@ -63,18 +63,18 @@ def template_detail(request: HttpRequest, protocol: str, prompt: str, version: i
         "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
-    return render(request, "judging/template.html", HERE | context)
+    return page(request, "template", context)
 
 
 @requires("write-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
-def template_new(request: HttpRequest) -> HttpResponse:
+def template_new(request: SignedInRequest) -> HttpResponse:
     """Write a version, starting from a copy of the one that ``protocol`` and ``prompt`` in the URL name."""
     form = TemplateForm(request.POST if request.method == "POST" else None, initial=_copied(request))
     faults: list[str] = []
     if request.method == "POST" and form.is_valid():
         try:
-            stored = add_template(**form.cleaned_data, by=cast(User, request.user))
+            stored = add_template(**form.cleaned_data, by=request.user)
         except BadInput as error:
             if error.field == "text":
                 faults = str(error).split("\n")
@@ -91,11 +91,10 @@ def template_new(request: HttpRequest) -> HttpResponse:
         "known": variables_by_protocol,
         "benchmarks": Benchmark.objects.order_by("title", "version"),
     }
-    status = 422 if form.errors or faults else 200
-    return render(request, "judging/template-new.html", HERE | context, status=status)
+    return page(request, "template-new", context, refused=bool(form.errors or faults))
 
 
-def _copied(request: HttpRequest) -> dict[str, Any]:
+def _copied(request: SignedInRequest) -> dict[str, Any]:
     name, version = prompts.split(request.GET.get("prompt", "default"))
     try:
         template = _template(request.GET.get("protocol", "pair"), name, version)
@@ -107,15 +106,15 @@ def _copied(request: HttpRequest) -> dict[str, Any]:
 
 @requires("read-criteria")
 @require_POST
-def template_preview(request: HttpRequest) -> HttpResponse:
+def template_preview(request: SignedInRequest) -> HttpResponse:
     """A draft, checked and rendered with a real sample. Its criteria are read, which is logged."""
     form = PreviewForm(request.POST)
     context: dict[str, Any] = {"faults": []}
     if not form.is_valid():
         context["problem"] = "Choose a protocol and write a template."
     else:
-        context |= _preview(cast(User, request.user), **form.cleaned_data)
-    return render(request, "judging/_template_preview.html", context)
+        context |= _preview(request.user, **form.cleaned_data)
+    return page(request, "_template_preview", context)
 
 
 def _preview(
@@ -160,15 +159,11 @@ def _preview(
 
 @requires("write-judging")
 @require_POST
-def template_discard(request: HttpRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
+def template_discard(request: SignedInRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
     """Delete an unused version."""
     template = PromptTemplate.objects.filter(protocol=protocol, name=prompt, version=version).first()
     if template is None:
         raise Http404("unknown template")
-    try:
-        discard_template(template=template)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("judging:template-detail", protocol, prompt, version)
-    messages.success(request, f"Version {version} of {prompt} is deleted.")
-    return redirect("judging:template-list")
+    if act(request, discard_template, f"Version {version} of {prompt} is deleted.", template=template):
+        return redirect("judging:template-list")
+    return redirect("judging:template-detail", protocol, prompt, version)

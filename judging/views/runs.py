@@ -1,13 +1,12 @@
 """Pages of runs, and the front page of judging."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -25,30 +24,30 @@ from judging.runs import actions, collecting, item_sets, juries, plan, queries, 
 from judging.runs.attack_report import report_for
 from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
-from judging.runs.inputs import RunIn
-from judging.views import HERE, PAGE
+from judging.runs.inputs import ResumeIn, RunIn
+from judging.views import PAGE, SignedInRequest, act, page
 
 OFFERED = 200  # runs to compare with
 SHOWN = ("all", "failed", "undecided")
 
 
 @requires("read-judging")
-def index(request: HttpRequest) -> HttpResponse:
-    page = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
+def index(request: SignedInRequest) -> HttpResponse:
+    shown = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
     context = {
-        "page": page,
-        "runs": queries.listed(list(page.object_list), viewer=request.user),
+        "page": shown,
+        "runs": queries.listed(list(shown.object_list), viewer=request.user),
         "judges": queries.judges_with_counts(),
         "worker": queries.worker_seen(),
     }
-    return render(request, "judging/index.html", HERE | context)
+    return page(request, "index", context)
 
 
-def _run(request: HttpRequest, pk: int) -> Run:
+def _run(request: SignedInRequest, pk: int) -> Run:
     return get_object_or_404(queries.runs_for(request.user), pk=pk)
 
 
-def _seen(request: HttpRequest, pk: int) -> Run:
+def _seen(request: SignedInRequest, pk: int) -> Run:
     """The run for a page. What is hidden from this viewer is empty, so never save it."""
     return analyses.run_as_seen(_run(request, pk), request.user)
 
@@ -84,7 +83,7 @@ class RunPermissions:
         )
 
 
-def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
+def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     run = _seen(request, pk)
     show = request.GET.get("show", "all")
     if show not in SHOWN:
@@ -92,7 +91,7 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
     progress = queries.progress(run, viewer=request.user)
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
     members = juries.members_of(run)
-    return HERE | {
+    return {
         "can": RunPermissions.of(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
         "item_set": item_sets.description(run.item_set),
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
@@ -115,19 +114,19 @@ def _run_context(request: HttpRequest, pk: int) -> dict[str, Any]:
 
 
 @requires("read-judging")
-def run_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(request, "judging/run.html", _run_context(request, pk))
+def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
+    return page(request, "run", _run_context(request, pk))
 
 
 @requires("read-judging")
-def run_progress(request: HttpRequest, pk: int) -> HttpResponse:
+def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
     """The live part of a run's page. It reloads itself as long as the run is active."""
-    return render(request, "judging/_run_progress.html", _run_context(request, pk))
+    return page(request, "_run_progress", _run_context(request, pk))
 
 
 @requires("read-judging")
 @require_safe
-def run_compare(request: HttpRequest) -> HttpResponse:
+def run_compare(request: SignedInRequest) -> HttpResponse:
     """Two runs side by side; a choice of runs if the URL does not name both."""
     runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
     run_ids = [whole_number(request.GET.get(name, "")) for name in ("a", "b")]
@@ -144,10 +143,10 @@ def run_compare(request: HttpRequest) -> HttpResponse:
             context["comparison"] = compare(selected[0], selected[1], viewer=request.user)
         except CannotCompare as error:
             context["problem"] = str(error)
-    return render(request, "judging/compare.html", HERE | context)
+    return page(request, "compare", context)
 
 
-def _initial(request: HttpRequest) -> dict[str, Any]:
+def _initial(request: SignedInRequest) -> dict[str, Any]:
     """Initial values of a new run: those in the URL, on top of those of the run named as ``from``."""
     values = request.GET.dict()
     key = whole_number(values.pop("from", ""))
@@ -155,7 +154,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return (as_form(run) if run else {}) | values
 
 
-def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
+def started_from(request: SignedInRequest, form: RunForm) -> HttpResponse | None:
     """Start the run of judgments or attacks if its form was submitted and is valid; otherwise None."""
     if request.method != "POST" or not form.is_valid():
         return None
@@ -166,7 +165,7 @@ def started_from(request: HttpRequest, form: RunForm) -> HttpResponse | None:
         form.add_error(None, str(error))
         return None
     to = "leaderboard:run-tryout" if tries else "judging:run-detail"
-    return start_from_form(form, by=cast(User, request.user), to=to, items=items, tryout=tries)
+    return start_from_form(form, by=request.user, to=to, items=items, tryout=tries)
 
 
 def _selected_items(form: RunForm) -> QuerySet[Item]:
@@ -179,28 +178,28 @@ def _selected_items(form: RunForm) -> QuerySet[Item]:
 
 
 @requires("write-judging")
-def run_new(request: HttpRequest) -> HttpResponse:
+def run_new(request: SignedInRequest) -> HttpResponse:
     form = RunForm(request.POST or None, initial=_initial(request))
     if response := started_from(request, form):
         return response
     context = estimated(form) | {"form": form, "tried": tryouts.ITEMS, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
-    return render(request, "judging/run-new.html", HERE | context, status=422 if form.errors else 200)
+    return page(request, "run-new", context, refused=bool(form.errors))
 
 
 @requires("write-judging")
-def run_estimate(request: HttpRequest) -> HttpResponse:
+def run_estimate(request: SignedInRequest) -> HttpResponse:
     """The estimate for the run in the form. The page posts it: an address has no room for many categories."""
-    return render(request, "judging/_run_estimate.html", estimated(_run_form(request.POST or request.GET)))
+    return page(request, "_run_estimate", estimated(_run_form(request.POST or request.GET)))
 
 
 @requires("write-judging")
 @require_safe
-def run_choices(request: HttpRequest) -> HttpResponse:
+def run_choices(request: SignedInRequest) -> HttpResponse:
     """What the chosen judge can do on the chosen benchmark, and the benchmark's splits and levels."""
     if "judge" not in request.GET:
-        return render(request, "judging/_run_choices.html", {"form": CollectForm(request.GET)})
+        return page(request, "_run_choices", {"form": CollectForm(request.GET)})
     form = _run_form(request.GET)
-    response = render(request, "judging/_run_choices.html", {"form": form})
+    response = page(request, "_run_choices", {"form": form})
     if form.protocol_chosen != request.GET.get("protocol"):
         trigger_client_event(response, "protocol-changed", after="settle")
     return response
@@ -262,43 +261,35 @@ def _untouched_values(form: RunForm) -> dict[str, Any]:
     return values
 
 
-def _act(request: HttpRequest, pk: int, action: Any, success: str, **values: Any) -> HttpResponse:
-    run = _run(request, pk)
-    try:
-        result = action(run=run, **values)
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, success.format(result))
+def _act(request: SignedInRequest, pk: int, action: Any, success: str, **values: Any) -> HttpResponse:
+    act(request, action, success, run=_run(request, pk), **values)
     return redirect("judging:run-detail", pk)
 
 
 @require_POST
 @requires("write-judging")
-def run_pause(request: HttpRequest, pk: int) -> HttpResponse:
+def run_pause(request: SignedInRequest, pk: int) -> HttpResponse:
     return _act(request, pk, actions.pause_run, "The run pauses. Calls in flight may still finish.")
 
 
 @require_POST
 @requires("write-judging")
-def run_resume(request: HttpRequest, pk: int) -> HttpResponse:
-    budget_text = request.POST.get("budget", "").strip()
-    try:
-        budget = float(budget_text) if budget_text else None
-    except ValueError:
-        budget = 0.0  # refused like any other impossible budget
+def run_resume(request: SignedInRequest, pk: int) -> HttpResponse:
+    given = ResumeIn(data={"budget": request.POST.get("budget", "").strip() or None})
+    # What is no number is refused like any other impossible budget.
+    budget = given.validated_data["budget"] if given.is_valid() else 0.0
     return _act(request, pk, actions.resume_run, "The run continues as soon as a worker takes it.", budget=budget)
 
 
 @require_POST
 @requires("write-judging")
-def run_cancel(request: HttpRequest, pk: int) -> HttpResponse:
+def run_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
     return _act(request, pk, actions.cancel_run, "The run is cancelled. Its verdicts stay.")
 
 
 @require_POST
 @requires("write-judging")
-def run_retry(request: HttpRequest, pk: int) -> HttpResponse:
+def run_retry(request: SignedInRequest, pk: int) -> HttpResponse:
     statuses = request.POST.getlist("status")
     if not set(statuses) <= set(Judgment.Status.values):
         raise Http404("unknown status")
@@ -329,40 +320,36 @@ def start_from_form(
 
 
 @requires("write-judging")
-def collect_new(request: HttpRequest) -> HttpResponse:
+def collect_new(request: SignedInRequest) -> HttpResponse:
     form = CollectForm(request.POST or None, initial=request.GET.dict())
-    started = request.method == "POST" and form.is_valid() and start_from_form(form, by=cast(User, request.user))
+    started = request.method == "POST" and form.is_valid() and start_from_form(form, by=request.user)
     if started:
         return started
-    return render(request, "judging/collect-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+    return page(request, "collect-new", {"form": form}, refused=bool(form.errors))
 
 
 @requires("write-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
-def jury_new(request: HttpRequest) -> HttpResponse:
+def jury_new(request: SignedInRequest) -> HttpResponse:
     form = JuryForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
-            run = juries.make_jury(**form.cleaned_data, by=cast(User, request.user))
+            run = juries.make_jury(**form.cleaned_data, by=request.user)
         except BadInput as error:
             form.add_error(error.field or None, str(error))
         else:
             return redirect("judging:run-detail", run.pk)
-    return render(request, "judging/jury-new.html", HERE | {"form": form}, status=422 if form.errors else 200)
+    return page(request, "jury-new", {"form": form}, refused=bool(form.errors))
 
 
 @require_POST
 @requires("write-judging")
-def jury_compute(request: HttpRequest, pk: int) -> HttpResponse:
+def jury_compute(request: SignedInRequest, pk: int) -> HttpResponse:
     """Recompute a jury's verdicts from the current runs of its members."""
     run = get_object_or_404(queries.runs_for(request.user), pk=pk)
     members = list(Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge", "benchmark"))
     if not members:
         raise Http404("not a jury")
-    try:
-        juries.make_jury(name=run.judge.name, runs=members)
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, "The jury's verdicts are recomputed from the current runs of its members.")
+    words = "The jury's verdicts are recomputed from the current runs of its members."
+    act(request, juries.make_jury, words, name=run.judge.name, runs=members)
     return redirect("judging:run-detail", pk)

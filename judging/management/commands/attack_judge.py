@@ -38,9 +38,10 @@ class Command(RunCommand):
         if run.state != Run.State.FINISHED:
             self.work_or_queue(run, options)
         if as_json:
-            from judging.runs.attack_report import report  # loads pandas: only when there is something to report
+            from judging.runs import attack_report  # loads pandas: only when there is something to report
 
-            out.write(json.dumps(report(run).as_rows(), ensure_ascii=False, indent=1))
+            rows = attack_report.MovedSerializer(attack_report.report(run).rows, many=True).data
+            out.write(json.dumps(rows, ensure_ascii=False, indent=1))
         elif run.state == Run.State.FINISHED:
             self._print(run)
 
