@@ -130,8 +130,7 @@ class RequestForm(Styled):
 
     def chosen(self, name: str) -> Any:
         """The row chosen in a field, be the rest of the form right or not; without a choice the field's first one."""
-        field = self.fields[name]
-        assert isinstance(field, forms.ModelChoiceField)
+        field: Any = self.fields[name]
         value = self[name].value()
         try:
             return field.clean(getattr(value, "pk", value)) if value else next(iter(field.queryset or ()), None)
@@ -218,13 +217,12 @@ class CollectForm(RequestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        endpoint, prompt = self.fields["endpoint"], self.fields["prompt"]
-        assert isinstance(endpoint, forms.ModelChoiceField)
-        assert isinstance(prompt, forms.ChoiceField)
-        endpoint.queryset = queries.judges_with_counts().exclude(base_url="")
+        fields: dict[str, Any] = self.fields
+        fields["endpoint"].queryset = queries.judges_with_counts().exclude(base_url="")
         names = dict.fromkeys(name for kind in COLLECTORS for name in prompts.names(kind))
-        stored = {name: name for name in (*names, *prompts.stored_names("responses"))}
-        prompt.choices = list(stored.items())
+        fields["prompt"].choices = [
+            (name, name) for name in dict.fromkeys([*names, *prompts.stored_names("responses")])
+        ]
 
     def settings(self) -> dict[str, Any]:
         own = COLLECTORS[self.cleaned_data["kind"]].own_settings
@@ -349,37 +347,30 @@ class RunForm(RequestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        fields: dict[str, Any] = self.fields
         tested = list(Judge.objects.filter(abilities__json_schema=True).values_list("name", flat=True)[:MOST_NAMED])
         if tested:
-            self.fields[
-                "structured"
-            ].label = f"Require a JSON schema. Tested judges that follow one: {', '.join(tested)}"
+            words = f"Require a JSON schema. Tested judges that follow one: {', '.join(tested)}"
+            fields["structured"].label = words
         else:
-            del self.fields["structured"]
-        judges = self.fields["judge"]
-        assert isinstance(judges, forms.ModelChoiceField)
-        judges.queryset = queries.judges_with_counts().exclude(base_url="", baseline="")
-        self._choices("protocol", [(name, protocols.get(name).title) for name in self.PROTOCOLS])
+            del fields["structured"]
+        judges = queries.judges_with_counts().exclude(base_url="", baseline="")
+        fields["judge"].queryset = judges
+        # The overlap baseline needs criteria, which few protocols show.
+        fields["judge"].initial = judges.exclude(baseline=OVERLAP).first()
+        fields["protocol"].choices = [(name, protocols.get(name).title) for name in self.PROTOCOLS]
         names = {name: name for protocol in protocols.all_by_name() for name in prompts.names(protocol)}
         for row in PromptTemplate.objects.defer("text"):
             names[f"{row.name}@{row.version}"] = f"{row.name} {row.version}, for {row.protocol}"
-        self._choices("prompt", list(names.items()))
+        fields["prompt"].choices = list(names.items())
         of_campaigns = Benchmark.objects.filter(campaigns__isnull=False).order_by("campaigns__name")
         titles_by_name = of_campaigns.values_list("campaigns__name", "title")
-        self._choices("campaign", [("", "All"), *((name, f"{name}, {title}") for name, title in titles_by_name)])
+        fields["campaign"].choices = [("", "All"), *((name, f"{name}, {title}") for name, title in titles_by_name)]
         runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark").order_by("-pk")
         numbers = [
-            (str(run.pk), f"{run.pk}: {run.judge}, {run.protocol}, {run.benchmark.title}") for run in runs[:MOST_RUNS]
+            (run.pk, f"{run.pk}: {run.judge}, {run.protocol}, {run.benchmark.title}") for run in runs[:MOST_RUNS]
         ]
-        self._choices("run", [("", "None"), *numbers])
-        judges.initial = judges.queryset.exclude(
-            baseline=OVERLAP
-        ).first()  # it needs criteria, which few protocols show
-
-    def _choices(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        field.choices = choices
+        fields["run"].choices = [("", "None"), *numbers]
 
     @cached_property
     def offers(self) -> Sequence[plan.Offer]:
@@ -437,9 +428,8 @@ class AttackForm(RunForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        judge = self.fields["judge"]
-        assert isinstance(judge, forms.ModelChoiceField)
-        judge.queryset = judge.queryset.exclude(baseline=OVERLAP) if judge.queryset is not None else None
+        judge: Any = self.fields["judge"]
+        judge.queryset = judge.queryset.exclude(baseline=OVERLAP)
         self.fields["sample"].initial = attacks.DEFAULT_SAMPLE
 
     def clean(self) -> dict[str, Any]:
@@ -461,24 +451,10 @@ class AttackForm(RunForm):
 def as_form(run: Run) -> dict[str, Any]:
     """A run's settings and items as initial values for the form of a new run."""
     settings = run.settings
-    copied = (
-        "order",
-        "reasoning",
-        "context",
-        "repeats",
-        "top_p",
-        "seed",
-        "max_tokens",
-        "reasoning_effort",
-        "image_size",
-        "detail",
-        "structured",
-    )
-    initial = {name: settings[name] for name in copied if settings.get(name) is not None}
-    initial |= _items_as_form(run) | {"reuse": run.reuse, "batched": run.batched}
-    initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id, "protocol": run.protocol, "new": True}
-    initial |= {"prompt": settings.get("prompt", "default"), "budget": run.budget}
-    initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
+    initial = {name: settings[name] for name in RunForm.base_fields if settings.get(name) is not None}
+    initial |= {name: getattr(run, name) for name in ("protocol", "budget", "reuse", "batched")}
+    initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id}
+    initial |= _items_as_form(run) | {"new": True, "categories": as_lines(settings.get("categories", ()))}
     if settings.get("step_calls"):
         initial["reasoning"] = STEP_CALLS
     if "criteria" in settings:
@@ -543,8 +519,7 @@ class JuryForm(Styled):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["runs"]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field: Any = self.fields["runs"]
         runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).exclude(judge__baseline=OVERLAP)
         runs = runs.exclude(settings__has_key=SETTING).select_related("judge", "benchmark")
         field.queryset = runs.order_by("benchmark", "protocol", "judge__name", "pk")
@@ -585,8 +560,7 @@ class TemplateForm(Styled):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["protocol"]
-        assert isinstance(field, forms.ChoiceField)
+        field: Any = self.fields["protocol"]
         field.choices = list(titles().items())
 
 

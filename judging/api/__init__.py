@@ -24,6 +24,7 @@ def validation_error(error: BadInput) -> exceptions.ValidationError:
 class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):
     """A resource that everybody reads who may read judging. What an action refuses is 400 at its field."""
 
+    request: Any  # of somebody who has signed in
     access_rule = "read-judging"
     lookup_value_regex = "[0-9]+"
 

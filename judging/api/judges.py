@@ -107,4 +107,4 @@ class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
 
     @extend_schema(request=TemplateIn, responses={201: TemplateSerializer})
     def create(self, request: Request) -> Response:
-        return self.shown(add_template(**self.given(TemplateIn).validated_data, by=cast(User, request.user)), made=True)
+        return self.shown(add_template(**self.given(TemplateIn).validated_data, by=self.request.user), made=True)

@@ -215,5 +215,5 @@ class Juries(RunResource):
         """Create a jury: 201; or recompute the one with that name and those runs: 200."""
         given = self.given(JuryIn).validated_data
         existing = set(self.queryset.filter(judge__name=given["name"]).values_list("pk", flat=True))
-        run = juries.make_jury(**given, by=cast(User, request.user))
+        run = juries.make_jury(**given, by=self.request.user)
         return self.shown(run, made=run.pk not in existing)
