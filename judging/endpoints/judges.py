@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
@@ -192,18 +191,13 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
-    """Whether a judge could be called from here, as far as one can tell without a call."""
+def readiness(judge: Judge) -> dict[str, bool | None]:
+    """Whether a judge could be called from here, as far as one can tell without a call.
 
-    host_listed: bool  # in JUDGE_HOSTS
-    key_set: bool | None  # the variable is set in this process; None for a judge without one
-
-
-def readiness(judge: Judge) -> Readiness:
-    """The variable's value is only checked for being set."""
-    listed = host_allowed(judge.base_url, settings.JUDGE_HOSTS)
-    return Readiness(listed, bool(os.environ.get(judge.key_env)) if judge.key_env else None)
+    ``host_listed``: in JUDGE_HOSTS; ``key_set``: its variable is set in this process, None for a judge without one.
+    """
+    key_set = bool(os.environ.get(judge.key_env)) if judge.key_env else None
+    return {"host_listed": host_allowed(judge.base_url, settings.JUDGE_HOSTS), "key_set": key_set}
 
 
 def abilities(judge: Judge) -> list[tuple[str, str]]:

@@ -122,17 +122,8 @@ def benchmarks_named(name: str) -> QuerySet[Benchmark]:
     return benchmarks.filter(version=version) if version else benchmarks
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """The values that the filters offer."""
-
-    judges: list[str]
-    protocols: list[str]
-    benchmarks: list[tuple[str, str]]  # name and title
-    levels: list[str]  # of the selected benchmark, or of the selected run's benchmark
-
-
-def choices(filters: JudgmentFilters, viewer: Viewer) -> Choices:
+def choices(filters: JudgmentFilters, viewer: Viewer) -> dict[str, Any]:
+    """The values that the filters offer; levels are those of the selected benchmark, or of the selected run's."""
     runs = Run.objects.visible_to(viewer).order_by()
     benchmarks = list(Benchmark.objects.filter(pk__in=runs.values("benchmark")).order_by("title", "version"))
     selected = [benchmark for benchmark in benchmarks if filters.benchmark in (benchmark.slug, str(benchmark))]
@@ -141,9 +132,10 @@ def choices(filters: JudgmentFilters, viewer: Viewer) -> Choices:
     levels: list[str] = []
     if len(selected) == 1:
         levels = list(selected[0].capabilities.filter(parent=None).values_list("name", flat=True))
-    return Choices(
-        judges=list(Judge.objects.filter(pk__in=runs.values("judge")).order_by("name").values_list("name", flat=True)),
-        protocols=sorted(runs.values_list("protocol", flat=True).distinct()),
-        benchmarks=[(str(benchmark), benchmark.title) for benchmark in benchmarks],
-        levels=levels,
-    )
+    judges = Judge.objects.filter(pk__in=runs.values("judge")).order_by("name")
+    return {
+        "judges": list(judges.values_list("name", flat=True)),
+        "protocols": sorted(runs.values_list("protocol", flat=True).distinct()),
+        "benchmarks": [(str(benchmark), benchmark.title) for benchmark in benchmarks],
+        "levels": levels,
+    }

@@ -229,16 +229,21 @@ def release_despite(*, run: Run, judgment: int, by: User) -> bool:
             raise BadInput("Another curator confirms this; an administrator only if there is no other curator.")
         _confirm(run, [release], by)
         return True
-    AnalysisRelease.objects.filter(pk=release.pk).update(
-        decision=Decision.DESPITE if row.why else Decision.RELEASE,
+    _decide(row, Decision.DESPITE if row.why else Decision.RELEASE, by)
+    accounts.audit.record("release-proposed", by=by, about=f"run {run.pk}", judgments=[judgment], despite=bool(row.why))
+    return False
+
+
+def _decide(row: Row, decision: str, by: User) -> None:
+    """Put this one person's decision in the place of whatever was decided before."""
+    AnalysisRelease.objects.filter(pk=row.release.pk).update(
+        decision=decision,
         held=row.why[:200],
         proposed_by=by,
         proposed_at=timezone.now(),
         confirmed_by=None,
         confirmed_at=None,
     )
-    accounts.audit.record("release-proposed", by=by, about=f"run {run.pk}", judgments=[judgment], despite=bool(row.why))
-    return False
 
 
 @transaction.atomic
@@ -247,14 +252,7 @@ def keep_back(*, run: Run, judgment: int, by: User) -> None:
     _check_staff(by)
     (row,) = rows_with_criteria(_locked(run, [judgment]), reader=by)
     was_open = row.release.is_open
-    AnalysisRelease.objects.filter(pk=row.release.pk).update(
-        decision=Decision.KEEP,
-        held=row.why[:200],
-        proposed_by=by,
-        proposed_at=timezone.now(),
-        confirmed_by=None,
-        confirmed_at=None,
-    )
+    _decide(row, Decision.KEEP, by)
     accounts.audit.record(
         "release-ended", by=by, about=f"run {run.pk}", judgments=[judgment], was_open=was_open, kept_back=True
     )

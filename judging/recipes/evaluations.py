@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import transaction
@@ -51,23 +53,15 @@ def samples_of(spec: Spec, scenario: Scenario) -> tuple[Benchmark, list[Sample]]
     """The questions of a scenario, in the benchmark's order. Raises BadInput."""
     benchmark = benchmark_of(scenario)
     query = Sample.objects.filter(benchmark=benchmark).in_use().order_by("position", "pk")
-    draw = {"sample": scenario.sample, "seed": spec.seed} if scenario.sample else {}
     split = {"split": scenario.split} if scenario.split else {}
+    draw = {"sample": scenario.sample, "seed": spec.seed} if scenario.sample else {}
     try:
-        if not scenario.levels:
-            found = list(
-                item_sets.samples(item_sets.canonical(split | draw, of_items=False), benchmark=benchmark, query=query)
-            )
-        else:
-            ids = {
-                pk
-                for level in scenario.levels
-                for pk in item_sets.samples(
-                    item_sets.canonical(split | {"level": level}, of_items=False), benchmark=benchmark, query=query
-                ).values_list("pk", flat=True)
-            }
-            drawn = item_sets.canonical(draw, of_items=False)
-            found = list(item_sets.samples(drawn, benchmark=benchmark, query=query.filter(pk__in=ids)))
+        if scenario.levels:
+            parts = [split | {"level": level} for level in scenario.levels]
+            conditions = [item_sets.condition(item_sets.canonical(part, of_items=False), benchmark) for part in parts]
+            query, split = query.filter(reduce(or_, conditions)), {}
+        chosen = item_sets.canonical(split | draw, of_items=False)
+        found = list(item_sets.samples(chosen, benchmark=benchmark, query=query))
     except item_sets.BadItemSet as error:
         raise BadInput(str(error), "recipe") from None
     if not found:

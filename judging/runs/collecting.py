@@ -18,7 +18,7 @@ from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.replies import NoVerdict
 from judging.protocols.settings import BadSettings, Settings, boolean, check_names, request_settings
-from judging.runs.requests import CallRequest, call_key, request_hash, request_parameters
+from judging.runs.requests import CallRequest, identified, request_parameters
 
 STORED_MEANWHILE = "another response of this model to this sample was stored meanwhile"
 MOST_OPTIONS = 27
@@ -87,12 +87,10 @@ class Collector(ABC):
             raise CannotAsk("a picture of the sample is not stored here")
         text = template.render(self.values(task, run.settings))
         parameters = request_parameters(run)
-        place = str(task.place)
-        digest = request_hash(
-            run, template=template, text=text, images=task.images, parameters=parameters, order=place, repeat=0
+        hashes = identified(
+            run, template=template, text=text, images=task.images, parameters=parameters, order=str(task.place)
         )
-        key = call_key(run, text=text, images=task.images, parameters=parameters, repeat=0)
-        return CallRequest(text=text, images=task.images, parameters=parameters, sha256=digest, key=key)
+        return CallRequest(text=text, images=task.images, parameters=parameters, **hashes)
 
 
 class Responses(Collector):

@@ -60,7 +60,7 @@ def canonical(value: Any, *, of_items: bool = True) -> ItemSet:
 
 def items(item_set: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Item]") -> "QuerySet[Item]":
     """The items of a query that belong to the set, in the query's order. Raises BadItemSet."""
-    query = query.filter(_of_samples(item_set, benchmark, "sample__"))
+    query = query.filter(condition(item_set, benchmark, "sample__"))
     if "models" in item_set:
         responses = ItemResponse.objects.filter(item=OuterRef("pk"))
         other_models = responses.exclude(response__model__name__in=item_set["models"])
@@ -89,7 +89,7 @@ def items(item_set: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Item]") -
 
 def samples(item_set: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Sample]") -> "QuerySet[Sample]":
     """As ``items``, for samples. Raises BadItemSet."""
-    query = query.filter(_of_samples(item_set, benchmark, ""))
+    query = query.filter(condition(item_set, benchmark))
     if "sample" in item_set:
         query = query.filter(pk__in=_drawn(query.values_list("pk", "key"), item_set))
     return query
@@ -119,7 +119,8 @@ def description(item_set: ItemSet) -> str:
     return ", ".join(parts)
 
 
-def _of_samples(item_set: ItemSet, benchmark: Benchmark, prefix: str) -> Q:
+def condition(item_set: ItemSet, benchmark: Benchmark, prefix: str = "") -> Q:
+    """The split and level of a set as a condition on samples, behind a ``prefix``. Raises BadItemSet."""
     condition = Q()
     if "split" in item_set:
         condition &= Q(**{f"{prefix}split": item_set["split"]})

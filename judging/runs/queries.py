@@ -24,6 +24,7 @@ from judging.work import curve
 from judging.work.budget import typical_call
 from judging.work.run_kinds import needs_pictures
 
+BAR_WIDTH, BAR_GAP = 1360.0, 2.0
 ROWS = 14  # recent results on a run's page
 WORKER_SILENT_AFTER = timedelta(seconds=60)
 SAID = 100  # failed calls that are looked through for what the endpoint says
@@ -74,28 +75,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrying:
-    """Calls waiting for another attempt."""
-
-    title: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """The segments of a run's progress bar, in units of the drawing."""
-
-    done: float
-    failed_at: float
-    failed: float
-    flight_at: float
-    flight: float
-
-    WIDTH = 1360.0
-    GAP = 2.0
-
-
-@dataclass(frozen=True, slots=True)
 class Spark:
     """A run's rate over time as a drawing of 368 x 72."""
 
@@ -111,25 +90,36 @@ class Progress:
     """A run's progress."""
 
     total: int
-    done: int  # verdicts
-    failed: int  # judgments without one
-    undecided: int
-    in_flight: int
-    limit: int
-    rate: float | None
-    spent: float
-    expected: float | None
-    left: timedelta | None
-    until: datetime | None
-    bar: Bar
-    spark: Spark | None
+    usage: bool  # False for viewers who may not see rate, prices and times: those are empty
     withheld: bool = False  # only the total is shown; everything else is empty
-    usage: bool = True  # False for viewers who may not see rate, prices and times: those are empty
+    done: int = 0  # verdicts
+    failed: int = 0  # judgments without one
+    undecided: int = 0
+    in_flight: int = 0
+    limit: int = 0
+    rate: float | None = None
+    spent: float = 0.0
+    expected: float | None = None
+    left: timedelta | None = None
+    until: datetime | None = None
+    spark: Spark | None = None
     failures: list[Failure] = field(default_factory=list)
-    retrying: list[Retrying] = field(default_factory=list)
+    retrying: list[tuple[str, int]] = field(default_factory=list)  # calls waiting for another attempt, and why
     limited: bool = False  # the endpoint asks for fewer calls
     pause: int = 0  # seconds of pause it asked for
     workers: list[str] = field(default_factory=list)  # names of those working on it
+
+    @property
+    def bar(self) -> dict[str, float]:
+        """The segments of the progress bar, in units of the drawing."""
+        unit = BAR_WIDTH / self.total if self.total else 0.0
+        bar: dict[str, float] = {}
+        at = 0.0
+        for name, number in (("done", self.done), ("failed", self.failed), ("flight", self.in_flight)):
+            width = round(max(number * unit, 3.0), 1) if number and unit else 0.0
+            bar |= {name: width, f"{name}_at": round(min(at, BAR_WIDTH - width), 1)}
+            at += width + (BAR_GAP if width else 0)
+        return bar
 
     @property
     def percent(self) -> float:
@@ -155,54 +145,51 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 def progress(run: Run, *, viewer: Viewer) -> Progress:
     """Count a run's judgments, and read what the workers holding it report."""
     counted = listed([run], viewer=viewer)[0]
-    done, failed, total, withheld = counted.done or 0, counted.failed or 0, counted.total, counted.withheld
-    failures = [] if withheld else _failures(run, viewer)
+    usage = analyses.sees_usage(run, viewer)
+    if counted.done is None or counted.failed is None:
+        return Progress(total=counted.total, usage=usage, withheld=True)
     holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
-    reports = [] if withheld else [hold.live for hold in holds]
-    in_flight = 0 if withheld else sum(hold.in_flight for hold in holds)
+    reports = [hold.live for hold in holds]
     retrying: Counter[str] = Counter()
     for report in reports:
         retrying.update(report.get("retrying", {}))
     pause = max((int(report.get("pause") or 0) for report in reports), default=0)
-    usage = analyses.sees_usage(run, viewer)
     rate = sum(float(report.get("rate") or 0) for report in reports) if usage else None
-    open_calls = max(0, total - done - failed)
+    open_calls = max(0, counted.total - counted.done - counted.failed)
     left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
     cost_per_call = typical_call(run) if usage else None
     return Progress(
-        total=total,
-        done=done,
-        failed=failed,
-        undecided=0 if withheld else _undecided(run),
-        in_flight=in_flight,
+        total=counted.total,
+        usage=usage,
+        done=counted.done,
+        failed=counted.failed,
+        undecided=_undecided(run),
+        in_flight=sum(hold.in_flight for hold in holds),
         limit=sum(int(report.get("limit") or 0) for report in reports) or run.judge.concurrency,
         rate=rate or None,
         spent=run.spent if usage else 0.0,
         expected=run.spent + open_calls * cost_per_call if cost_per_call else None,
         left=left,
         until=timezone.now() + left if left else None,
-        bar=_bar(total, done, failed, in_flight),
         spark=_spark(run, reports) if usage else None,
-        withheld=withheld,
-        usage=usage,
-        failures=sorted(failures, key=lambda failure: -failure.count),
-        retrying=[Retrying(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
+        failures=_failures(run, viewer),
+        retrying=[(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
-        workers=[] if withheld else [hold.worker for hold in holds],
+        workers=[hold.worker for hold in holds],
     )
 
 
 @guard.working()
 def _failures(run: Run, viewer: Viewer) -> list[Failure]:
-    """Failures grouped by status and, for staff only, by reason: a reason can reveal something hidden."""
+    """Failures by status and, for staff only, by reason, which can reveal something hidden; the commonest first."""
     with_reasons, table = allowed(viewer, "read-calls"), table_of(run).objects
     failed = table.filter(run=run, status__in=STATUSES)  # lists the statuses so that the index is used
     groups = failed.values("status", *(["reason_hash"] if with_reasons else []))
     rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
     newest = [row["newest"] for row in rows]
     reasons = dict(table.filter(pk__in=newest).values_list("pk", "reason")) if with_reasons else {}
-    return [
+    failures = [
         Failure(
             run=run,
             status=row["status"],
@@ -213,11 +200,12 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
         )
         for row in rows
     ]
+    return sorted(failures, key=lambda failure: -failure.count)
 
 
 def failures_in_words(run: Run, most: int = 3) -> list[str]:
     """For who may run commands: how many calls of a run ended without a result and why, the commonest first."""
-    failures = sorted(_failures(run, User(role=Role.ADMINISTRATOR)), key=lambda failure: -failure.count)
+    failures = _failures(run, User(role=Role.ADMINISTRATOR))
     lines = [f"{failure.count:,} x {failure.status}: {failure.reason or 'no reason given'}" for failure in failures]
     others = sum(failure.count for failure in failures[most:])
     return lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
@@ -361,18 +349,6 @@ def judges_with_counts() -> QuerySet[Judge]:
 
 
 # -- drawings ----------------------------------------------------------------------------------------------------------
-
-
-def _bar(total: int, done: int, failed: int, in_flight: int) -> Bar:
-    if not total:
-        return Bar(0, 0, 0, 0, 0)
-    unit = Bar.WIDTH / total
-    widths = [round(max(number * unit, 3.0), 1) if number else 0.0 for number in (done, failed, in_flight)]
-    starts, at = [], 0.0
-    for width in widths:
-        starts.append(round(min(at, Bar.WIDTH - width), 1))
-        at += width + (Bar.GAP if width else 0)
-    return Bar(widths[0], starts[1], widths[1], starts[2], widths[2])
 
 
 LEFT, RIGHT, TOP, FLOOR = 34.0, 366.0, 8.0, 58.0

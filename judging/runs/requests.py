@@ -114,7 +114,7 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
     overlay = ""
     if job.attack:
         overlay = attacks.overlay(job.attack, material, protocol=run.protocol, place=job.target_place)
-    digest = request_hash(
+    hashes = identified(
         run,
         template=template,
         text=text,
@@ -123,18 +123,9 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
         order=job.order,
         repeat=job.repeat,
         overlay=overlay,
+        shared_text=text.replace(material.nonce, "") + ("".join(STEPS) if run.settings.get("step_calls") else ""),
     )
-    key = call_key(
-        run,
-        text=text.replace(material.nonce, "") + ("".join(STEPS) if run.settings.get("step_calls") else ""),
-        images=images,
-        parameters=parameters,
-        repeat=job.repeat,
-        overlay=overlay,
-    )
-    return JudgeRequest(
-        text=text, images=images, parameters=parameters, sha256=digest, key=key, material=material, overlay=overlay
-    )
+    return JudgeRequest(text=text, images=images, parameters=parameters, material=material, overlay=overlay, **hashes)
 
 
 def job_material(run: Run, job: Job) -> Material:
@@ -236,7 +227,7 @@ def template_of(run: Run) -> prompts.Prompt:
     return template
 
 
-def request_hash(
+def identified(
     run: Run,
     *,
     template: prompts.Prompt,
@@ -244,36 +235,37 @@ def request_hash(
     images: Sequence[SampleImage],
     parameters: Mapping[str, Any],
     order: str,
-    repeat: int,
+    repeat: int = 0,
     overlay: str = "",
-) -> str:
-    """The hash of everything that can change what an endpoint answers.
+    shared_text: str | None = None,
+) -> dict[str, Any]:
+    """The two hashes of a request: ``sha256`` of everything that can change what an endpoint answers, and ``key``,
+    which identical calls of all runs share (of ``shared_text``, where the text differs between runs).
 
-    It is keyed because the text contains criteria: otherwise anybody with the source could test a guess at them.
+    They are keyed because the text contains criteria: otherwise anybody with the source could test a guess at them.
     """
-    image_settings = {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
+    sent = [image.sha256 for image in images]
     hashed = {
         "template": template.sha256,
         "text": text.encode(errors="replace").decode(),
-        "images": [image.sha256 for image in images],
+        "images": sent,
         "model": run.judge.model,
         "parameters": dict(parameters),
         "order": order,
         "repeat": repeat,
-    } | image_settings
+    } | {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
+    shared_text = text if shared_text is None else shared_text
+    shared: list[Any] = [
+        run.judge.base_url,
+        run.judge.model,
+        shared_text.encode(errors="replace").decode(),
+        dict(parameters),
+    ]
+    shared += [repeat, sent, run.settings.get("image_size"), run.settings.get("detail")]
     if overlay:
         hashed["overlay"] = overlay
-    return keyed("prompt", _digest(hashed))
-
-
-def call_key(
-    run: Run, *, text: str, images: Sequence[SampleImage], parameters: Mapping[str, Any], repeat: int, overlay: str = ""
-) -> str:
-    """What identical calls share: endpoint, model, text, images and how they are sent, parameters, repeat."""
-    hashed = [run.judge.base_url, run.judge.model, text.encode(errors="replace").decode(), dict(parameters), repeat]
-    hashed += [[image.sha256 for image in images], run.settings.get("image_size"), run.settings.get("detail")]
-    hashed += [overlay] if overlay else []
-    return keyed("call", _digest(hashed))
+        shared.append(overlay)
+    return {"sha256": keyed("prompt", _digest(hashed)), "key": keyed("call", _digest(shared))}
 
 
 def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
@@ -309,7 +301,7 @@ def with_likelihoods(run: Run, parameters: dict[str, Any], call: Any) -> dict[st
 def conversation_hash(
     run: Run, messages: Sequence[Message], parameters: Mapping[str, Any], place: int, step: int
 ) -> str:
-    """As ``request_hash``, of a call by a recipe."""
+    """As ``sha256`` of ``identified``, of a call by a recipe."""
     sent = [
         (
             message.role,

@@ -1,6 +1,5 @@
 """Pages of runs, and the front page of judging."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -19,7 +18,7 @@ from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
 from judging.judgments import analyses, releases
-from judging.models import Judgment, Run
+from judging.models import OVERLAP, Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
 from judging.runs.attack_report import report_for
 from judging.runs.compare import CannotCompare, compare
@@ -52,35 +51,22 @@ def _seen(request: SignedInRequest, pk: int) -> Run:
     return analyses.run_as_seen(_run(request, pk), request.user)
 
 
-@dataclass(frozen=True, slots=True)
-class RunPermissions:
-    """What this viewer may do with a run now."""
-
-    pause: bool
-    resume: bool
-    cancel: bool
-    retry: bool
-    compare: bool
-    clone: bool
-    find_doubts: bool
-    release: bool  # its analyses; people without permission see what is released
-
-    @classmethod
-    def of(cls, run: Run, *, writes: bool, is_jury: bool) -> "RunPermissions":
-        judgments = run.kind == Run.Kind.JUDGMENTS
-        active = run.state in Run.GOING
-        paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
-        can_change_state = writes and not run.imported
-        return cls(
-            pause=can_change_state and active,
-            resume=can_change_state and paused,
-            cancel=can_change_state and (active or paused),
-            retry=writes and run.can_retry,
-            compare=judgments,
-            clone=writes and judgments and run.judge.can_run,
-            find_doubts=writes and judgments and run.judge.baseline != "criteria-overlap",
-            release=judgments and not run.judge.baseline and not is_jury,
-        )
+def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
+    """What this viewer may do with a run now; whoever may not ``release`` its analyses sees what is released."""
+    judgments = run.kind == Run.Kind.JUDGMENTS
+    active = run.state in Run.GOING
+    paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
+    can_change_state = writes and not run.imported
+    return {
+        "pause": can_change_state and active,
+        "resume": can_change_state and paused,
+        "cancel": can_change_state and (active or paused),
+        "retry": writes and run.can_retry,
+        "compare": judgments,
+        "clone": writes and judgments and run.judge.can_run,
+        "find_doubts": writes and judgments and run.judge.baseline != OVERLAP,
+        "release": judgments and not run.judge.baseline and not is_jury,
+    }
 
 
 def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
@@ -92,7 +78,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
     members = juries.members_of(run)
     return {
-        "can": RunPermissions.of(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
+        "can": _permissions(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
         "item_set": item_sets.description(run.item_set),
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,

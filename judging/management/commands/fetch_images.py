@@ -46,16 +46,15 @@ class Command(InstallationCommand):
                 f"None of the hosts is listed. Say which you trust: --hosts {names}, or IMAGE_HOSTS.", returncode=2
             )
         failed: list[str] = []
-        stored = 0
 
         async def follow() -> None:
-            nonlocal stored
+            done = 0
             async for picture, why in pictures.fetch(wanted, hosts=sorted(listed)):
-                stored += not why
+                done += 1
                 if why:
                     failed.append(f"{picture.key}: {why}")
-                if (stored + len(failed)) % 100 == 0:
-                    self.stdout.write(f"{stored + len(failed):,} of {len(wanted):,}")
+                if done % 100 == 0:
+                    self.stdout.write(f"{done:,} of {len(wanted):,}")
 
         loop.settle()
         loop.run(follow)
@@ -63,6 +62,6 @@ class Command(InstallationCommand):
             self.stderr.write(line)
         if len(failed) > FIRST:
             self.stderr.write(f"and {len(failed) - FIRST:,} more")
-        self.stdout.write(f"{stored:,} pictures stored, {len(failed):,} not.")
+        self.stdout.write(f"{len(wanted) - len(failed):,} pictures stored, {len(failed):,} not.")
         if failed:
             raise CommandError("Some pictures could not be fetched; the same command tries these again.")
