@@ -22,7 +22,32 @@ def reason_key(reason: str) -> str:
     return keyed("reason", reason) if reason else ""
 
 
-class Collected(models.Model):
+class CallUsage(models.Model):
+    """What a call took; None where nobody knows."""
+
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class CallResult(CallUsage):
+    """What the result of a call says about the call."""
+
+    reason = EncryptedTextField(blank=True, default="")  # ours; it can quote criteria or reveal a weight
+    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; only without a verdict
+    prompt_sha256 = models.CharField(max_length=64, blank=True)  # keyed, see judging.runs.requests
+    reported_model = models.CharField(max_length=200, blank=True)  # the model that the endpoint reports
+    latency = models.FloatField(null=True, blank=True)  # seconds of the last attempt
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+
+
+class Collected(CallResult):
     """The result of one task of a collecting run. Stored once, when it is known."""
 
     class Status(models.TextChoices):
@@ -45,17 +70,8 @@ class Collected(models.Model):
     text = models.TextField(blank=True)  # a description, or a text that is no response; responses hold their own text
     thinking = models.TextField(blank=True)  # reasoning returned beside the text
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.OK)
-    reason = EncryptedTextField(blank=True, default="")
-    reason_hash = models.CharField(max_length=64, blank=True, db_default="")
-    prompt_sha256 = models.CharField(max_length=64, blank=True)
-    reported_model = models.CharField(max_length=200, blank=True)
-    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
-    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost = models.FloatField(null=True, blank=True)
-    latency = models.FloatField(null=True, blank=True)
     cached = models.BooleanField(default=False)  # answered from an earlier identical call
     call_key = models.CharField(max_length=64, blank=True)  # the same for identical calls
-    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         ordering = ["pk"]
@@ -74,7 +90,7 @@ class JudgedQuerySet(models.QuerySet[Any]):
         return seen.exclude(run__in=unseen) if unseen else seen
 
 
-class Judged(Verdict):
+class Judged(CallResult, Verdict):
     """The result of judging an item once: a verdict, or why there is none. Stored once, when it is known."""
 
     class Status(models.TextChoices):
@@ -93,21 +109,12 @@ class Judged(Verdict):
     order = models.CharField(max_length=10, default="01")  # canonical positions in presented order: "10" = swapped
     repeat = models.PositiveSmallIntegerField(default=0)
     status = models.CharField(max_length=14, choices=Status.choices, default=Status.OK)
-    # The judge's words, and ours about them, can quote criteria or reveal a weight: encrypted, and for staff only.
+    # The judge's words, as ours about them, can quote criteria or reveal a weight: encrypted, and for staff only.
     analysis = EncryptedTextField(null=True, blank=True)
     raw = EncryptedTextField(null=True, blank=True)
-    reason = EncryptedTextField(blank=True, default="")
-    reason_hash = models.CharField(max_length=64, blank=True, db_default="")  # keyed; only without a verdict
-    prompt_sha256 = models.CharField(max_length=64, blank=True)  # keyed, see judging.runs.requests
-    reported_model = models.CharField(max_length=200, blank=True)  # the model that the endpoint reports
-    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
-    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost = models.FloatField(null=True, blank=True)
-    latency = models.FloatField(null=True, blank=True)  # seconds of the last attempt
     weighted_score = models.FloatField(null=True, blank=True)  # expected score from the log-probabilities of its token
     cached = models.BooleanField(default=False, db_default=False)  # answered from an earlier identical call
     call_key = models.CharField(max_length=64, blank=True, db_default="")  # the same for identical calls
-    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta(Verdict.Meta):
         abstract = True
@@ -182,7 +189,7 @@ def table_of(run: Run) -> type[Judgment] | type[Trial] | type[Collected]:
     return judgment_table_of(run) if run.judges else Collected
 
 
-class Attempt(models.Model):
+class Attempt(CallUsage):
     """A log of calls without a verdict. It outlives the judgments that a retry deletes.
 
     A call with a verdict is recorded by its judgment, which is never deleted.
@@ -198,9 +205,6 @@ class Attempt(models.Model):
     outcome = models.CharField(max_length=20)  # see judging.endpoints.answers.Outcome
     http_status = models.PositiveSmallIntegerField(null=True, blank=True)
     seconds = models.FloatField()
-    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
-    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost = models.FloatField(null=True, blank=True)
     detail = EncryptedTextField(blank=True, default="")  # a provider's error can echo the prompt
 
     class Meta:

@@ -6,6 +6,7 @@ gives a score from 0 to 10. ChEF averages several samples of the judge: set ``re
 
 from typing import ClassVar
 
+from bank import exposure
 from judging.protocols.reference_score import ReferenceScore
 
 
@@ -14,6 +15,7 @@ class ReasoningQuality(ReferenceScore):
     title = "Quality of the reasoning"
     words = "how sound the reasons of an answer are, 0 to 10"
     verdict_kind = "reasoning"
+    may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     marks = tuple(float(value) for value in range(11))
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
     reasonings: ClassVar[tuple[str, ...]] = ("first",)

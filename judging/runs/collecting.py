@@ -77,6 +77,14 @@ class Collector(ABC):
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
         """Put the texts where they belong in the bank, in the transaction that stores the rows."""
 
+    def texts(self, rows: Sequence[Collected]) -> dict[tuple[int, int], str]:
+        """The texts of calls that succeeded, by sample and place."""
+        return {(row.sample_id, row.place): row.text for row in rows if row.status == Collected.Status.OK}
+
+    def origin(self, run: Run) -> str:
+        """Who wrote them, as the bank keeps it."""
+        return f"{run.model_name}, run {run.pk}"
+
     def read(self, text: str, run: Run) -> str:
         """The text of a reply as it is kept. Raises NoVerdict."""
         return text
@@ -215,6 +223,7 @@ class Captions(Collector):
     nothing = "pictures"
     complete = "All pictures have a description"
     own_settings = {"replace": False}
+    without: ClassVar[Mapping[str, Any]] = {"description": ""}  # of pictures about which nothing is stored
 
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
         return [image.position for image in images]
@@ -225,7 +234,7 @@ class Captions(Collector):
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
         if settings["replace"]:
             return set()
-        described = SampleImage.objects.filter(sample__benchmark=benchmark).exclude(description="")
+        described = SampleImage.objects.filter(sample__benchmark=benchmark).exclude(**self.without)
         return set(described.values_list("sample_id", "position"))
 
     def values(self, task: Task, settings: Settings) -> dict[str, Any]:
@@ -234,8 +243,7 @@ class Captions(Collector):
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
         from bank.samples.editor import describe  # loads numpy, which most workers never need
 
-        texts = {(row.sample_id, row.place): row.text for row in rows if row.status == Collected.Status.OK}
-        describe(texts=texts, origin=f"{run.model_name}, run {run.pk}", by=run.by, replace=run.settings["replace"])
+        describe(texts=self.texts(rows), origin=self.origin(run), by=run.by, replace=run.settings["replace"])
 
 
 class Objects(Captions):
@@ -244,12 +252,7 @@ class Objects(Captions):
     name = "objects"
     title = "Objects in pictures"
     complete = "All pictures have a list of objects"
-
-    def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
-        if settings["replace"]:
-            return set()
-        listed = SampleImage.objects.filter(sample__benchmark=benchmark).exclude(objects_found=[])
-        return set(listed.values_list("sample_id", "position"))
+    without = {"objects_found": []}
 
     def values(self, task: Task, settings: Settings) -> dict[str, Any]:
         return {}
@@ -264,10 +267,8 @@ class Objects(Captions):
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
         from bank.samples.editor import list_objects
 
-        texts = {(row.sample_id, row.place): row.text.split("\n") for row in rows if row.status == Collected.Status.OK}
-        list_objects(
-            objects=texts, origin=f"{run.model_name}, run {run.pk}", by=run.by, replace=run.settings["replace"]
-        )
+        objects = {place: text.split("\n") for place, text in self.texts(rows).items()}
+        list_objects(objects=objects, origin=self.origin(run), by=run.by, replace=run.settings["replace"])
 
 
 class Rewrites(Collector):
@@ -292,8 +293,8 @@ class Rewrites(Collector):
         return {"instruction": task.sample.instruction, "method": REWRITINGS[task.place]}
 
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
-        texts = {(row.sample_id, REWRITINGS[row.place]): row.text for row in rows if row.status == Collected.Status.OK}
-        drafts.store(texts=texts, origin=f"{run.model_name}, run {run.pk}")
+        texts = {(sample, REWRITINGS[place]): text for (sample, place), text in self.texts(rows).items()}
+        drafts.store(texts=texts, origin=self.origin(run))
 
 
 class Drafts(Collector):
@@ -348,8 +349,8 @@ class Drafts(Collector):
             raise NoVerdict(str(error)) from None
 
     def keep(self, run: Run, rows: Sequence[Collected]) -> None:
-        texts = {(row.sample_id, Draft.SAMPLE): row.text for row in rows if row.status == Collected.Status.OK}
-        drafts.store(texts=texts, origin=f"{run.model_name}, run {run.pk}")
+        texts = {(sample, Draft.SAMPLE): text for (sample, _), text in self.texts(rows).items()}
+        drafts.store(texts=texts, origin=self.origin(run))
         for row in rows:  # the draft holds the text, encrypted; what failed may quote as much
             row.text, row.thinking = "", ""
 

@@ -187,11 +187,8 @@ def request_of_judgment(judgment: Judgment | Trial, *, user: User) -> JudgeReque
     """
     run = judgment.run
     template = template_of(run)
-    subject = subjects_by_item([judgment.item_id])[judgment.item_id]
-    if reads_criteria(run):
-        about = f"{judgment._meta.verbose_name} {judgment.pk}"
-        criteria = bank.criteria.for_staff(user=user, samples=[judgment.item.sample], how="judgment page", reason=about)
-        subject = as_shown(subject, criteria, protocols.get(run.protocol))
+    about = f"{judgment._meta.verbose_name} {judgment.pk}"
+    subject = _subject_for_staff(run, judgment.item, user, how="judgment page", about=about)
     job = Job(subject, *(getattr(judgment, name) for name in judgment.KEY[1:]))
     return judge_request(run, job, template=template, protocol=protocols.get(run.protocol))
 
@@ -203,18 +200,19 @@ def preview_request(*, template: prompts.Prompt, settings: Settings, item: Item,
     """
     protocol = protocols.get(template.protocol)
     run = Run(judge=Judge(), benchmark=item.sample.benchmark, protocol=protocol.name, settings=settings)
-    subject = subjects_by_item([item.pk])[item.pk]
-    if reads_criteria(run):
-        about = f"{template.protocol}.{template.name}"
-        criteria = bank.criteria.for_staff(user=user, samples=[item.sample], how="prompt preview", reason=about)
-        subject = as_shown(subject, criteria, protocol)
+    about = f"{template.protocol}.{template.name}"
+    subject = _subject_for_staff(run, item, user, how="prompt preview", about=about)
     order = orders(run, subject.content_hash, len(subject.answers))[0]
     return judge_request(run, Job(subject, order, 0), template=template, protocol=protocol)
 
 
-def as_shown(subject: Subject, criteria: dict[int, list[bank.criteria.Text]], protocol: Protocol) -> Subject:
-    """The subject with those of its criteria that a judge is shown by this protocol."""
-    shown = bank.criteria.may_be_held(criteria, may_hold=protocol.may_hold)
+def _subject_for_staff(run: Run, item: Item, user: User, *, how: str, about: str) -> Subject:
+    """An item with those of its criteria that the run's judge is shown, read in this person's name."""
+    subject = subjects_by_item([item.pk])[item.pk]
+    if not reads_criteria(run):
+        return subject
+    criteria = bank.criteria.for_staff(user=user, samples=[item.sample], how=how, reason=about)
+    shown = bank.criteria.may_be_held(criteria, may_hold=protocols.get(run.protocol).may_hold)
     return with_criteria(subject, shown.get(subject.sample_id, []))
 
 

@@ -21,9 +21,9 @@ class SignedInRequest(HttpRequest):
     htmx: HtmxDetails
 
 
-def page(request: HttpRequest, name: str, context: dict[str, Any], *, refused: bool = False) -> HttpResponse:
+def page(request: HttpRequest, template: str, context: dict[str, Any], *, refused: bool = False) -> HttpResponse:
     """A page of judging; with 422 where a form was ``refused``."""
-    return render(request, f"judging/{name}.html", {"section": "judging"} | context, status=422 if refused else 200)
+    return render(request, template, {"section": "judging"} | context, status=422 if refused else 200)
 
 
 def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", **values: Any) -> bool:

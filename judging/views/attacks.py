@@ -27,7 +27,7 @@ def attack_new(request: SignedInRequest) -> HttpResponse:
     if response := started_from(request, form):
         return response
     context = estimated(form) | {"form": form, "attacks": attacks.ALL.values(), "judges": True}
-    return page(request, "run-new", context, refused=bool(form.errors))
+    return page(request, "judging/run-new.html", context, refused=bool(form.errors))
 
 
 @requires("read-analyses")
@@ -53,7 +53,7 @@ def trial_list(request: SignedInRequest) -> HttpResponse:
         "rows": trials,
         "plain": _plain(trials),
     }
-    return page(request, "trials", context)
+    return page(request, "judging/trials.html", context)
 
 
 @requires("read-analyses")
@@ -68,7 +68,7 @@ def trial_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "plain": _plain([trial]).get(trial.pk),
         "attempts": Attempt.objects.filter(run=trial.run, **same_key),
     }
-    return page(request, "trial", context)
+    return page(request, "judging/trial.html", context)
 
 
 @requires("read-analyses")

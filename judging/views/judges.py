@@ -33,7 +33,7 @@ def judge_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "tested_at": parse_datetime(str(judge.abilities.get("at", ""))),
         "hosts": settings.JUDGE_HOSTS,
     }
-    return page(request, "judge", context)
+    return page(request, "judging/judge.html", context)
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def judge_new(request: SignedInRequest) -> HttpResponse:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             return redirect("judging:judge-detail", judge.pk)
-    return page(request, "judge-new", {"form": form}, refused=bool(form.errors))
+    return page(request, "judging/judge-new.html", {"form": form}, refused=bool(form.errors))
 
 
 @require_POST

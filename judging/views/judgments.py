@@ -48,7 +48,7 @@ def judgment_list(request: SignedInRequest) -> HttpResponse:
         "without_item": selection.query_string(item=None),
         "first_page": "after" not in request.GET,
     }
-    return page(request, "judgments", context)
+    return page(request, "judging/judgments.html", context)
 
 
 def _page(selection: filters.JudgmentFilters, *, after: str, trail: list[str]) -> str:
@@ -90,7 +90,7 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
         "whole": may_read_analyses,
         "query": selection.query_string(),
     }
-    return page(request, "judgments-export", context, refused=bool(form.errors))
+    return page(request, "judging/judgments-export.html", context, refused=bool(form.errors))
 
 
 @requires("read-judging")
@@ -125,7 +125,7 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "calls": len(attempts) + (judgment.status == Judgment.Status.OK and bool(judgment.prompt_sha256)),
         "elsewhere": analyses.as_seen(_other_runs(judgment, request.user), request.user),
     }
-    return page(request, "judgment", context)
+    return page(request, "judging/judgment.html", context)
 
 
 def _analysis_beside_reply(judgment: Judgment) -> str:
@@ -166,4 +166,4 @@ def prompt_page(request: SignedInRequest, rows: QuerySet[Any], pk: int) -> HttpR
         "asked": call,
         "same": call.sha256 == row.prompt_sha256,
     }
-    return page(request, "_judgment_prompt" if request.htmx else "prompt", context)
+    return page(request, "judging/_judgment_prompt.html" if request.htmx else "judging/prompt.html", context)

@@ -34,7 +34,7 @@ from judging.views import PAGE, SignedInRequest, act, page
 @require_safe
 def template_list(request: SignedInRequest) -> HttpResponse:
     context = {"tab": "templates", "templates": templates(request.user)}
-    return page(request, "templates", context)
+    return page(request, "judging/templates.html", context)
 
 
 def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt:
@@ -63,7 +63,7 @@ def template_detail(request: SignedInRequest, protocol: str, prompt: str, versio
         "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
-    return page(request, "template", context)
+    return page(request, "judging/template.html", context)
 
 
 @requires("write-judging")
@@ -91,7 +91,7 @@ def template_new(request: SignedInRequest) -> HttpResponse:
         "known": variables_by_protocol,
         "benchmarks": Benchmark.objects.order_by("title", "version"),
     }
-    return page(request, "template-new", context, refused=bool(form.errors or faults))
+    return page(request, "judging/template-new.html", context, refused=bool(form.errors or faults))
 
 
 def _copied(request: SignedInRequest) -> dict[str, Any]:
@@ -114,7 +114,7 @@ def template_preview(request: SignedInRequest) -> HttpResponse:
         context["problem"] = "Choose a protocol and write a template."
     else:
         context |= _preview(request.user, **form.cleaned_data)
-    return page(request, "_template_preview", context)
+    return page(request, "judging/_template_preview.html", context)
 
 
 def _preview(

@@ -56,7 +56,7 @@ def run_analyses(request: SignedInRequest, pk: int) -> HttpResponse:
         "ready": [row for row in rows if row.is_waiting and not row.why and row.release.pk in may_confirm],
         "own": any(row.is_waiting and row.release.proposed_by_id == user.pk for row in rows),
     }
-    return page(request, "run-analyses", context)
+    return page(request, "judging/run-analyses.html", context)
 
 
 def _back(

@@ -39,7 +39,7 @@ def index(request: SignedInRequest) -> HttpResponse:
         "judges": queries.judges_with_counts(),
         "worker": queries.worker_seen(),
     }
-    return page(request, "index", context)
+    return page(request, "judging/index.html", context)
 
 
 def _run(request: SignedInRequest, pk: int) -> Run:
@@ -101,13 +101,13 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
 
 @requires("read-judging")
 def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
-    return page(request, "run", _run_context(request, pk))
+    return page(request, "judging/run.html", _run_context(request, pk))
 
 
 @requires("read-judging")
 def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
     """The live part of a run's page. It reloads itself as long as the run is active."""
-    return page(request, "_run_progress", _run_context(request, pk))
+    return page(request, "judging/_run_progress.html", _run_context(request, pk))
 
 
 @requires("read-judging")
@@ -129,7 +129,7 @@ def run_compare(request: SignedInRequest) -> HttpResponse:
             context["comparison"] = compare(selected[0], selected[1], viewer=request.user)
         except CannotCompare as error:
             context["problem"] = str(error)
-    return page(request, "compare", context)
+    return page(request, "judging/compare.html", context)
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:
@@ -169,13 +169,13 @@ def run_new(request: SignedInRequest) -> HttpResponse:
     if response := started_from(request, form):
         return response
     context = estimated(form) | {"form": form, "tried": tryouts.ITEMS, "judges": form.fields["judge"].queryset.exists()}  # type: ignore[attr-defined]
-    return page(request, "run-new", context, refused=bool(form.errors))
+    return page(request, "judging/run-new.html", context, refused=bool(form.errors))
 
 
 @requires("write-judging")
 def run_estimate(request: SignedInRequest) -> HttpResponse:
     """The estimate for the run in the form. The page posts it: an address has no room for many categories."""
-    return page(request, "_run_estimate", estimated(_run_form(request.POST or request.GET)))
+    return page(request, "judging/_run_estimate.html", estimated(_run_form(request.POST or request.GET)))
 
 
 @requires("write-judging")
@@ -183,9 +183,9 @@ def run_estimate(request: SignedInRequest) -> HttpResponse:
 def run_choices(request: SignedInRequest) -> HttpResponse:
     """What the chosen judge can do on the chosen benchmark, and the benchmark's splits and levels."""
     if "judge" not in request.GET:
-        return page(request, "_run_choices", {"form": CollectForm(request.GET)})
+        return page(request, "judging/_run_choices.html", {"form": CollectForm(request.GET)})
     form = _run_form(request.GET)
-    response = page(request, "_run_choices", {"form": form})
+    response = page(request, "judging/_run_choices.html", {"form": form})
     if form.protocol_chosen != request.GET.get("protocol"):
         trigger_client_event(response, "protocol-changed", after="settle")
     return response
@@ -311,7 +311,7 @@ def collect_new(request: SignedInRequest) -> HttpResponse:
     started = request.method == "POST" and form.is_valid() and start_from_form(form, by=request.user)
     if started:
         return started
-    return page(request, "collect-new", {"form": form}, refused=bool(form.errors))
+    return page(request, "judging/collect-new.html", {"form": form}, refused=bool(form.errors))
 
 
 @requires("write-judging")
@@ -325,7 +325,7 @@ def jury_new(request: SignedInRequest) -> HttpResponse:
             form.add_error(error.field or None, str(error))
         else:
             return redirect("judging:run-detail", run.pk)
-    return page(request, "jury-new", {"form": form}, refused=bool(form.errors))
+    return page(request, "judging/jury-new.html", {"form": form}, refused=bool(form.errors))
 
 
 @require_POST

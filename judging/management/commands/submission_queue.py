@@ -27,22 +27,22 @@ class Command(InstallationCommand):
         parser.add_argument("--off", action="store_true", help="judge no more of them; what is going on ends")
 
     def handle(self, *, benchmark: str, like: int | None, off: bool, **options: Any) -> None:
-        limits = {name: options[name] for name in ("per_submission", "per_day")}
+        changes = {name: options[name] for name in ("per_submission", "per_day") if options[name] is not None}
         try:
             chosen = find_benchmark(benchmark)
             rules = submissions.judging_of(chosen)
             if like is not None:
-                run = Run.objects.filter(pk=like).select_related("judge").first()
-                if run is None:
+                changes |= {"like": Run.objects.filter(pk=like).select_related("judge").first(), "active": True}
+                if changes["like"] is None:
                     raise BadInput(f"There is no run {like}.")
-            else:
-                run = rules.like if rules else None
-            if like is not None or off or any(limit is not None for limit in limits.values()):
-                if run is None:
+            if off:
+                changes["active"] = False
+            if changes:
+                kept = ("like", "active", "per_submission", "per_day")
+                values = {name: getattr(rules, name) for name in kept if rules} | changes
+                if "like" not in values:
                     raise BadInput("Nobody judges these submissions yet: say like which run, with --like RUN.")
-                kept = {name: getattr(rules, name, None) if limit is None else limit for name, limit in limits.items()}
-                active = not off and (like is not None or bool(rules and rules.active))
-                rules = submissions.set_judging(by=None, benchmark=chosen, like=run, active=active, **kept)
+                rules = submissions.set_judging(by=None, benchmark=chosen, **values)
         except BadInput as error:
             raise CommandError(str(error), returncode=2) from None
         if rules is None or not rules.active:
