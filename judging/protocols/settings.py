@@ -21,6 +21,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 # call; or whatever the judge says of them.
 UNANSWERED = ("no-verdict", "loses", "asked")
 DETAILS = ("low", "high", "auto")
+NO_OBJECT = 'Settings are a JSON object, e.g. {"order": "both"}.'
 # The least and the largest value of settings that are numbers.
 BOUNDS = {
     "temperature": (0, 2),
@@ -96,7 +97,7 @@ def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) ->
 
 def check_names(chosen: Mapping[str, Any], names: tuple[str, ...]) -> None:
     if not isinstance(chosen, Mapping):
-        raise BadSettings('Settings are a JSON object, e.g. {"order": "both"}.')
+        raise BadSettings(NO_OBJECT)
     names += REQUEST
     unknown = sorted(str(name) for name in set(chosen) - set(names))
     if unknown:

@@ -222,13 +222,10 @@ def _check_pictures(benchmark: Benchmark, item_ids: Sequence[int], settings: Map
         raise BadInput(lacking_all(benchmark, len(item_ids), "items"), "benchmark")
 
 
-def _split_settings(settings: Mapping[str, Any] | None) -> tuple[Any, Any]:
-    """The settings without their ``items``, and the ``items``. What is no mapping is refused by the protocol."""
-    if settings is not None and not isinstance(settings, Mapping):
-        return settings, None
+def _split_settings(settings: Mapping[str, Any] | None) -> tuple[dict[str, Any], Any]:
+    """The settings without their ``items``, and the ``items``."""
     rest = dict(settings or {})
-    items = rest.pop("items", None)
-    return rest, items
+    return rest, rest.pop("items", None)
 
 
 def _no_items(benchmark: Benchmark, kind: str, item_set: Mapping[str, Any]) -> BadInput:

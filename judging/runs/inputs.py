@@ -8,8 +8,11 @@ from accounts.models import User
 from bank.api.strict import StrictSerializer
 from bank.models import Benchmark
 from judging.models import Judge, Judgment, Run
+from judging.protocols.settings import NO_OBJECT
 from judging.runs import actions
 from judging.runs.collecting import COLLECTORS
+
+NOT_A_DICT = NO_OBJECT.replace("{", "{{").replace("}", "}}")  # the framework formats its messages
 
 
 class JudgeField(serializers.CharField):
@@ -64,7 +67,7 @@ class RunIn(StrictSerializer):
         max_length=200,
         help_text="the model that the texts belong to",
     )
-    settings = serializers.DictField(required=False, default=dict)
+    settings = serializers.DictField(required=False, default=dict, error_messages={"not_a_dict": NOT_A_DICT})
     attacks = serializers.ListField(
         child=serializers.CharField(max_length=40),
         required=False,
