@@ -94,28 +94,31 @@ class RequestForm(Styled):
     new = form_field(RUN["new"], "Start a new run even if the same run exists")
 
     TICKS: tuple[str, ...] = ("reuse", "batched", "new")
-    ASKED: tuple[str, ...] = ()  # in sight at once
-    ASKED_LAST: tuple[str, ...] = ()  # in sight, too, after the protocol
+    IN_SIGHT: tuple[str, ...] = ()  # in sight at once
+    IN_SIGHT_LAST: tuple[str, ...] = ()  # in sight, too, after the protocol
     FOLDS: Mapping[str, tuple[str, ...]] = {}
 
-    @property
-    def ticks(self) -> list[Any]:
-        return [self[name] for name in self.TICKS if name in self.fields]
+    def _named(self, names: Sequence[str]) -> list[forms.BoundField]:
+        return [self[name] for name in names if name in self.fields]
 
     @property
-    def asked(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.ASKED if name in self.fields]
+    def ticks(self) -> list[forms.BoundField]:
+        return self._named(self.TICKS)
 
     @property
-    def asked_last(self) -> list[forms.BoundField]:
-        return [self[name] for name in self.ASKED_LAST if name in self.fields]
+    def in_sight(self) -> list[forms.BoundField]:
+        return self._named(self.IN_SIGHT)
+
+    @property
+    def in_sight_last(self) -> list[forms.BoundField]:
+        return self._named(self.IN_SIGHT_LAST)
 
     @property
     def folds(self) -> list[Fold]:
         """The other fields by topic."""
         folds = []
         for title, names in self.FOLDS.items():
-            fields = [self[name] for name in names if name in self.fields]
+            fields = self._named(names)
             set_fields = [f"{field.label} {_chosen(field)}".lower() for field in fields if _chosen(field)]
             said = ", ".join(set_fields) or ("all" if "split" in names else "as the protocol has it")
             if fields:
@@ -185,7 +188,7 @@ def _chosen(field: forms.BoundField) -> str:
 class CollectForm(RequestForm):
     """A new run that collects a model's responses or descriptions of images."""
 
-    ASKED = ("kind", "endpoint", "benchmark", "model", "prompt", "budget")
+    IN_SIGHT = ("kind", "endpoint", "benchmark", "model", "prompt", "budget")
     FOLDS = MappingProxyType(
         {
             "Which samples": ITEMS,
@@ -213,7 +216,6 @@ class CollectForm(RequestForm):
     replace = _tick("Replace existing descriptions")
 
     TICKS = ("circular", "stop_rotations", "replace", "reuse", "batched", "new")
-    field_order = ("kind", "endpoint", "benchmark", "model", "prompt", "components")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -248,8 +250,8 @@ class CollectForm(RequestForm):
 class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
-    ASKED = ("judge", "benchmark")
-    ASKED_LAST = ("budget",)
+    IN_SIGHT = ("judge", "benchmark")
+    IN_SIGHT_LAST = ("budget",)
     FOLDS = MappingProxyType(
         {
             "Which items": ITEMS,
@@ -257,24 +259,6 @@ class RunForm(RequestForm):
             "Pictures": ("context", "image_size", "detail"),
             "Sampling": SAMPLING,
         }
-    )
-
-    field_order = (
-        *(
-            "judge",
-            "benchmark",
-            "protocol",
-            "order",
-            "question",
-            "categories",
-            "prompt",
-            "reasoning",
-            "context",
-            "criteria",
-            "repeats",
-            "unanswered",
-        ),
-        *("temperature", "top_p", "split", "level", "models", "campaign", "run", "sample", "sample_seed"),
     )
 
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)

@@ -221,18 +221,26 @@ def _proxy_for(base_url: str) -> str | None:
     return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
-async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    received = bytearray()
+async def received(response: aiohttp.ClientResponse, limit: int) -> bytes | None:
+    """The body of a response; None where it is longer than the limit."""
+    body = bytearray()
     async for chunk in response.content.iter_any():
-        received += chunk
-        if len(received) > limit:
+        body += chunk
+        if len(body) > limit:
             response.close()
-            raise Failed(Outcome.GARBAGE, "the reply is too long for a verdict")
+            return None
+    return bytes(body)
+
+
+async def _bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    body = await received(response, limit)
+    if body is None:
+        raise Failed(Outcome.GARBAGE, "the reply is too long for a verdict")
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("identity", ""):
-        return bytes(received)
+        return body
     try:
-        plain = zlib.decompressobj(wbits=47).decompress(bytes(received), limit + 1)
+        plain = zlib.decompressobj(wbits=47).decompress(body, limit + 1)
     except zlib.error:
         raise Failed(Outcome.GARBAGE, "the reply has an encoding that was not requested") from None
     if len(plain) > limit:

@@ -16,7 +16,7 @@ from yarl import URL
 from bank import images
 from bank.models import Benchmark, Sample
 from bank.samples import editor
-from judging.endpoints.client import PrivateAddress, PublicResolver, is_public
+from judging.endpoints.client import PrivateAddress, PublicResolver, is_public, received
 from judging.work.loop import db
 
 LARGEST = 32 * 2**20  # bytes of one picture
@@ -164,10 +164,7 @@ def _check(url: str, hosts: Sequence[str]) -> None:
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:
-    received = bytearray()
-    async for chunk in response.content.iter_any():
-        received += chunk
-        if len(received) > LARGEST:
-            response.close()
-            raise NotFetched(f"larger than {LARGEST // 2**20} MB")
-    return bytes(received)
+    body = await received(response, LARGEST)
+    if body is None:
+        raise NotFetched(f"larger than {LARGEST // 2**20} MB")
+    return body

@@ -129,10 +129,7 @@ def start_run(
     the judge against these attacks (all of them if the list is empty) and makes no judgments (see
     ``judging.runs.attacks``). A ``tryout`` stays with staff until a run with the same settings goes on from it.
     """
-    chosen_settings, chosen_items = _split_settings(settings)
-    used_protocol = protocols.get(protocol)
-    item_set = item_sets.canonical(chosen_items)
-    settings = used_protocol.settings(chosen_settings)
+    used_protocol, settings, item_set = read_settings(protocol, settings)
     check_judge(judge, benchmark, used_protocol, settings, budget)
     if attacks is not None:
         settings |= {"attacks": _attacks(attacks, judge, used_protocol, settings)}
@@ -155,20 +152,14 @@ def start_run(
     if not tryout:
         Run.objects.filter(**same_settings, tryout=True).update(tryout=False)
     if not new:
-        item_sets_to_continue = [item_ids]
-        if benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
+        earlier = continue_run(same_settings | {"items_hash": items_hash(item_ids)}, budget)
+        if earlier is None and benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
             # An existing run continues even if some of its samples were rejected since: its verdicts are paid for.
-            item_sets_to_continue.append(choose(rejected=True))
-        for ids in item_sets_to_continue:
-            if run := continue_run(same_settings | {"items_hash": items_hash(ids)}, budget):
-                return run
-        if attacks is None:
-            earlier, covered = _covered(same_settings, item_ids)
-            item_ids = [pk for pk in item_ids if pk not in covered]
-            for run in earlier:
-                _resume(run, budget)
-            if not item_ids:
-                return earlier[-1]
+            earlier = continue_run(same_settings | {"items_hash": items_hash(choose(rejected=True))}, budget)
+        if earlier is None and attacks is None:
+            item_ids, earlier = _resume_in_part(same_settings, item_ids, budget)
+        if earlier is not None:
+            return earlier
     if not judge.is_baseline:
         _check_pictures(benchmark, item_ids, settings)
     return create_judging_run(
@@ -220,6 +211,15 @@ def _check_pictures(benchmark: Benchmark, item_ids: Sequence[int], settings: Map
     absent = set(plan.without_pictures(benchmark).values_list("pk", flat=True))
     if absent and absent.issuperset(item_ids):
         raise BadInput(lacking_all(benchmark, len(item_ids), "items"), "benchmark")
+
+
+def read_settings(
+    protocol: str, settings: Mapping[str, Any] | None
+) -> tuple[protocols.Protocol, protocols.Settings, item_sets.ItemSet]:
+    """The protocol, its settings with every default filled in, and the part of the benchmark. Raises BadInput."""
+    chosen, items = _split_settings(settings)
+    used_protocol, item_set = protocols.get(protocol), item_sets.canonical(items)
+    return used_protocol, used_protocol.settings(chosen), item_set
 
 
 def _split_settings(settings: Mapping[str, Any] | None) -> tuple[dict[str, Any], Any]:
@@ -327,15 +327,20 @@ def _resume(run: Run, budget: float | None) -> Run:
     return run
 
 
-def _covered(same_settings: Mapping[str, Any], item_ids: Sequence[int]) -> tuple[list[Run], set[int]]:
-    """The runs with the same settings, oldest first, that judge some of these items, and the items that they judge."""
-    wanted, runs, covered = set(item_ids), [], set[int]()
+def _resume_in_part(
+    same_settings: Mapping[str, Any], item_ids: Sequence[int], budget: float | None
+) -> tuple[list[int], Run | None]:
+    """Resume the runs with the same settings that judge some of these items.
+
+    Returns the items that are left for another run; where none is, the newest of those runs.
+    """
+    left, newest = set(item_ids), None
     for run in reversed(list(_unchanged(same_settings))):
-        judged = wanted & set(RunItem.objects.filter(run=run).values_list("item", flat=True))
-        if judged:
-            runs.append(run)
-            covered |= judged
-    return runs, covered
+        judged = set(RunItem.objects.filter(run=run).values_list("item", flat=True))
+        if judged.intersection(item_ids):
+            newest = _resume(run, budget)
+            left -= judged
+    return [pk for pk in item_ids if pk in left], None if left else newest
 
 
 def _queue(run: Run, *, frm: str) -> None:

@@ -311,46 +311,62 @@ def _next(judging: SubmissionJudging) -> None:
     left = None if judging.per_day is None else judging.per_day - spent_on(judging.benchmark, today)
     if left is not None and left <= 0:
         return
-    submission = order[0]
-    row = QueuedSubmission.objects.filter(submission=submission).select_related("run__judge").first()
-    row = row or QueuedSubmission(submission=submission, day=today)
-    held = _holds_criteria(judging, row)
+    row = QueuedSubmission.objects.filter(submission=order[0]).select_related("run__judge").first()
+    row = row or QueuedSubmission(submission=order[0], day=today)
     try:
-        items = _items(judging, submission) if row.run is None else []
-        if items:
-            row.ordinary_cost = _estimate(judging, items)
-        cost = row.ordinary_cost if items or held else None
-        if cost is not None and judging.per_submission is not None and cost > judging.per_submission:
-            raise BadInput(TOO_DEAR)
-        if held and cost is not None and judging.per_day is not None and cost > judging.per_day:
-            raise BadInput(TOO_DEAR_FOR_A_DAY)
-        if cost is not None and left is not None and judging.per_day is not None and min(cost, judging.per_day) > left:
-            return  # it begins on a day that has enough left
-        spent = row.run.spent if row.run else 0.0
-        budget = _budget(judging, spent=spent, left=left, cost=cost, held=held)
-        if row.run is not None and budget is not None and budget <= (row.run.budget or 0.0) and not held:
-            if left == judging.per_day:  # a whole day's money bought nothing
-                raise BadInput("a single call may cost more than the budget of a day")
-            return  # it was given today's money already
-        row.day, row.spent_before, row.state, row.reason = today, spent, JUDGING.value, ""
-        if row.run is not None:
-            if row.run.state == Run.State.PAUSED:
-                resume_run(run=row.run, budget=budget)
-        elif items:
-            row.run = start_run(
-                judge=judging.like.judge,
-                benchmark=judging.benchmark,
-                protocol=judging.like.protocol,
-                settings=judging.like.settings,
-                items=items,
-                budget=budget,
-                by=judging.changed_by,
-            )
-        else:
-            row.state, row.finished_at = JUDGED.value, timezone.now()  # other runs judge all of it
+        if not _begin(judging, row, today=today, left=left):
+            return
     except BadInput as error:
         row.state, row.reason, row.finished_at = STOPPED.value, str(error).rstrip("."), timezone.now()
     row.save()
+
+
+def _begin(judging: SubmissionJudging, row: QueuedSubmission, *, today: date, left: float | None) -> bool:
+    """Judge a submission, or go on with it; False where there is not enough of the day's budget.
+
+    Raises BadInput where it can never be judged.
+    """
+    held = _holds_criteria(judging, row)
+    items = _items(judging, row.submission) if row.run is None else []
+    if items:
+        row.ordinary_cost = _estimate(judging, items)
+    cost = row.ordinary_cost if items or held else None
+    if cost is not None and not _affordable(judging, cost, held=held, left=left):
+        return False
+    spent = row.run.spent if row.run else 0.0
+    budget = _budget(judging, spent=spent, left=left, cost=cost, held=held)
+    if row.run is not None and budget is not None and budget <= (row.run.budget or 0.0) and not held:
+        if left == judging.per_day:  # a whole day's money bought nothing
+            raise BadInput("a single call may cost more than the budget of a day")
+        return False  # it was given today's money already
+    row.day, row.spent_before, row.state, row.reason = today, spent, JUDGING.value, ""
+    if row.run is not None:
+        if row.run.state == Run.State.PAUSED:
+            resume_run(run=row.run, budget=budget)
+    elif items:
+        row.run = start_run(
+            judge=judging.like.judge,
+            benchmark=judging.benchmark,
+            protocol=judging.like.protocol,
+            settings=judging.like.settings,
+            items=items,
+            budget=budget,
+            by=judging.changed_by,
+        )
+    else:
+        row.state, row.finished_at = JUDGED.value, timezone.now()  # other runs judge all of it
+    return True
+
+
+def _affordable(judging: SubmissionJudging, cost: float, *, held: bool, left: float | None) -> bool:
+    """Whether what is left of the day is enough; else it begins on another day. Raises BadInput where none ever is."""
+    if judging.per_submission is not None and cost > judging.per_submission:
+        raise BadInput(TOO_DEAR)
+    if judging.per_day is None or left is None:
+        return True
+    if held and cost > judging.per_day:
+        raise BadInput(TOO_DEAR_FOR_A_DAY)
+    return min(cost, judging.per_day) <= left
 
 
 def _budget(

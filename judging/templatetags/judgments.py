@@ -1,5 +1,6 @@
 """Filters that format verdicts, money and durations."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django import template
@@ -140,8 +141,12 @@ def _worth(value: float, share: bool) -> str:
 
 
 def _gain(value: float, share: bool) -> str:
-    shown = f"{100 * value:+.0f}" if share else f"{value:+.2f}"
-    return shown.replace("-", "−")
+    return (f"{100 * value:+.0f}" if share else f"{value:+.2f}").replace("-", "−")
+
+
+def _ends(estimate: Estimate, share: bool, words: Callable[[float, bool], str]) -> str:
+    interval = estimate.interval
+    return f"{words(interval.low, share)} to {words(interval.high, share)}" if interval else ""
 
 
 @register.filter
@@ -153,8 +158,7 @@ def worth(estimate: Estimate, share: bool) -> str:
 @register.filter
 def ends(estimate: Estimate, share: bool) -> str:
     """The interval of a share or score."""
-    interval = estimate.interval
-    return f"{_worth(interval.low, share)} to {_worth(interval.high, share)}" if interval else ""
+    return _ends(estimate, share, _worth)
 
 
 @register.filter
@@ -166,10 +170,8 @@ def gain(estimate: Estimate, share: bool) -> str:
 @register.filter
 def gain_ends(estimate: Estimate, share: bool) -> str:
     """The interval of a difference, or why there is none."""
-    interval = estimate.interval
-    if interval:
-        return f"{_gain(interval.low, share)} to {_gain(interval.high, share)}"
-    return "" if estimate.value is None else estimate.reason.partition(":")[0]
+    missing = "" if estimate.value is None else estimate.reason.partition(":")[0]
+    return _ends(estimate, share, _gain) or missing
 
 
 @register.filter

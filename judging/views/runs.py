@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -13,7 +12,6 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.models import Item
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
@@ -146,21 +144,26 @@ def started_from(request: SignedInRequest, form: RunForm) -> HttpResponse | None
         return None
     tries = "try" in request.POST
     try:
-        items = tryouts.draw(_selected_items(form)) if tries else None
-    except (protocols.BadSettings, item_sets.BadItemSet) as error:
+        items = tryouts.draw(_selected(form)["items"]) if tries else None
+    except BadInput as error:
         form.add_error(None, str(error))
         return None
     to = "leaderboard:run-tryout" if tries else "judging:run-detail"
     return start_from_form(form, by=request.user, to=to, items=items, tryout=tries)
 
 
-def _selected_items(form: RunForm) -> QuerySet[Item]:
-    """The items that a valid form selects. Raises BadItemSet."""
-    data, settings_chosen = form.cleaned_data, form.settings()
-    items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocols.get(data["protocol"]))
-    return item_sets.items(
-        item_sets.canonical(settings_chosen.pop("items", None)), benchmark=data["benchmark"], query=items
-    )
+def _selected(form: RunForm) -> dict[str, Any]:
+    """What a valid form selects, as ``estimate`` takes it. Raises BadInput."""
+    data = form.cleaned_data
+    protocol, settings, item_set = actions.read_settings(data["protocol"], form.settings())
+    items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocol)
+    return {
+        "judge": data["judge"],
+        "benchmark": data["benchmark"],
+        "protocol": protocol,
+        "settings": settings,
+        "items": item_sets.items(item_set, benchmark=data["benchmark"], query=items),
+    }
 
 
 @requires("write-judging")
@@ -211,27 +214,15 @@ def estimated(form: RunForm) -> dict[str, Any]:
         return {"faults": faults or [str(text) for text in form.non_field_errors()]}
     try:
         return {"estimate": _estimate(form)}
-    except (protocols.BadSettings, item_sets.BadItemSet, BadInput) as error:
+    except BadInput as error:
         return {"faults": [str(error)]}
 
 
 def _estimate(form: RunForm) -> Estimate:
-    data = form.cleaned_data
-    protocol = protocols.get(data["protocol"])
-    settings_chosen = form.settings()
-    settings_chosen.pop("items", None)
-    settings = protocol.settings(settings_chosen)
-    actions.check_judge(data["judge"], data["benchmark"], protocol, settings, data["budget"])
-    return estimate(
-        judge=data["judge"],
-        benchmark=data["benchmark"],
-        protocol=protocol,
-        settings=settings,
-        items=_selected_items(form),
-        limit=data["limit"],
-        attacks=data.get("attacks") or (),
-        reuse=data["reuse"],
-    )
+    data, selected = form.cleaned_data, _selected(form)
+    judged = {name: selected[name] for name in ("judge", "benchmark", "protocol", "settings")}
+    actions.check_judge(**judged, budget=data["budget"])
+    return estimate(**selected, limit=data["limit"], attacks=data.get("attacks") or (), reuse=data["reuse"])
 
 
 def _untouched_values(form: RunForm) -> dict[str, Any]:
