@@ -31,12 +31,12 @@ class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):
     def handle_exception(self, exc: Exception) -> Response:
         return super().handle_exception(validation_error(exc) if isinstance(exc, BadInput) else exc)
 
-    def given(self, takes: type[serializers.Serializer[Any]]) -> Any:
+    def validated(self, takes: type[serializers.Serializer[Any]]) -> Any:
         """What was sent, as the action takes it."""
         given = takes(data=self.request.data)
         given.is_valid(raise_exception=True)
         return given
 
-    def shown(self, row: M, *, made: bool = False) -> Response:
+    def responded(self, row: M, *, made: bool = False) -> Response:
         """The row that an action changed, or made."""
         return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED if made else status.HTTP_200_OK)

@@ -63,7 +63,7 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
 
     @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
     def create(self, request: Request) -> Response:
-        return self.shown(add_judge(**self.given(JudgeIn).validated_data), made=True)
+        return self.responded(add_judge(**self.validated(JudgeIn).validated_data), made=True)
 
     @extend_schema(request=None, responses={200: JudgeSerializer})
     @action(detail=True, methods=["post"])
@@ -74,7 +74,7 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
             probe_judge(judge=judge)
         except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
-        return self.shown(judge)
+        return self.responded(judge)
 
 
 class TemplateSerializer(serializers.ModelSerializer[PromptTemplate]):
@@ -91,9 +91,9 @@ class TemplateIn(serializers.Serializer[Any]):
     protocol = serializers.CharField(max_length=40)
     name = serializers.CharField(max_length=40)
     text = serializers.CharField(max_length=30_000, trim_whitespace=False)
-    note = serializers.CharField(max_length=300, required=False, default="", allow_blank=True)
+    note = serializers.CharField(max_length=300, default="", allow_blank=True)
     as_published = serializers.BooleanField(
-        required=False, default=False, help_text="a paper's own prompt, exempt from the rules about fences"
+        default=False, help_text="a paper's own prompt, exempt from the rules about fences"
     )
 
 
@@ -107,4 +107,6 @@ class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
 
     @extend_schema(request=TemplateIn, responses={201: TemplateSerializer})
     def create(self, request: Request) -> Response:
-        return self.shown(add_template(**self.given(TemplateIn).validated_data, by=self.request.user), made=True)
+        return self.responded(
+            add_template(**self.validated(TemplateIn).validated_data, by=self.request.user), made=True
+        )

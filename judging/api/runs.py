@@ -148,10 +148,10 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Start a run: 201; or continue the one that does the same: 200."""
-        given = self.given(RunIn)
+        given = self.validated(RunIn)
         existing = set(given.validated_data["judge"].runs.values_list("pk", flat=True))
         run = given.start(by=request.user)
-        return self.shown(run, made=run.pk not in existing)
+        return self.responded(run, made=run.pk not in existing)
 
     def _act(self, action: Any, **values: Any) -> Response:
         run = self.get_object()
@@ -160,7 +160,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
         except BadInput as error:
             raise Conflict({"detail": str(error)}) from None
         run.refresh_from_db()
-        return self.shown(run)
+        return self.responded(run)
 
     @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     @action(detail=True, methods=["post"])
@@ -178,7 +178,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
-        given = self.given(ResumeIn).validated_data
+        given = self.validated(ResumeIn).validated_data
         actions.check_budget(self.get_object().judge, given["budget"])
         return self._act(actions.resume_run, **given)
 
@@ -186,7 +186,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str) -> Response:
         """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""
-        return self._act(actions.retry_failed, **self.given(RetryIn).validated_data)
+        return self._act(actions.retry_failed, **self.validated(RetryIn).validated_data)
 
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])
@@ -213,7 +213,7 @@ class Juries(RunResource):
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Create a jury: 201; or recompute the one with that name and those runs: 200."""
-        given = self.given(JuryIn).validated_data
+        given = self.validated(JuryIn).validated_data
         existing = set(self.queryset.filter(judge__name=given["name"]).values_list("pk", flat=True))
         run = juries.make_jury(**given, by=self.request.user)
-        return self.shown(run, made=run.pk not in existing)
+        return self.responded(run, made=run.pk not in existing)

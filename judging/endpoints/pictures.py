@@ -87,7 +87,7 @@ async def fetch(pictures: Sequence[Wanted], *, hosts: Sequence[str]) -> AsyncIte
         try:
             while True:
                 for picture in waiting:
-                    going[asyncio.create_task(_one(session, picture, hosts))] = picture
+                    going[asyncio.create_task(_fetch_one(session, picture, hosts))] = picture
                     if len(going) >= AT_ONCE:
                         break
                 if not going:
@@ -101,7 +101,7 @@ async def fetch(pictures: Sequence[Wanted], *, hosts: Sequence[str]) -> AsyncIte
             await asyncio.gather(*going, return_exceptions=True)
 
 
-async def _one(session: aiohttp.ClientSession, picture: Wanted, hosts: Sequence[str]) -> str:
+async def _fetch_one(session: aiohttp.ClientSession, picture: Wanted, hosts: Sequence[str]) -> str:
     try:
         data = await _received(session, picture.url, hosts)
         stored = await asyncio.to_thread(images.ingest, data)

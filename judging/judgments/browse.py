@@ -52,7 +52,7 @@ class Listing:
 
 def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Listing:
     """The page that starts after a position, as given by the page before."""
-    selection = _Selection.of(filters, viewer)
+    selection = _Selection.from_filters(filters, viewer)
     page = Listing(many_runs=selection.many_runs)
     if selection.is_empty:
         return page
@@ -75,7 +75,7 @@ def rows(keys: Sequence[int], viewer: Viewer) -> list[Judgment]:
 
 def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
     """Keys of all judgments of a selection, in chunks, run by run in the order they were made: for exports."""
-    selection = _Selection.of(filters, viewer, all_runs=True)
+    selection = _Selection.from_filters(filters, viewer, all_runs=True)
     if selection.is_empty:
         return
     if filters.differs:
@@ -105,7 +105,7 @@ class _Selection:
     unseen: Sequence[int] = ()  # runs, see RunQuerySet.unseen_by
 
     @classmethod
-    def of(cls, filters: JudgmentFilters, viewer: Viewer, *, all_runs: bool = False) -> "_Selection":
+    def from_filters(cls, filters: JudgmentFilters, viewer: Viewer, *, all_runs: bool = False) -> "_Selection":
         unseen = Run.objects.unseen_by(viewer)
         runs = Run.objects.visible_to(viewer).exclude(pk__in=unseen)
         if filters.run is not None:

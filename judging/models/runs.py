@@ -247,7 +247,7 @@ class Run(models.Model):
         return "Imported" if self.imported else self.get_state_display()
 
     @property
-    def asked(self) -> str:
+    def orders_in_words(self) -> str:
         """Its orders and repeats in words: "both orders, 2 repeats"."""
         orders = "both orders" if self.orders == "both" else f"{self.orders} order"
         return f"{orders}, {self.repeats} repeats" if self.repeats > 1 else orders

@@ -106,11 +106,11 @@ def _points(case: Case, points_of: Callable[[str, float], float]) -> Verdict:
 def _overlap_points(case: Case) -> Verdict:
     answer_words = content_words(case.answers)
 
-    def of(text: str, weight: float) -> float:
+    def points_of(text: str, weight: float) -> float:
         component_words = content_words([text])
         return round(weight * len(component_words & answer_words) / len(component_words), 1) if component_words else 0.0
 
-    return _points(case, of)
+    return _points(case, points_of)
 
 
 _PAIRS: dict[str, Callable[[Case], Verdict]] = {

@@ -15,7 +15,7 @@ from judging.endpoints.answers import Reply
 from judging.endpoints.messages import PREFILLED
 from judging.models import Collected
 from judging.protocols import CannotAsk, prompts
-from judging.recipes.likelihoods import Likelihoods, of_first_token, of_prompt
+from judging.recipes.likelihoods import Likelihoods, first_token_likelihoods, prompt_likelihood
 from judging.runs.requests import CallRequest, Message, Picture
 
 FIRST_TOKENS = 4  # of which the first may be white space
@@ -201,12 +201,12 @@ class Conversation:
         if not call.by:
             return None
         if call.by == "first-token":
-            found = of_first_token(reply.tokens, self._shown(call.pool))
+            found = first_token_likelihoods(reply.tokens, self._written(call.pool))
             pool = tuple((answer, logp) for answer, (_, logp) in zip(call.pool, found.pool, strict=True))
             return Likelihoods(pool, found.by, found.mass).as_json()
         return {
             "answer": call.candidate,
-            "value": of_prompt(reply.prompt_tail, call.candidate, per_token=call.per_token),
+            "value": prompt_likelihood(reply.prompt_tail, call.candidate, per_token=call.per_token),
         }
 
     def is_reasoning(self, call: RecipeCall) -> bool:
@@ -233,7 +233,7 @@ class Conversation:
             raise CannotAsk("the pool has fewer than two answers to choose from")
         return answers
 
-    def _shown(self, pool: Sequence[str]) -> list[str]:
+    def _written(self, pool: Sequence[str]) -> list[str]:
         """What stands for the answers of a pool where only the first token counts: letters, unless they are labels."""
         if tuple(pool) in (tuple(self.label_texts) if self.labels else (), ("yes", "no")):
             return list(pool)
@@ -246,11 +246,11 @@ class Conversation:
     def _message(self, turn: Turn, *, first: bool, pool: Sequence[str] = ()) -> Message:
         """What is asked in a turn: the question with it in the first, the sentence alone later."""
         ask = turn.ask or self._sentence(turn, first=first, pool=pool)
-        if pool and turn.by == "first-token" and (shown := self._shown(pool)) != list(pool):
+        if pool and turn.by == "first-token" and (shown := self._written(pool)) != list(pool):
             ask = "\n".join([ask, *(f"{letter}. {answer}" for letter, answer in zip(shown, pool, strict=True))])
         if not first:
             return Message("user", ask or self.words["then"])
-        return Message("user", self._asked(ask), self.pictures)
+        return Message("user", self._whole_question(ask), self.pictures)
 
     def _sentence(self, turn: Turn, *, first: bool, pool: Sequence[str]) -> str:
         if turn.kind == "cot":
@@ -263,7 +263,7 @@ class Conversation:
             return self.words["classes"]
         return "" if first else self.words["then"]
 
-    def _asked(self, ask: str) -> str:
+    def _whole_question(self, ask: str) -> str:
         """The whole question: examples as text, the query, other labels, and what is asked for."""
         parts = []
         spec = self.spec.instruction

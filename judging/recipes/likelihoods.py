@@ -45,7 +45,7 @@ class Likelihoods:
         return cls(pool, value["by"], value.get("mass"), value.get("sum", "total"))
 
 
-def of_first_token(tokens: Sequence[Token], pool: Sequence[str]) -> Likelihoods:
+def first_token_likelihoods(tokens: Sequence[Token], pool: Sequence[str]) -> Likelihoods:
     """The likelihoods of labels, from the first token of a reply that is not white space.
 
     The forms of a label (case, a space before it) are summed. One that is not among the candidates has none; where all
@@ -64,7 +64,7 @@ def of_first_token(tokens: Sequence[Token], pool: Sequence[str]) -> Likelihoods:
     return Likelihoods(answers, "first-token", min(sum(shares.values()), 1.0))
 
 
-def of_prompt(tail: Sequence[tuple[str, float]], answer: str, *, per_token: bool) -> float:
+def prompt_likelihood(tail: Sequence[tuple[str, float]], answer: str, *, per_token: bool) -> float:
     """The log-likelihood of an answer at the end of a prompt, summed over its tokens or divided by their number.
 
     A token that holds the answer's beginning and what stands before it counts as the answer's. Raises NoLikelihood.

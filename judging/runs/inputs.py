@@ -49,7 +49,6 @@ class RunIn(StrictSerializer):
 
     kind = serializers.ChoiceField(
         [Run.Kind.JUDGMENTS, Run.Kind.ATTACKS, *COLLECTORS],
-        required=False,
         default=Run.Kind.JUDGMENTS,
         help_text=(
             "responses: a model's answers to the benchmark; captions and objects: what its pictures "
@@ -59,38 +58,31 @@ class RunIn(StrictSerializer):
     )
     benchmark = BenchmarkField(help_text="SLUG or SLUG@VERSION")
     judge = JudgeField(help_text="its name; for collecting runs, the name of the endpoint")
-    protocol = serializers.CharField(required=False, default="", help_text="for judgments and attacks")
+    protocol = serializers.CharField(default="", help_text="for judgments and attacks")
     model = serializers.CharField(
-        required=False,
         default="",
         allow_blank=True,
         max_length=200,
         help_text="the model that the texts belong to",
     )
-    settings = serializers.DictField(required=False, default=dict, error_messages={"not_a_dict": NOT_A_DICT})
+    settings = serializers.DictField(default=dict, error_messages={"not_a_dict": NOT_A_DICT})
     attacks = serializers.ListField(
         child=serializers.CharField(max_length=40),
-        required=False,
         default=list,
         help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all attacks",
     )
     limit = serializers.IntegerField(
         min_value=1,
-        required=False,
         default=None,
         allow_null=True,
         help_text="the first so many items or samples only, to try things out",
     )
     budget = serializers.FloatField(
-        required=False, default=None, allow_null=True, help_text="US dollars: the run pauses before it is overspent"
+        default=None, allow_null=True, help_text="US dollars: the run pauses before it is overspent"
     )
-    new = serializers.BooleanField(
-        required=False, default=False, help_text="start a new run even if the same run exists"
-    )
-    reuse = serializers.BooleanField(
-        required=False, default=False, help_text="answer identical calls from stored ones, at no cost"
-    )
-    batched = serializers.BooleanField(required=False, default=False, help_text="use the endpoint's batch interface")
+    new = serializers.BooleanField(default=False, help_text="start a new run even if the same run exists")
+    reuse = serializers.BooleanField(default=False, help_text="answer identical calls from stored ones, at no cost")
+    batched = serializers.BooleanField(default=False, help_text="use the endpoint's batch interface")
 
     def start(self, *, by: User | None = None, **others: Any) -> Run:
         """Start the run, or continue the one that does the same. Raises BadInput."""
@@ -105,10 +97,10 @@ class RetryIn(StrictSerializer):
     """Which failures to retry; without either field, all of them."""
 
     statuses = serializers.ListField(
-        child=serializers.ChoiceField(Judgment.FAILURES), required=False, default=list, help_text="none: any status"
+        child=serializers.ChoiceField(Judgment.FAILURES), default=list, help_text="none: any status"
     )
     reason = serializers.CharField(
-        required=False, default=None, allow_null=True, allow_blank=True, help_text="exactly as in the judgments"
+        default=None, allow_null=True, allow_blank=True, help_text="exactly as in the judgments"
     )
 
 
@@ -116,7 +108,6 @@ class ResumeIn(StrictSerializer):
     """How a paused run resumes."""
 
     budget = serializers.FloatField(
-        required=False,
         default=None,
         allow_null=True,
         help_text="US dollars in total; without a value it stays unchanged",

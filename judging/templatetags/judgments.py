@@ -131,7 +131,7 @@ def target_words(trial: Trial) -> str:
 
 
 @register.filter
-def of(table: dict[int, object], key: int) -> object:
+def value_for(table: dict[int, object], key: int) -> object:
     """The value for a key; None if there is none."""
     return table.get(key)
 

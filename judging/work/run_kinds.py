@@ -138,7 +138,7 @@ class RunKind(ABC, Generic[J]):
 
 
 class JudgmentsKind(RunKind[Job]):
-    made: type[Judgment] | type[Trial] = Judgment
+    table: type[Judgment] | type[Trial] = Judgment
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
@@ -186,7 +186,7 @@ class JudgmentsKind(RunKind[Job]):
 
     def row(self, job: Job, reading: Reading) -> Judgment | Trial:
         """A judgment from a reading, its verdict in canonical order."""
-        return self.made(
+        return self.table(
             run=self.run,
             **self.key(job),
             status=reading.status,
@@ -199,22 +199,22 @@ class JudgmentsKind(RunKind[Job]):
         return {"item_id": job.subject.item_id, "order": job.order, "repeat": job.repeat}
 
     def store(self, rows: Sequence[Judgment | Trial]) -> tuple[int, int, int]:
-        key, items = self.made.KEY, list({row.item_id for row in rows})
-        stored = set(raw_sql.read(self.made, key, run_id=self.run.pk, item_id=items))
+        key, items = self.table.KEY, list({row.item_id for row in rows})
+        stored = set(raw_sql.read(self.table, key, run_id=self.run.pk, item_id=items))
         new_rows = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
-        bulk.insert_objects(self.made, new_rows)
+        bulk.insert_objects(self.table, new_rows)
         verdicts = sum(row.status == Judgment.Status.OK for row in new_rows)
         return verdicts, len(new_rows) - verdicts, sum(row.choice == "undecided" for row in new_rows)
 
     def counts(self) -> dict[str, int]:
-        return self.made.objects.filter(run=self.run).aggregate(
+        return self.table.objects.filter(run=self.run).aggregate(
             verdicts=Count("pk", filter=Q(status="ok")),
             failures=Count("pk", filter=~Q(status="ok")),
             undecided=Count("pk", filter=Q(choice="undecided")),
         )
 
     def cached_call(self, key: str) -> CachedCall | None:
-        earlier = self.made.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
+        earlier = self.table.objects.filter(call_key=key, status=Judgment.Status.OK, run__imported=False)
         first = earlier.exclude(extraction="random").order_by("pk").first()
         if first is None or not first.raw:
             return None
@@ -225,7 +225,7 @@ class JudgmentsKind(RunKind[Job]):
 class TrialsKind(JudgmentsKind):
     """Judgments of answers under attack, and of the same answers unchanged."""
 
-    made = Trial
+    table = Trial
 
     def row(self, job: Job, reading: Reading) -> Judgment | Trial:
         row = super().row(job, reading)
