@@ -101,7 +101,7 @@ def test_the_page_shows_both_runs_and_keeps_what_a_viewer_may_not_see(client_of,
 def test_a_clone_begins_with_all_that_the_run_had(client_of, benchmark, judge_at, start):
     judge = judge_at("http://127.0.0.1:9/v1", price_in=1, price_out=1)
     settings = {"order": "shuffled", "criteria": False, "prompt": "rephrased", "repeats": 2, "temperature": None}
-    run = start(judge, settings=settings, budget=3.5)
+    run = start(judge, settings=settings | {"ask_again": 2, "unanswered": "loses"}, budget=3.5)
     client = client_of("curator")
     form = client.get(reverse("judging:run-new"), {"from": run.pk}).context["form"]
     begun = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}

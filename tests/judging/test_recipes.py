@@ -382,6 +382,21 @@ def test_what_failed_is_asked_again_from_where_it_stood(quiz, recipe, evaluate, 
     assert len(frame_of(mine, quiz)) == 6
 
 
+def test_a_reply_that_a_filter_stopped_is_kept_as_the_models_response(quiz, recipe, evaluate):
+    mine = recipe(turns=[{"kind": "direct"}])
+    talker = Talker(sure())
+
+    def script(call):
+        return error(400, kind="content_filter") if "q3" in texts(call)[0][1] else talker(call)
+
+    evaluation, _, _ = evaluate(mine, script)
+    run = evaluation.runs.get()
+    assert (run.state, run.verdicts, run.failures) == ("finished", 5, 1)
+    kept = Response.all_objects.get(sample__key="q3")
+    assert (kept.text, kept.status, kept.recipe) == ("", "filtered", mine)
+    assert Collected.objects.get(sample__key="q3").response == kept
+
+
 def test_what_is_answered_is_not_asked_again_and_five_tried_ones_are_part_of_the_whole(quiz, recipe, evaluate):
     mine = recipe(turns=[{"kind": "likelihood"}])
     _, tried, _ = evaluate(mine, Talker(sure()), limit=5)
