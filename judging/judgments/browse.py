@@ -233,18 +233,18 @@ class _Selection:
     @guard.working()
     def _stretch(self, run: int, last: int) -> list[int]:
         """The items of the run's next judgments, one entry per judgment, without an incomplete last item."""
-        judgments = Judgment.objects.filter(run=run, item__gt=last).order_by("item")
-        if self.items is not None:
-            judgments = judgments.filter(item__in=self.items)
+        judgments = self._of_items(Judgment.objects.filter(run=run, item__gt=last)).order_by("item")
         items = list(judgments.values_list("item_id", flat=True)[:STRETCH])
         if len(items) == STRETCH and items[0] != items[-1]:
             items = [item for item in items if item != items[-1]]
         return items
 
+    def _of_items(self, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
+        return judgments if self.items is None else judgments.filter(item__in=self.items)
+
     def _differing_in(self, run: int, stretch: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
         judgments = Judgment.objects.seen_by(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
-        if self.items is not None:
-            judgments = judgments.filter(item__in=self.items)
+        judgments = self._of_items(judgments)
         if self.filters.level:
             judgments = judgments.filter(_in_level(self.filters.level, "item__sample__"))
         distinct = {f"distinct_{name}": Count(name, distinct=True) for name in VERDICT}

@@ -72,6 +72,17 @@ class Material:
         return tuple(option.shown for option in self.options)
 
 
+def prompt_setting(protocol: str, chosen: Mapping[str, Any]) -> str:
+    """The canonical name of the chosen prompt. Raises BadSettings."""
+    value = chosen.get("prompt", "default")
+    if not isinstance(value, str):
+        raise BadSettings("prompt: must be the name of a prompt, or NAME@VERSION.")
+    try:
+        return prompts.chosen(protocol, value)
+    except prompts.UnknownPrompt as error:
+        raise BadSettings(f"prompt: {error}") from None
+
+
 class Protocol(ABC):
     """One way of asking a judge. Subclasses define what is asked and how the reply is read.
 
@@ -122,19 +133,11 @@ class Protocol(ABC):
             "criteria": boolean("criteria", values["criteria"]),
             "context": one_of("context", values["context"], CONTEXTS),
             "reasoning": one_of("reasoning", values["reasoning"], self.reasonings),
-            "prompt": self._prompt(values.get("prompt", "default")),
+            "prompt": prompt_setting(self.name, values),
             "repeats": whole("repeats", values.get("repeats", 1)),
             **({"step_calls": True} if steps else {}),
             **({"unanswered": unanswered} if unanswered != UNANSWERED[0] else {}),
         } | request_settings(values, temperature=0)
-
-    def _prompt(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise BadSettings("prompt: must be the name of a prompt, or NAME@VERSION.")
-        try:
-            return prompts.chosen(self.name, value)
-        except prompts.UnknownPrompt as error:
-            raise BadSettings(f"prompt: {error}") from None
 
     def render(self, prompt: prompts.Prompt, material: Material, settings: Settings) -> str:
         """The text of the prompt. Raises CannotAsk if the item lacks what the protocol asks about, or if the template

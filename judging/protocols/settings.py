@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bank.errors import BadInput
 
 Settings = dict[str, Any]
+Check = Callable[[str, Any], Any]
 
 NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats", "unanswered")
 # What goes to the endpoint with every request. Canonical settings leave out what was not chosen, so that settings from
@@ -80,19 +81,27 @@ def number_or_null(name: str, value: Any) -> float | None:
 def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) -> Settings:
     """The canonical settings of the request. Raises BadSettings."""
     settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature))}
-    if chosen.get("top_p") is not None:
-        settings["top_p"] = number_or_null("top_p", chosen["top_p"])
-    for name in ("seed", "max_tokens", "image_size", "ask_again"):
+    for name, check in REQUEST_CHECKS.items():
         if chosen.get(name) is not None:
-            settings[name] = whole(name, chosen[name])
-    if not settings.get("ask_again"):
-        settings.pop("ask_again", None)
-    if chosen.get("structured") is not None and boolean("structured", chosen["structured"]):
-        settings["structured"] = True
-    for name, choices in (("reasoning_effort", EFFORTS), ("detail", DETAILS)):
-        if chosen.get(name) is not None:
-            settings[name] = one_of(name, chosen[name], choices)
-    return settings
+            settings[name] = check(name, chosen[name])
+    return {name: value for name, value in settings.items() if name not in OFF_BY_DEFAULT or value}
+
+
+def _one_of(choices: tuple[str, ...]) -> Check:
+    return lambda name, value: one_of(name, value, choices)
+
+
+REQUEST_CHECKS: dict[str, Check] = {
+    "top_p": number_or_null,
+    "seed": whole,
+    "max_tokens": whole,
+    "image_size": whole,
+    "ask_again": whole,
+    "structured": boolean,
+    "reasoning_effort": _one_of(EFFORTS),
+    "detail": _one_of(DETAILS),
+}
+OFF_BY_DEFAULT = ("ask_again", "structured")  # left out where they are 0 or false
 
 
 def check_names(chosen: Mapping[str, Any], names: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
 from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
+from judging.protocols.base import prompt_setting
 from judging.protocols.replies import NoVerdict
 from judging.protocols.settings import BadSettings, Settings, boolean, check_names, request_settings
 from judging.runs.requests import CallRequest, identified, request_parameters
@@ -48,11 +49,7 @@ class Collector(ABC):
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         """The settings with every default filled in. Raises BadSettings."""
         check_names(chosen, ("prompt", *self.own_settings))
-        try:
-            prompt = prompts.chosen(self.name, str(chosen.get("prompt", "default")))
-        except prompts.UnknownPrompt as error:
-            raise BadSettings(f"prompt: {error}") from None
-        settings: Settings = {"prompt": prompt}
+        settings: Settings = {"prompt": prompt_setting(self.name, chosen)}
         for name, default in self.own_settings.items():
             settings[name] = boolean(name, chosen.get(name, default))
         return settings | request_settings(chosen, temperature=0.0)
@@ -309,8 +306,8 @@ class Drafts(Collector):
     COMPOSED = "composed"
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
-        rest = dict(chosen) if isinstance(chosen, Mapping) else chosen
-        components = rest.pop("components", None) if isinstance(rest, dict) else None
+        rest = dict(chosen)
+        components = rest.pop("components", None)
         settings = super().settings(rest)
         composed = str(settings["prompt"]).startswith(self.COMPOSED)
         if composed != (components is not None):
