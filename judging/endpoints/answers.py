@@ -182,7 +182,7 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
 
 
 def _error_in(content: bytes) -> dict[str, Any]:
-    """The object in which an endpoint describes an error; empty where there is none."""
+    """The object in which an endpoint describes an error, or its whole reply; empty where that is no object."""
     try:
         data = orjson.loads(content)
     except ValueError:
@@ -196,7 +196,7 @@ def _parameter_not_taken(content: bytes) -> str:
     """The parameter that a refusal names, in the formats of common servers; "" for none."""
     error = _error_in(content)
     said = f"{error.get('code')} {sentence(content)}"
-    if not error or not _NOT_TAKEN.search(said.replace("_", " ")):
+    if not error or "error" in error or not _NOT_TAKEN.search(said.replace("_", " ")):
         return ""
     if error.get("param") in PARAMETERS:
         return str(error["param"])
@@ -254,10 +254,16 @@ def _error_code(content: bytes) -> str:
 
 def _moderated(content: bytes) -> bool:
     """Whether a 403 means flagged input rather than a refused key (OpenRouter)."""
-    error = _error_in(content)
-    metadata = error.get("metadata")
-    flagged = isinstance(metadata, dict) and (metadata.get("reasons") or metadata.get("flagged_input"))
-    return bool(flagged) or "moderation" in str(error.get("message")).lower()
+    try:
+        error = orjson.loads(content)["error"]
+        metadata = error.get("metadata") or {}
+        return bool(
+            metadata.get("reasons")
+            or metadata.get("flagged_input")
+            or "moderation" in str(error.get("message")).lower()
+        )
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return False
 
 
 def _text(value: Any) -> str:

@@ -67,7 +67,7 @@ class RunIn(StrictSerializer):
     )
     settings = serializers.DictField(default=dict, error_messages={"not_a_dict": NOT_A_DICT})
     attacks = serializers.ListField(
-        child=serializers.CharField(max_length=40),
+        child=serializers.CharField(),
         default=list,
         help_text="NAME or NAME@VERSION, for a run of kind attacks; none: all attacks",
     )
