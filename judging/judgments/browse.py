@@ -243,8 +243,8 @@ class _Selection:
         return judgments if self.items is None else judgments.filter(item__in=self.items)
 
     def _differing_in(self, run: int, stretch: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-        judgments = Judgment.objects.seen_by(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
-        judgments = self._of_items(judgments)
+        seen = Judgment.objects.seen_by(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
+        judgments = self._of_items(seen)
         if self.filters.level:
             judgments = judgments.filter(_in_level(self.filters.level, "item__sample__"))
         distinct = {f"distinct_{name}": Count(name, distinct=True) for name in VERDICT}
