@@ -726,8 +726,8 @@ GRIDS = (
         change_of_hits,
         grid_of(((10, 1), *SIZES), unequal=(False, True), share=(0.05, 0.3, 0.5, 0.9)),
         (Design(8, 5, share=0.3), Design(30)),
-        # Wilson's upper end of 0 of 10 is .28, where the oracle's half width at shares of .05 is .19: Newcombe combines two
-        # of these. With ten items no interval that covers is narrower.
+        # Wilson's upper end of 0 of 10 is .28, where the oracle's half width at shares of .05 is .19: Newcombe combines
+        # two of these. With ten items no interval that covers is narrower.
         widest=1.75,
     ),
     Grid("Pearson", pearson_r, SCORED, FEW_SCORED),
