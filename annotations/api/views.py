@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from django.http import Http404, HttpResponseBase
+from django.http import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -29,10 +29,16 @@ from annotations.api.serializers import (
     VerdictIn,
 )
 from annotations.assignment import material, notices
-from annotations.assignment.errors import NotInvited, Refused
+from annotations.assignment.errors import Refused
 from annotations.assignment.leases import next_assignment
 from annotations.assignment.notices import mark_warning_read
-from annotations.assignment.queries import annotator_of, assignment_of, campaigns_of, presented_responses
+from annotations.assignment.queries import (
+    annotator_of,
+    assignment_of,
+    campaigns_of,
+    presented_responses,
+    submitted_values,
+)
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.members import enter
@@ -52,10 +58,6 @@ class Conflict(exceptions.APIException):
     """409 with a message."""
 
     status_code = status.HTTP_409_CONFLICT
-
-
-def _refused(refusal: Refused) -> Conflict:
-    return Conflict({"detail": str(refusal), "code": refusal.code})
 
 
 class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
@@ -109,19 +111,12 @@ class Next(views.APIView):
     def post(self, request: Request, name: str) -> Response:
         payload = NextIn(data=request.data)
         payload.is_valid(raise_exception=True)
-        try:
-            campaign, annotator = enter(person=cast(User, request.user), name=name)
-        except NotInvited:
-            raise Http404("no such campaign") from None
-        if campaign.protocol not in ballots.BALLOTS:
-            raise Http404("not labelled here")
+        campaign, annotator = enter(person=cast(User, request.user), name=name)
         prefetch = payload.validated_data["prefetch"]
         enqueue_new_items(campaign)
         now = database.now()
-        try:
+        with _refusals_as_responses():
             assignment = next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
-        except Refused as refusal:
-            raise _refused(refusal) from None
         if assignment is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
         answer = _described(assignment)
@@ -140,10 +135,7 @@ class ReturnedLabels(views.APIView):
 
     @extend_schema(responses={200: Returned(many=True)})
     def get(self, request: Request, name: str) -> Response:
-        try:
-            campaign, annotator = enter(person=cast(User, request.user), name=name)
-        except NotInvited:
-            raise Http404("no such campaign") from None
+        campaign, annotator = enter(person=cast(User, request.user), name=name)
         answer = []
         for returned in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
             assignment = _assignment(request, returned.label.assignment_id)
@@ -196,8 +188,8 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         data = payload.validated_data
         assignment = _assignment(request, data["assignment"])
         with _refusals_as_responses():
-            key = data["idempotency_key"]
-            submitted = submit_label(assignment=assignment, idempotency_key=key, now=database.now(), **_verdict(data))
+            given = submitted_values(data) | {"idempotency_key": data["idempotency_key"]}
+            submitted = submit_label(assignment=assignment, now=database.now(), **given)
         answer = _own(submitted.label, assignment)
         if assignment.campaign_item.practice:
             answer["practice"] = _practice(submitted.label, assignment)
@@ -218,7 +210,7 @@ class OneLabel(views.APIView):
         payload = VerdictIn(data=request.data)
         payload.is_valid(raise_exception=True)
         with _refusals_as_responses():
-            change_label(assignment=assignment, now=database.now(), **_verdict(payload.validated_data))
+            change_label(assignment=assignment, now=database.now(), **submitted_values(payload.validated_data))
         return Response(_own(Label.objects.get(pk=pk), assignment))
 
 
@@ -233,16 +225,8 @@ def _refusals_as_responses() -> Iterator[None]:
         yield
     except BadVerdict as error:
         raise exceptions.ValidationError({error.field: [str(error)]}) from None
-    except NotInvited:
-        raise Http404("no longer a member") from None
     except Refused as refusal:
-        raise _refused(refusal) from None
-
-
-def _verdict(data: dict[str, Any]) -> dict[str, Any]:
-    """Arguments for ``submit_label`` and ``change_label``."""
-    extras = {name: data.get(name) for name in ("seconds", "comment", "flags", "confidence")}
-    return {"verdict": {name: data.get(name) for name in ballots.FIELDS}, **extras}
+        raise Conflict({"detail": str(refusal), "code": refusal.code}) from None
 
 
 def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:

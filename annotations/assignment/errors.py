@@ -1,11 +1,12 @@
 """Errors about assignments and campaigns. Their messages are shown to annotators, in the annotator's language."""
 
+from django.http import Http404
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 
-class NotInvited(LookupError):
+class NotInvited(Http404):
     """Not a member of the campaign. For this person the campaign does not exist."""
 
 

@@ -9,6 +9,7 @@ from django.db.models import F
 
 from accounts.models import User
 from accounts.rules import RULES
+from annotations import ballots
 from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import lock_membership, release_all
 from annotations.campaigns.blinding import note_blind_in
@@ -37,7 +38,7 @@ def enter(*, person: User, **lookup: Any) -> tuple[Campaign, Annotator]:
     )
     member = next(iter(memberships.select_related("campaign", "annotator")), None)
     campaign = member.campaign if member else Campaign.objects.filter(**lookup).first()
-    if campaign is None or campaign.state == Campaign.State.DRAFT:
+    if campaign is None or campaign.state == Campaign.State.DRAFT or campaign.protocol not in ballots.BALLOTS:
         raise NotInvited(f"{person} cannot label in any such campaign.")
     if member:
         if member.withdrawn_at:

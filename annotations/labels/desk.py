@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Count, Max
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -386,12 +386,12 @@ def keys_of(ballot: ballots.Ballot, viewer: Viewer) -> list[Key]:
 
 def board_of(benchmark: Benchmark, viewer: Viewer) -> str:
     """The address of the board that labels on this benchmark feed, or "" where the viewer may not see it."""
-    if not Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists():
-        return ""
-    try:
-        return reverse("leaderboard:benchmark", args=[benchmark])
-    except NoReverseMatch:
-        return ""
+    return board_link(benchmark) if Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists() else ""
+
+
+def board_link(benchmark: Benchmark) -> str:
+    """The address of a benchmark's board."""
+    return reverse("leaderboard:benchmark", args=[benchmark])
 
 
 @guard.working()
@@ -399,5 +399,5 @@ def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:
     counted = Label.objects.filter(annotator=annotator, excluded=False, assignment__campaign_item__practice=False)
     of_benchmark = dict(counted.order_by().values_list("campaign__benchmark").annotate(n=Count("pk")))
     benchmarks = Benchmark.objects.visible_to(viewer).filter(pk__in=of_benchmark)
-    boards = [Board(benchmark, of_benchmark[benchmark.pk], board_of(benchmark, viewer)) for benchmark in benchmarks]
+    boards = [Board(benchmark, of_benchmark[benchmark.pk], board_link(benchmark)) for benchmark in benchmarks]
     return sorted(boards, key=lambda board: -board.labels)

@@ -1,20 +1,17 @@
 """The pages of campaigns: list and overview for researchers; making, copying and changing them for staff."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations import ballots
-from annotations.assignment.errors import Refused
 from annotations.assignment.queries import annotator_of, campaigns_of
 from annotations.campaigns import guidelines
 from annotations.campaigns.actions import (
@@ -25,6 +22,7 @@ from annotations.campaigns.actions import (
     pause_campaign,
 )
 from annotations.campaigns.invitations import open_invitations
+from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
 from annotations.models import Campaign, GuidelinePicture
 from annotations.views.forms import (
@@ -35,8 +33,8 @@ from annotations.views.forms import (
     InvitationForm,
     initial_of,
 )
+from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
-from bank.forms.fields import whole_number
 from bank.images import NotAnImage, image_response
 from bank.models import Item
 
@@ -47,13 +45,12 @@ PAGE = 50
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """All campaigns, newest first."""
-    viewer = cast(User, request.user)
-    page = Paginator(with_counts(visible_campaigns(viewer)), PAGE).get_page(request.GET.get("page"))
+    page = Paginator(with_counts(visible_campaigns(request.user)), PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "campaigns",
         "page": page,
         "ballots": ballots.BALLOTS,
-        "may_write": allowed(viewer, "write-campaigns"),
+        "may_write": allowed(request.user, "write-campaigns"),
         "has_items": Item.objects.exists(),
     }
     return render(request, "annotations/campaigns.html", context)
@@ -63,71 +60,51 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of a campaign, and how fast and how consistently its annotators label."""
-    viewer = cast(User, request.user)
+    viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    may_write = allowed(viewer, "write-campaigns")
     noted = request.GET.get("show") == "noted"
     context: dict[str, Any] = {
-        "section": "campaigns",
-        "campaign": campaign,
         "ballot": ballots.BALLOTS.get(campaign.protocol),
         "monitor": monitor_of(campaign, viewer),
         "recent": recent_labels(campaign, viewer, noted=noted),
         "noted": noted,
-        "may_write": may_write,
-        "board": _leaderboard_url(campaign),
-        "tab": "overview",
+        "board": board_link(campaign.benchmark),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
-    if may_write and not campaign.imported:
+    if allowed(viewer, "write-campaigns") and not campaign.imported:
         context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
         context["invitations"] = open_invitations(campaign, request)
         context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
-    return render(request, "annotations/campaign.html", context)
+    return render_campaign(request, "campaign", campaign, "overview", **context)
 
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-detail")
 def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
-    return _change_state(request, pk, pause_campaign)
-
-
-@requires("write-campaigns")
-@require_POST
-def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
-    return _change_state(request, pk, close_campaign, now=timezone.now())
-
-
-def _change_state(request: HttpRequest, pk: int, action: Callable[..., None], **options: Any) -> HttpResponse:
-    try:
-        action(campaign=get_object_or_404(Campaign, pk=pk), **options)
-    except Refused as refusal:
-        messages.error(request, str(refusal))
+    pause_campaign(campaign=get_object_or_404(Campaign, pk=pk))
     return redirect("annotations:campaign-detail", pk)
 
 
-def _leaderboard_url(campaign: Campaign) -> str:
-    """The URL of the leaderboard these labels feed, or ""."""
-    try:
-        return reverse("leaderboard:benchmark", args=[campaign.benchmark])
-    except NoReverseMatch:
-        return ""
+@requires("write-campaigns")
+@require_POST
+@back_on_refusal("annotations:campaign-detail")
+def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
+    close_campaign(campaign=get_object_or_404(Campaign, pk=pk), now=timezone.now())
+    return redirect("annotations:campaign-detail", pk)
 
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-settings")
 def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the ballot while there are no labels."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     form = BallotForm(request.POST)
-    try:
-        if not form.is_valid():
-            raise BadInput(form.faults())
-        change_ballot(campaign=campaign, ballot=form.ballot(campaign.protocol, campaign.benchmark))
-    except (BadInput, Refused) as error:
-        messages.error(request, str(error))
-    else:
-        messages.success(request, "The ballot was changed.")
+    if not form.is_valid():
+        raise BadInput(form.faults())
+    change_ballot(campaign=campaign, ballot=form.ballot(campaign.protocol, campaign.benchmark))
+    messages.success(request, "The ballot was changed.")
     return redirect("annotations:campaign-settings", pk)
 
 
@@ -135,7 +112,7 @@ def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def guidelines_preview(request: HttpRequest) -> HttpResponse:
     """Guidelines as annotators will read them. ``campaign`` says whose pictures they may show."""
-    campaign = Campaign.objects.filter(pk=_number(request.POST.get("campaign", ""))).first()
+    campaign = Campaign.objects.filter(pk=row_number(request.POST.get("campaign", ""))).first()
     html = guidelines.render_guidelines(request.POST.get("guidelines", "")[:50_000], campaign)
     return render(request, "annotations/_guidelines.html", {"html": html})
 
@@ -162,9 +139,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, "The settings were changed.")
             return redirect("annotations:campaign-settings", pk)
     ballot_form = BallotForm(initial=initial_of(campaign)) if campaign.protocol in ballots.BALLOTS else None
-    context = {
-        "section": "campaigns",
-        "campaign": campaign,
+    context: dict[str, Any] = {
         "form": form,
         "ballot_form": ballot_form,
         "scale": ballot_form.scale(campaign.benchmark) if ballot_form else None,
@@ -172,44 +147,37 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         "guidelines": GuidelinesForm(initial={"guidelines": campaign.guidelines}),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
         "pictures": campaign.pictures.all(),
-        "tab": "settings",
-        "may_write": True,
     }
-    return render(request, "annotations/campaign-settings.html", context)
+    return render_campaign(request, "campaign-settings", campaign, "settings", **context)
 
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-detail")
 def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
     """Make another campaign with the same items."""
-    campaign = get_object_or_404(Campaign, pk=pk)
-    try:
-        copied = copy_campaign(campaign=campaign, name=request.POST.get("name", ""))
-    except (BadInput, Refused) as error:
-        messages.error(request, str(error))
-        return redirect("annotations:campaign-detail", pk)
+    copied = copy_campaign(campaign=get_object_or_404(Campaign, pk=pk), name=request.POST.get("name", ""))
     messages.success(request, f"{copied.name} is a draft with the same items. Check it, then open it.")
     return redirect("annotations:campaign-detail", copied.pk)
 
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-settings")
 def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the guidelines and their pictures."""
     campaign = get_object_or_404(Campaign, pk=pk)
     form = GuidelinesForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "The guidelines are too long.")
-        return redirect("annotations:campaign-settings", pk)
-    text, about = (form.cleaned_data[name] for name in ("guidelines", "about"))
-    guidelines.change_guidelines(campaign=campaign, text=text, about=about, now=timezone.now())
+        raise BadInput("The guidelines are too long.")
+    data = form.cleaned_data
+    guidelines.change_guidelines(campaign=campaign, text=data["guidelines"], about=data["about"], now=timezone.now())
     for file in request.FILES.getlist("pictures")[: guidelines.MAX_PICTURES]:
         try:
             guidelines.add_picture(campaign=campaign, name=file.name or "", data=file)
         except NotAnImage as error:
             messages.error(request, f"{file.name}: {error}.")
-    removed = [name for name in request.POST.getlist("remove") if name]
-    campaign.pictures.filter(name__in=removed).delete()
+    campaign.pictures.filter(name__in=request.POST.getlist("remove")).delete()
     messages.success(request, "The guidelines were changed.")
     return redirect("annotations:campaign-settings", pk)
 
@@ -221,7 +189,3 @@ def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponse
     viewer = cast(User, request.user)
     visible = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
     return image_response(get_object_or_404(GuidelinePicture, campaign__in=visible, campaign=pk, name=name), request)
-
-
-def _number(text: str) -> int:
-    return whole_number(text, below=10**9) or 0

@@ -1,16 +1,17 @@
 """Exports of labels, and items that judges' runs leave in doubt."""
 
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
-from accounts.rules import allowed, requires
+from accounts.rules import Viewer, allowed, requires
 from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
@@ -19,9 +20,9 @@ from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset
 from annotations.labels import exports
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
+from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank import guard
 from bank.database import chunks
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import parquet
 from bank.intake.exports import pieces
@@ -35,22 +36,17 @@ MAX_CHOSEN = 10_000
 @require_safe
 def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     """Downloads of the labels, and the rule that adds items automatically."""
-    viewer = cast(User, request.user)
+    viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    may_write = allowed(viewer, "write-campaigns") and not campaign.imported
     with guard.working():
         labels = Label.objects.filter(campaign=campaign)
     context: dict[str, Any] = {
-        "section": "campaigns",
-        "campaign": campaign,
         "shapes": exports.available_shapes(),
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
         "staff": allowed(viewer, "read-names"),
-        "may_write": allowed(viewer, "write-campaigns"),
-        "tab": "data",
     }
-    if may_write:
+    if allowed(viewer, "write-campaigns") and not campaign.imported:
         auto_enqueue.enqueue_new_items(campaign)
         chosen = campaign.rule.get("runs")
         every, reasons = chosen == auto_enqueue.ALL, campaign.rule.get("reasons", ())
@@ -59,18 +55,17 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
             "runs": [(run, not every and run.pk in (chosen or ())) for run in auto_enqueue.runs_for(campaign)[:100]],
             "all_runs": every,
         }
-    return render(request, "annotations/campaign-data.html", context)
+    return render_campaign(request, "campaign-data", campaign, "data", **context)
 
 
 @requires("read-labels")
 @require_safe
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
-    viewer = cast(User, request.user)
-    return download(get_object_or_404(visible_campaigns(viewer), pk=pk), viewer, request.GET)
+    return download(get_object_or_404(visible_campaigns(request.user), pk=pk), request.user, request.GET)
 
 
-def download(campaign: Campaign, viewer: User, query: Any) -> HttpResponseBase:
+def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase:
     """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape."""
     shape = query.get("as", "jsonl")
     if shape not in exports.SHAPES:
@@ -92,20 +87,17 @@ def download(campaign: Campaign, viewer: User, query: Any) -> HttpResponseBase:
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-data")
 def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the rule that adds items automatically."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     chosen = [number for run in request.POST.getlist("runs") if (number := whole_number(run)) is not None]
     runs = auto_enqueue.ALL if request.POST.get("all_runs") else chosen
-    try:
-        added = auto_enqueue.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
-    except (BadInput, Refused) as error:
-        messages.error(request, str(error))
-    else:
-        effect = "No items are added automatically any more."
-        if campaign.rule:
-            effect = f"It added {added:,} item{'' if added == 1 else 's'}."
-        messages.success(request, f"The rule was changed. {effect}")
+    added = auto_enqueue.set_rule(campaign=campaign, runs=runs, reasons=request.POST.getlist("reasons"))
+    effect = "No items are added automatically any more."
+    if campaign.rule:
+        effect = f"It added {added:,} item{pluralize(added)}."
+    messages.success(request, f"The rule was changed. {effect}")
     return redirect("annotations:campaign-data", pk)
 
 
@@ -146,18 +138,15 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:run-doubts")
 def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:
     """Add the doubtful items of a run to an existing campaign."""
     run = get_object_or_404(Run.objects.select_related("benchmark"), pk=pk)
-    campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), benchmark=run.benchmark)
+    campaign = get_object_or_404(_chosen_campaign(request), benchmark=run.benchmark)
     reasons = [name for name in request.POST.getlist("reasons") if name in REASONS]
-    try:
-        candidates = candidates_of(campaign)
-        added = auto_enqueue.add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
-    except (BadInput, Refused) as error:
-        messages.error(request, str(error))
-        return redirect("annotations:run-doubts", pk)
-    messages.success(request, f"{added:,} item{'' if added == 1 else 's'} added. The others were there already.")
+    candidates = candidates_of(campaign)
+    added = auto_enqueue.add_doubtful_items(campaign=campaign, run=run, reasons=reasons, candidates=candidates)
+    messages.success(request, f"{added:,} item{pluralize(added)} added. The others were there already.")
     return redirect("annotations:campaign-detail", campaign.pk)
 
 
@@ -169,7 +158,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     ids = sorted({number for text in texts if (number := whole_number(text)) is not None})
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
-    campaign = get_object_or_404(Campaign.objects.select_related("benchmark"), pk=_id(request), imported=False)
+    campaign = get_object_or_404(_chosen_campaign(request), imported=False)
     try:
         selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
         added = add_items(campaign=campaign, selection=selection)
@@ -178,7 +167,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     else:
         left = len(ids) - len(selection.candidates)
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
-        messages.success(request, f"{added:,} item{'' if added == 1 else 's'} added to {campaign.name}.{more}")
+        messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")
     return redirect("annotations:campaign-items", campaign.pk)
 
 
@@ -196,6 +185,5 @@ def _which_campaign(request: HttpRequest, ids: list[int]) -> HttpResponse:
     return render(request, "annotations/judgments-add.html", context)
 
 
-def _id(request: HttpRequest) -> int:
-    text = request.POST.get("campaign", "")
-    return whole_number(text, below=10**9) or 0
+def _chosen_campaign(request: HttpRequest) -> QuerySet[Campaign]:
+    return Campaign.objects.filter(pk=row_number(request.POST.get("campaign", ""))).select_related("benchmark")

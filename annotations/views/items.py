@@ -2,13 +2,14 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -26,8 +27,8 @@ from annotations.labels.agreement import agreement_of, label_rows
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
+from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
-from bank.forms.fields import whole_number
 
 PAGE = 50
 MAX_IN_MATRIX = 30
@@ -39,7 +40,7 @@ MAX_PROBLEMS = 5  # listed in one message
 @require_safe
 def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """How far the annotators agree, with intervals."""
-    viewer = cast(User, request.user)
+    viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     agreement = agreement_of(campaign, label_rows(campaign, viewer))
     named = allowed(viewer, "read-names")
@@ -48,18 +49,14 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     }
     shown, cells = agreement.people[:MAX_IN_MATRIX], agreement.cells
     matrix = [(names[a], [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown]) for a in shown]
-    context = {
-        "section": "campaigns",
-        "campaign": campaign,
+    context: dict[str, Any] = {
         "agreement": agreement,
         "matrix": matrix,
         "left_out": len(agreement.people) - len(shown),
         "kappa": request.GET.get("show") == "kappa",
         "query": urlencode({"benchmark": str(campaign.benchmark), "campaign": campaign.name}),
-        "tab": "agreement",
-        "may_write": allowed(viewer, "write-campaigns"),
     }
-    return render(request, "annotations/campaign-agreement.html", context)
+    return render_campaign(request, "campaign-agreement", campaign, "agreement", **context)
 
 
 @requires("write-campaigns")
@@ -71,19 +68,15 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     show = show if show in adjudication.FILTERS else ""
     search = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     items = adjudication.list_items(campaign, show=show, search=search)
-    context = {
-        "section": "campaigns",
-        "campaign": campaign,
+    context: dict[str, Any] = {
         "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
         "shows": adjudication.FILTERS,
         "show": show,
         "search": search,
         "query": urlencode({name: value for name, value in (("show", show), ("q", search)) if value}),
         "sources": Campaign.objects.filter(benchmark=campaign.benchmark_id, protocol=campaign.protocol).exclude(pk=pk),
-        "tab": "items",
-        "may_write": True,
     }
-    return render(request, "annotations/campaign-items.html", context)
+    return render_campaign(request, "campaign-items", campaign, "items", **context)
 
 
 @requires("write-campaigns")
@@ -101,8 +94,6 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
     initial = adjudication.initial_verdict(campaign_item, verdicts)
     adjudicated = getattr(campaign_item, "adjudication", None)
     context = {
-        "section": "campaigns",
-        "campaign": campaign,
         "campaign_item": campaign_item,
         "sample": campaign_item.item.sample,
         "images": campaign_item.item.sample.images.all(),
@@ -118,10 +109,8 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
         "after": after,
         "question": ballots.of(campaign).question if campaign.protocol in ballots.BALLOTS else "",
         "error": error,
-        "tab": "items",
-        "may_write": True,
     }
-    return render(request, "annotations/campaign-item.html", context, status=status)
+    return render_campaign(request, "campaign-item", campaign, "items", status=status, **context)
 
 
 @requires("write-campaigns")
@@ -154,21 +143,18 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-items")
 def items_known(request: HttpRequest, pk: int) -> HttpResponse:
     """Mark many items as hidden gold or practice, with verdicts from a file or from another campaign."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     practice = request.POST.get("kind") == "practice"
-    try:
-        marked = _gold_verdicts(request, campaign)
-        if marked.problems and "skip_bad" not in request.POST:
-            raise BadInput(_summary(marked.problems) + " Nothing was marked.")
-        count = mark_all_gold(marked.verdicts, practice=practice)
-    except (BadInput, Refused) as refusal:
-        messages.error(request, str(refusal))
-        return redirect("annotations:campaign-items", pk)
+    marked = _gold_verdicts(request, campaign)
+    if marked.problems and "skip_bad" not in request.POST:
+        raise BadInput(_summary(marked.problems) + " Nothing was marked.")
+    count = mark_all_gold(marked.verdicts, practice=practice)
     problems = f" {_summary(marked.problems)}" if marked.problems else ""
     kind = "practice" if practice else "hidden gold"
-    messages.success(request, f"{count:,} item{' is' if count == 1 else 's are'} now {kind}.{problems}")
+    messages.success(request, f"{count:,} item{pluralize(count, ' is,s are')} now {kind}.{problems}")
     return redirect(reverse("annotations:campaign-items", args=[pk]) + f"?show={'practice' if practice else 'gold'}")
 
 
@@ -182,19 +168,15 @@ def _gold_verdicts(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdict
             path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
             path.write_bytes(file.read())
             return gold.gold_from_file(campaign, path)
-    source = Campaign.objects.filter(pk=_number(request.POST.get("source", ""))).first()
+    source = Campaign.objects.filter(pk=row_number(request.POST.get("source", ""))).first()
     if source is None:
         raise BadInput("Choose a file or a campaign.")
-    return gold.gold_from_campaign(campaign, source, most=_number(request.POST.get("most", "")) or None)
+    return gold.gold_from_campaign(campaign, source, most=row_number(request.POST.get("most", "")) or None)
 
 
 def _summary(problems: list[str]) -> str:
     more = f" And {len(problems) - MAX_PROBLEMS:,} more." if len(problems) > MAX_PROBLEMS else ""
     return " ".join(f"{problem.rstrip('.')}." for problem in problems[:MAX_PROBLEMS]) + more
-
-
-def _number(text: str) -> int:
-    return whole_number(text, below=10**9) or 0
 
 
 @requires("write-campaigns")

@@ -19,10 +19,10 @@ from accounts.models import User
 from accounts.rules import requires
 from annotations import ballots
 from annotations.assignment import material, notices
-from annotations.assignment.errors import NotInvited, Refused
+from annotations.assignment.errors import Refused
 from annotations.assignment.leases import next_assignment, skip
 from annotations.assignment.notices import mark_notices_read
-from annotations.assignment.queries import annotator_of, assignment_of, load_work, progress_of
+from annotations.assignment.queries import annotator_of, assignment_of, load_work, progress_of, submitted_values
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.guidelines import render_guidelines
@@ -77,10 +77,7 @@ def prepare(request: PageRequest, pk: int) -> HttpResponse:
 def begin(request: PageRequest, pk: int) -> HttpResponse:
     """They have read the guidelines, and go on to the items."""
     campaign, annotator = _campaign(request, pk)
-    try:
-        mark_guidelines_read(campaign=campaign, annotator=annotator)
-    except NotInvited:
-        raise Http404("no longer a member") from None
+    mark_guidelines_read(campaign=campaign, annotator=annotator)
     return redirect("annotations:work", pk)
 
 
@@ -102,8 +99,6 @@ def say(request: PageRequest, pk: int) -> HttpResponse:
     campaign, annotator = _campaign(request, pk)
     try:
         tell_curators(campaign=campaign, annotator=annotator, text=request.POST.get("message", ""), now=database.now())
-    except NotInvited:
-        raise Http404("not a member") from None
     except BadInput as error:
         messages.error(request, str(error))
     else:
@@ -169,10 +164,7 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     """Store the label or its change, and continue."""
     assignment, now = _assignment(request, pk), database.now()
     posted = _form_values(request, assignment)
-    label: dict[str, Any] = {
-        "verdict": {name: posted.get(name) for name in ballots.FIELDS},
-        **{name: posted[name] for name in ("seconds", "comment", "flags", "confidence")},
-    }
+    label = submitted_values(posted)
     until: datetime | None = None
     try:
         if request.POST.get("editing"):
@@ -182,15 +174,9 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
         else:
             key = request.POST.get("key", "")
             until = submit_label(assignment=assignment, now=now, idempotency_key=key, **label).next_until
-    except BadVerdict as error:
-        return _show_refusal(request, assignment, posted, str(error), error.field, 400)
-    except NotInvited:
-        raise Http404("no longer a member") from None
-    except Refused as refusal:
-        return _show_refusal(request, assignment, posted, str(refusal), refusal.code, 409)
-    if request.htmx:
-        return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
-    return redirect("annotations:work", assignment.campaign_item.campaign_id)
+    except (BadVerdict, Refused) as error:
+        return _show_refusal(request, assignment, posted, error)
+    return _to_next_item(request, assignment, until)
 
 
 @requires("label")
@@ -200,10 +186,13 @@ def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     assignment, now = _assignment(request, pk), database.now()
     try:
         until = skip(assignment=assignment, now=now)
-    except NotInvited:
-        raise Http404("no longer a member") from None
     except Refused as refusal:
-        return _show_refusal(request, assignment, _form_values(request, assignment), str(refusal), refusal.code, 409)
+        return _show_refusal(request, assignment, _form_values(request, assignment), refusal)
+    return _to_next_item(request, assignment, until)
+
+
+def _to_next_item(request: PageRequest, assignment: Assignment, until: datetime | None) -> HttpResponse:
+    """The script has the next item already, and is told when the lease of it ends."""
     if request.htmx:
         return JsonResponse({"saved": True, "lease_until": until.isoformat() if until else None})
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
@@ -217,10 +206,8 @@ def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     try:
         editing = bool(request.POST.get("editing"))
         save_draft(assignment=assignment, draft=_form_values(request, assignment), now=now, editing=editing)
-    except BadVerdict as error:
-        return JsonResponse({"error": str(error), "code": error.field}, status=400)
-    except Refused as refusal:
-        return JsonResponse({"error": str(refusal), "code": refusal.code}, status=409)
+    except (BadVerdict, Refused) as error:
+        return _refusal_as_json(error)
     return JsonResponse({"saved": now.isoformat()})
 
 
@@ -233,13 +220,7 @@ def assignment_image(request: PageRequest, pk: int, position: int) -> HttpRespon
 
 
 def _campaign(request: PageRequest, pk: int) -> tuple[Campaign, Annotator]:
-    try:
-        campaign, annotator = enter(person=cast(User, request.user), id=pk)
-    except NotInvited:
-        raise Http404("no such campaign") from None
-    if campaign.protocol not in ballots.BALLOTS:
-        raise Http404("not labelled here")
-    return campaign, annotator
+    return enter(person=cast(User, request.user), id=pk)
 
 
 def _assignment(request: PageRequest, pk: int) -> Assignment:
@@ -285,14 +266,25 @@ def _render(
     return render(request, template, context, status=status)
 
 
+def _refusal_code(error: BadVerdict | Refused) -> tuple[str, int]:
+    """The code of a refusal for the script, and the HTTP status."""
+    return (error.field, 400) if isinstance(error, BadVerdict) else (error.code, 409)
+
+
+def _refusal_as_json(error: BadVerdict | Refused) -> JsonResponse:
+    code, status = _refusal_code(error)
+    return JsonResponse({"error": str(error), "code": code}, status=status)
+
+
 def _show_refusal(
-    request: PageRequest, assignment: Assignment, posted: dict[str, Any], words: str, code: str, status: int
+    request: PageRequest, assignment: Assignment, posted: dict[str, Any], error: BadVerdict | Refused
 ) -> HttpResponse:
     """Show why it was refused, and keep what was typed."""
     if request.htmx:
-        return JsonResponse({"error": words, "code": code}, status=status)
+        return _refusal_as_json(error)
+    code, status = _refusal_code(error)
     assignment = _assignment(request, assignment.pk)
-    return _show_work(request, assignment, typed=posted, notice=words, code=code, status=status)
+    return _show_work(request, assignment, typed=posted, notice=str(error), code=code, status=status)
 
 
 def _form_values(request: PageRequest, assignment: Assignment) -> dict[str, Any]:

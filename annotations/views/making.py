@@ -10,14 +10,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.models import User
 from accounts.rules import requires
-from annotations.assignment.errors import Refused
 from annotations.campaigns import sizing
 from annotations.campaigns.actions import make_campaign, new_seed, open_campaign
 from annotations.labels.own import usual_seconds
 from annotations.models import Campaign
 from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, people_who_label
+from annotations.views.pages import back_on_refusal, row_number
 from bank.errors import BadInput
-from bank.forms.fields import whole_number
 from bank.models import Benchmark
 
 SETTINGS = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
@@ -82,16 +81,14 @@ def _is_asked_about(campaign: Campaign) -> bool:
 
 @requires("write-campaigns")
 @require_http_methods(["GET", "HEAD", "POST"])
+@back_on_refusal("annotations:campaign-detail")
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
     """Open a campaign; one with very many items for everybody is confirmed on a page with the numbers."""
     campaign = get_object_or_404(Campaign, pk=pk)
     asked = _is_asked_about(campaign) and "confirmed" not in request.POST
-    if not asked and request.method == "POST":
-        try:
-            open_campaign(campaign=campaign)
-        except Refused as refusal:
-            messages.error(request, str(refusal))
     if not asked:
+        if request.method == "POST":
+            open_campaign(campaign=campaign)
         return redirect("annotations:campaign-detail", pk)
     counts = campaign.campaign_items.filter(practice=False).aggregate(
         items=Count("pk"), samples=Count("item__sample", distinct=True)
@@ -126,7 +123,7 @@ def _benchmark(form: CampaignForm) -> Benchmark | None:
         return chosen
     initial = form.initial.get("benchmark")
     field: Any = form.fields["benchmark"]
-    return field.queryset.filter(pk=_number(str(initial))).first() if initial else field.queryset.first()
+    return field.queryset.filter(pk=row_number(str(initial))).first() if initial else field.queryset.first()
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
@@ -191,9 +188,5 @@ def campaign_scale(request: HttpRequest) -> HttpResponse:
     """The marks of a custom scale, with the labels typed so far."""
     form = BallotForm(request.POST)
     form.is_valid()
-    benchmark = Benchmark.objects.filter(pk=_number(request.POST.get("benchmark", ""))).first()
+    benchmark = Benchmark.objects.filter(pk=row_number(request.POST.get("benchmark", ""))).first()
     return render(request, "annotations/_scale.html", {"scale": form.scale(benchmark)})
-
-
-def _number(text: str) -> int:
-    return whole_number(text, below=10**9) or 0

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -14,12 +15,12 @@ from accounts import audit
 from accounts.http import client_address
 from accounts.models import User
 from accounts.rules import allowed, requires
-from annotations.assignment.errors import Refused
 from annotations.assignment.quality import lift_stop, qualify, repeat_practice
 from annotations.campaigns import invitations
 from annotations.campaigns.members import add_annotators, exclude_labels, remove_annotator
 from annotations.models import Campaign, Invitation, Membership
 from annotations.views.forms import AddAnnotatorsForm, InvitationForm, JoinForm
+from annotations.views.pages import back_on_refusal
 from bank.errors import BadInput
 
 
@@ -31,7 +32,7 @@ def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
     form = AddAnnotatorsForm(request.POST, campaign=campaign)
     if form.is_valid():
         added = add_annotators(campaign=campaign, people=form.cleaned_data["people"])
-        messages.success(request, f"Added {added} annotator{'' if added == 1 else 's'}.")
+        messages.success(request, f"Added {added} annotator{pluralize(added)}.")
     else:
         messages.warning(request, "Choose at least one person.")
     return redirect("annotations:campaign-detail", pk)
@@ -52,48 +53,35 @@ def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpRespon
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-detail")
 def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
     """Repeat or skip the practice round, lift a stop, or exclude labels."""
     member = get_object_or_404(Membership, campaign=pk, annotator=annotator)
-    try:
-        match request.POST.get("do"):
-            case "practise-again":
-                repeat_practice(member=member)
-            case "let-in":
-                qualify(member=member)
-            case "let-go-on":
-                lift_stop(member=member, now=timezone.now())
-            case "exclude":
-                exclude_labels(campaign=member.campaign, annotator=member.annotator)
-            case _:
-                raise Http404("no such change")
-    except Refused as refusal:
-        messages.error(request, str(refusal))
+    match request.POST.get("do"):
+        case "practise-again":
+            repeat_practice(member=member)
+        case "let-in":
+            qualify(member=member)
+        case "let-go-on":
+            lift_stop(member=member, now=timezone.now())
+        case "exclude":
+            exclude_labels(campaign=member.campaign, annotator=member.annotator)
+        case _:
+            raise Http404("no such change")
     return redirect("annotations:campaign-detail", pk)
 
 
 @requires("write-campaigns")
 @require_POST
+@back_on_refusal("annotations:campaign-detail")
 def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
     """Create a link to pass on, or send mails."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     form, by = InvitationForm(request.POST), cast(User, request.user)
     if not form.is_valid():
-        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
-        return redirect("annotations:campaign-detail", pk)
-    data = form.cleaned_data
-    try:
-        created = invitations.invite(
-            campaign=campaign,
-            by=by,
-            days=data["days"],
-            most=data["most"],
-            emails=data["emails"].split(),
-            now=timezone.now(),
-        )
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("annotations:campaign-detail", pk)
+        raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
+    data = form.cleaned_data | {"emails": form.cleaned_data["emails"].split()}
+    created = invitations.invite(campaign=campaign, by=by, now=timezone.now(), **data)
     unsent = [row.email for row in created if row.email and not invitations.send(row, request)]
     if unsent:
         messages.error(request, f"The mail to {', '.join(unsent)} could not be sent. Pass their links on yourself.")
