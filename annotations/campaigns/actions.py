@@ -4,7 +4,7 @@ import random
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +21,7 @@ from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
 from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.candidates import REVIEW, ballot_settings, candidates_for, candidates_of, why_no_items
+from annotations.campaigns.inputs import checked_settings, is_past
 from annotations.campaigns.members import add_annotators
 from annotations.campaigns.sampling import Plan, Selection, select_items
 from annotations.models import (
@@ -34,20 +35,6 @@ from bank.models import Benchmark
 from bank.text.names import as_stored
 from judging.models import Run
 
-MAX_OVERLAP = 100
-
-MAX_LEASE_MINUTES = 7 * 24 * 60  # minutes
-
-MAX_DAILY_CAP = 10_000
-
-MAX_GOLD_RATE = 0.5
-
-# Settings for assigning items and checking labels, which may be changed later.
-OPTIONS = (
-    *("order", "daily_cap", "due", "practice_pass"),
-    *("gold_rate", "gold_pass", "gold_least", "gold_stops"),
-)
-
 
 @transaction.atomic
 def make_campaign(
@@ -55,8 +42,6 @@ def make_campaign(
     name: str,
     benchmark: Benchmark,
     protocol: str,
-    overlap: int = 1,
-    lease_minutes: int = 30,
     annotators: Iterable[User] | None = None,
     guidelines: str = "",
     blind: bool = True,
@@ -67,27 +52,26 @@ def make_campaign(
     ballot: Mapping[str, Any] | None = None,
     run: Run | None = None,
     by: User | None = None,
-    **options: Any,
+    **settings: Any,
 ) -> Campaign:
     """A campaign over the items that ``plan`` selects, by default all that fit the protocol.
 
     If ``annotators`` is None, every annotator may join. ``seed`` decides the plan's random choices, the order of items
     and, with the annotator, the order of answers; None draws one. ``ballot`` has the protocol's settings, see
-    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``. ``options`` are
-    those in ``OPTIONS``. Raises BadInput.
+    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``. ``settings`` are
+    ``CampaignSettings``. Raises BadInput.
     """
     name = _free_name(name)
-    _check_shape(overlap, lease_minutes)
-    options = checked_options(options)
+    settings = checked_settings(settings)
     seed = new_seed() if seed is None else seed
     plan = plan or Plan()
-    settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
+    asked = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     source: dict[str, Any] = {
         "benchmark": benchmark,
         "protocol": protocol,
         "shows_criteria": shows_criteria,
         "run": run,
-        "ballot": settings,
+        "ballot": asked,
     }
     selection = select_items(plan=plan, seed=seed, **source)
     if not selection.candidates:
@@ -98,18 +82,16 @@ def make_campaign(
         name=name,
         benchmark=benchmark,
         protocol=protocol,
-        ballot=settings,
+        ballot=asked,
         guidelines=guidelines.strip(),
-        overlap=overlap,
         blind=blind,
         shows_criteria=shows_criteria,
-        lease_minutes=lease_minutes,
         seed=seed,
         plan=plan.as_json(),
         state=Campaign.State.OPEN if opened else Campaign.State.DRAFT,
         open_to_all=annotators is None,
         by=by,
-        **options,
+        **settings,
     )
     _store_items(campaign, selection)
     if annotators is not None:
@@ -132,56 +114,16 @@ def _free_name(name: str) -> str:
     return name
 
 
-def _check_shape(overlap: int, lease_minutes: int) -> None:
-    if not 1 <= overlap <= MAX_OVERLAP:
-        raise BadInput(f"The overlap must be 1 to {MAX_OVERLAP} annotators per item, not {overlap}.")
-    if not 1 <= lease_minutes <= MAX_LEASE_MINUTES:
-        raise BadInput(f"The lease must be 1 to {MAX_LEASE_MINUTES:,} minutes, not {lease_minutes}.")
-
-
-def checked_options(options: Mapping[str, Any], *, stored_due: date | None = None) -> dict[str, Any]:
-    """The options of a campaign after validation. An unchanged due date may be in the past. Raises BadInput."""
-    unknown = sorted(set(options) - set(OPTIONS))
-    if unknown:
-        raise BadInput(f"Unknown campaign option: {unknown[0]!r}.")
-    checked = dict(options)
-    if checked.get("order", Campaign.Order.LEAST) not in Campaign.Order.values:
-        raise BadInput(f"Unknown order: {checked['order']!r}. Choose one of: {', '.join(Campaign.Order.values)}.")
-    cap, due = checked.get("daily_cap"), checked.get("due")
-    if cap is not None and not 1 <= cap <= MAX_DAILY_CAP:
-        raise BadInput(f"The daily cap must be 1 to {MAX_DAILY_CAP:,} labels, not {cap}.")
-    if due is not None and not isinstance(due, date):
-        raise BadInput("The due date must be a date.", "due")
-    if due is not None and due != stored_due and _is_past(due):
-        raise BadInput(f"The due date {due} is in the past. Choose today, a later day or none.", "due")
-    for name, lowest, highest, rule in (
-        ("practice_pass", 0.0, 1.0, "pass mark of the practice round must be a share, 0 to 1"),
-        ("gold_rate", 0.0, MAX_GOLD_RATE, f"share of hidden gold items must be 0 to {MAX_GOLD_RATE}"),
-        ("gold_pass", 0.0, 1.0, "pass mark for hidden gold items must be a share, 0 to 1"),
-        ("gold_least", 1, 1000, "number of gold items before a warning must be 1 to 1,000"),
-    ):
-        value = checked.get(name)
-        if value is not None and not lowest <= value <= highest:
-            raise BadInput(f"The {rule}, not {value:g}.")
-    return checked
-
-
-def _is_past(day: date) -> bool:
-    """Whether the day is over everywhere on Earth. The server's clock is UTC, where it may already be tomorrow."""
-    return day < (timezone.now() - timedelta(hours=12)).date()
-
-
 @transaction.atomic
-def change_campaign(
-    *, campaign: Campaign, overlap: int | None = None, lease_minutes: int | None = None, **options: Any
-) -> None:
-    """Change the settings of a campaign. Raises BadInput.
+def change_campaign(*, campaign: Campaign, **settings: Any) -> None:
+    """Change some of ``CampaignSettings``. Raises BadInput.
 
     The overlap can only grow once there are labels. Before that it may shrink, but not below what annotators hold.
     """
-    _check_shape(overlap or campaign.overlap, lease_minutes or campaign.lease_minutes)
+    changes = checked_settings(settings, campaign)
     before = wait_for_annotators(campaign).overlap
-    if overlap is not None and overlap < before:
+    overlap = changes.get("overlap", before)
+    if overlap < before:
         if campaign.labels.exists():
             raise BadInput(f"Items already have up to {before} labels, so the overlap can grow but not shrink.")
         ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False)
@@ -190,11 +132,6 @@ def change_campaign(
             raise BadInput(
                 f"{most} annotators are working on one item right now. Shrink the overlap when they are done."
             )
-    changes = checked_options(options, stored_due=campaign.due)
-    if overlap:
-        changes["overlap"] = overlap
-    if lease_minutes:
-        changes["lease_minutes"] = lease_minutes
     for name, value in changes.items():
         setattr(campaign, name, value)
     campaign.save(update_fields=list(changes))
@@ -236,7 +173,7 @@ def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True
     copied = Campaign.objects.get(pk=campaign.pk)
     copied.pk, copied._state.adding = None, True
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
-    copied.due = None if copied.due and _is_past(copied.due) else copied.due
+    copied.due = None if copied.due and is_past(copied.due) else copied.due
     copied.guidelines_version, copied.guidelines_changed_at, copied.guidelines_change = 1, None, ""
     copied.closed_at = None
     copied.save(force_insert=True)

@@ -17,7 +17,7 @@ from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
-from annotations.campaigns.actions import MAX_DAILY_CAP, MAX_GOLD_RATE, MAX_LEASE_MINUTES, MAX_OVERLAP, OPTIONS
+from annotations.campaigns.inputs import BOUNDS, OPTIONS
 from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
@@ -226,8 +226,8 @@ class PercentField(forms.FloatField):
 
     widget = forms.NumberInput
 
-    def __init__(self, *, most: float = 100, **kwargs: Any) -> None:
-        super().__init__(required=False, min_value=0, max_value=most, **kwargs)
+    def __init__(self, *, min_value: float, max_value: float, **kwargs: Any) -> None:
+        super().__init__(required=False, min_value=100 * min_value, max_value=100 * max_value, **kwargs)
         self.widget.attrs.setdefault("step", "any")
 
     def clean(self, value: Any) -> float | None:
@@ -336,20 +336,18 @@ class AssignmentForm(Styled):
     """How items are assigned and labels checked."""
 
     overlap = forms.IntegerField(
-        label="Labels per item", initial=2, min_value=1, max_value=MAX_OVERLAP, help_text="By different annotators."
+        label="Labels per item", initial=2, help_text="By different annotators.", **BOUNDS["overlap"]
     )
     lease_minutes = forms.IntegerField(
+        **BOUNDS["lease_minutes"],
         label="Minutes per item",
         initial=30,
-        min_value=1,
-        max_value=MAX_LEASE_MINUTES,
         help_text="After this time an unfinished item goes to somebody else.",
     )
     order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
     daily_cap = forms.IntegerField(
+        **BOUNDS["daily_cap"],
         required=False,
-        min_value=1,
-        max_value=MAX_DAILY_CAP,
         label="Labels per day",
         help_text="Per person. Empty: no limit.",
     )
@@ -359,29 +357,27 @@ class AssignmentForm(Styled):
         help_text="Shown to annotators. Labelling does not stop then.",
     )
     practice_pass = PercentField(
-        label="Practice, % right to pass", help_text="Empty: no practice round. Choose its items on the item pages."
+        **BOUNDS["practice_pass"],
+        label="Practice, % right to pass",
+        help_text="Empty: no practice round. Choose its items on the item pages.",
     )
     gold_rate = PercentField(
-        most=100 * MAX_GOLD_RATE,
+        **BOUNDS["gold_rate"],
         label="Hidden gold, % of items",
         help_text="Items whose right verdict is known. Empty: none.",
     )
-    gold_pass = PercentField(label="Gold, % right to pass", initial=0.7)
+    gold_pass = PercentField(**BOUNDS["gold_pass"], label="Gold, % right to pass", initial=0.7)
     gold_least = forms.IntegerField(
-        required=False, min_value=1, max_value=1000, initial=5, label="Gold items first", help_text="Before a warning."
+        **BOUNDS["gold_least"], required=False, initial=5, label="Gold items first", help_text="Before a warning."
     )
     gold_stops = forms.BooleanField(
         required=False, initial=True, label="After a warning without effect, assign no more items"
     )
 
     def options(self) -> dict[str, Any]:
-        """The options for ``make_campaign``. Missing fields get their defaults."""
-        values = {name: self.cleaned_data.get(name) for name in OPTIONS}
-        defaults = {"order": Campaign.Order.LEAST, "gold_rate": 0.0, "gold_pass": 0.7, "gold_least": 5}
-        return {
-            name: defaults[name] if name in defaults and value in (None, "") else value
-            for name, value in values.items()
-        }
+        """The settings besides the sizes. Empty fields get the defaults of the table."""
+        given, unset = self.cleaned_data, Campaign()
+        return {name: getattr(unset, name) if given.get(name) in (None, "") else given[name] for name in OPTIONS}
 
 
 class WithItems(BenchmarkChoice):

@@ -1,0 +1,57 @@
+"""What forms, commands and code may set of a campaign: fields, bounds and defaults, said once."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from django.utils import timezone
+from rest_framework import serializers
+
+from annotations.models import Campaign
+from bank.errors import BadInput
+
+# Bounds of fields, for the form's controls too; practice_pass, gold_rate and gold_pass are shares.
+BOUNDS: dict[str, dict[str, Any]] = {
+    "overlap": {"min_value": 1, "max_value": 100},
+    "lease_minutes": {"min_value": 1, "max_value": 7 * 24 * 60},
+    "daily_cap": {"min_value": 1, "max_value": 10_000},
+    "practice_pass": {"min_value": 0, "max_value": 1},
+    "gold_rate": {"min_value": 0, "max_value": 0.5},
+    "gold_pass": {"min_value": 0, "max_value": 1},
+    "gold_least": {"min_value": 1, "max_value": 1000},
+}
+
+
+class CampaignSettings(serializers.ModelSerializer[Campaign]):
+    """How a campaign assigns its items and checks labels; all of it may be changed later."""
+
+    class Meta:
+        model = Campaign
+        fields = (*BOUNDS, "order", "due", "gold_stops")
+        extra_kwargs = BOUNDS
+
+    def validate_due(self, due: date | None) -> date | None:
+        """A due date that is stored already may have passed."""
+        if due is not None and is_past(due) and not (self.instance and self.instance.due == due):
+            raise serializers.ValidationError(f"The due date {due} is in the past. Choose today, a later day or none.")
+        return due
+
+
+OPTIONS = tuple(name for name in CampaignSettings.Meta.fields if name not in ("overlap", "lease_minutes"))
+
+
+def checked_settings(values: Mapping[str, Any], campaign: Campaign | None = None) -> dict[str, Any]:
+    """These settings after validation, for a new campaign or to change one. Raises BadInput that names the field.
+
+    Names that are no settings stay, and the model refuses them.
+    """
+    settings = CampaignSettings(campaign, data=values, partial=True)
+    if not settings.is_valid():
+        name, (words, *_) = next(iter(settings.errors.items()))
+        raise BadInput(f"{words}" if name == "due" else f"{name}: {words}", name)
+    return {**values, **settings.validated_data}
+
+
+def is_past(day: date) -> bool:
+    """Whether the day is over everywhere on Earth. The server's clock is UTC, where it may already be tomorrow."""
+    return day < (timezone.now() - timedelta(hours=12)).date()
