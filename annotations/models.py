@@ -277,6 +277,10 @@ class LabelQuerySet(models.QuerySet["Label"]):
         """Labels that this viewer may see one by one, besides their own."""
         return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
 
+    def counted(self) -> "LabelQuerySet":
+        """Labels that count: not excluded, and not of a practice round."""
+        return self.filter(excluded=False, assignment__campaign_item__practice=False)
+
 
 class Label(Verdict):
     """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""

@@ -24,7 +24,7 @@ from bank.intake.formats import generic
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.formats.records import LabelRecord
 from bank.intake.parquet import NoPyarrow
-from bank.models import Item, with_answers
+from bank.models import with_answers
 from bank.models.verdict import COLUMNS, turned
 
 GOLD = "gold"
@@ -185,9 +185,7 @@ def _gold_verdict(
 def _checked_verdict(campaign: Campaign, campaign_item: CampaignItem, verdict: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict after validation by the campaign's ballot. Raises ValueError."""
     ballot = ballots.of(campaign)
-    answers = 2 if campaign_item.item.kind == Item.Kind.PAIR else max(1, campaign_item.item.places.count())
-    unshuffled = Assignment(campaign_item=campaign_item, order="".join(map(str, range(answers))))
-    subject = material.material_for(unshuffled, ballot)
+    subject = material.material_for(material.unshuffled(campaign_item), ballot)
     presented = ballot.present({name: verdict.get(name) for name in COLUMNS}, subject)
     try:
         columns = ballot.parse(presented, subject)
@@ -204,8 +202,9 @@ def _last_per_item(verdicts: list[GoldVerdict]) -> list[GoldVerdict]:
 def _settled_verdicts(source: Campaign, column: str) -> dict[int, dict[str, Any]]:
     """The adjudicated or majority verdicts of a campaign, by item or by reviewed judgment."""
     labels: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    counted = Label.objects.filter(campaign=source, excluded=False, assignment__campaign_item__practice=False)
-    for label in counted.select_related("assignment__campaign_item").order_by("pk"):
+    for label in (
+        Label.objects.counted().filter(campaign=source).select_related("assignment__campaign_item").order_by("pk")
+    ):
         labels[getattr(label.assignment.campaign_item, column)].append(label.verdict())
     settled = {}
     for subject, verdicts in labels.items():

@@ -8,15 +8,12 @@ from django.utils.translation import gettext as _
 
 import bank.criteria
 import bank.text.masking
-from annotations.ballots import Ballot, Component, Material
-from annotations.ballots.answers import ChoiceExtraction
+from annotations.ballots import COMPONENTS, OPTIONS, Ballot, Component, Material
 from annotations.ballots.pairs import SITUATIONS
-from annotations.ballots.reviews import Review
-from annotations.ballots.scores import Components
-from annotations.labels.verdicts import describe
-from annotations.models import Assignment
+from annotations.labels.verdicts import describe, names_as_shown
+from annotations.models import Assignment, CampaignItem
 from bank import guard
-from bank.models import EvaluatedModel, Item, Response
+from bank.models import EvaluatedModel, Response
 from judging.judgments import analyses
 from judging.models import Judgment
 from judging.runs.plan import options_of
@@ -49,8 +46,9 @@ class ShownMaterial:
 def material_for(assignment: Assignment, ballot: Ballot) -> Material:
     """What the ballot needs to validate a verdict on this assignment. Contains no hidden text."""
     campaign_item = assignment.campaign_item
-    material = Material(assignment.order, answers=len(assignment.order))
-    if isinstance(ballot, Components):
+    length = assignment.displayed_length if ballot.shows_analyses else None
+    material = Material(assignment.order, answers=len(assignment.order), length=length)
+    if ballot.shows == COMPONENTS:
         weights = bank.criteria.shown_weights(
             sample_ids=[campaign_item.item.sample_id],
             by_campaign=campaign_item.campaign.shows_criteria,
@@ -58,21 +56,26 @@ def material_for(assignment: Assignment, ballot: Ballot) -> Material:
         )
         parts = weights.get(campaign_item.item.sample_id, [])
         return replace(material, components=tuple(Component(key, "", weight) for key, weight in parts))
-    if isinstance(ballot, ChoiceExtraction):
+    if ballot.shows == OPTIONS:
         responses = list(Response.objects.filter(places__item=campaign_item.item_id).order_by("places__position"))
         return replace(material, options=options_of(campaign_item.item.sample, responses))
-    if isinstance(ballot, Review):
-        return replace(material, length=assignment.displayed_length if ballot.shows_analyses else None)
     return material
+
+
+def unshuffled(campaign_item: CampaignItem) -> Assignment:
+    """An assignment, not stored, that shows the answers in canonical order."""
+    answers = max(1, campaign_item.item.places.count())
+    return Assignment(campaign_item=campaign_item, order="".join(map(str, range(answers))))
 
 
 def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
     """Everything the page shows. Logs that the annotator read criteria, and stores which analysis was displayed."""
     campaign, sample = assignment.campaign_item.campaign, assignment.sample
     criteria = bank.criteria.for_assignment(assignment)
-    review = _reviewed_verdict(assignment, ballot) if isinstance(ballot, Review) else None
+    reviewed = assignment.campaign_item.reviewed
+    review = None if reviewed is None else _reviewed_verdict(assignment, ballot, reviewed)
     material = material_for(assignment, ballot)
-    if isinstance(ballot, Components):
+    if ballot.shows == COMPONENTS:
         if not campaign.shows_criteria:
             criteria = bank.criteria.for_public(samples=[sample]).get(sample.pk, [])
         component = bank.criteria.Criterion.Kind.COMPONENT
@@ -84,10 +87,7 @@ def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
     return ShownMaterial(material, criteria, review)
 
 
-def _reviewed_verdict(assignment: Assignment, ballot: Review) -> ReviewedVerdict:
-    judgment = assignment.campaign_item.reviewed
-    if judgment is None:
-        raise ValueError("This assignment has no judgment to review.")
+def _reviewed_verdict(assignment: Assignment, ballot: Ballot, judgment: Judgment) -> ReviewedVerdict:
     words = verdict_in_words(judgment)
     if not ballot.shows_analyses:
         return ReviewedVerdict(words, "")
@@ -110,12 +110,9 @@ def verdict_in_words(judgment: Judgment) -> str:
     if judgment.parts:
         keys = bank.criteria.public_keys([judgment.item.sample_id])[judgment.item.sample_id]
         columns["parts"] = bank.criteria.open_parts(judgment.parts, keys)
-    presented = {int(canonical): answer for answer, canonical in enumerate(judgment.order)}
-    batch = judgment.item.kind == Item.Kind.BATCH
-    names = [
-        ascii_uppercase[presented[position]] if batch else _("Answer {number}").format(number=presented[position] + 1)
-        for position in sorted(presented)
-    ]
+    order, names = judgment.order, names_as_shown(judgment.order)
+    if len(order) > 2:
+        names = [ascii_uppercase[order.index(str(place))] for place in range(len(order))]
     words = describe(columns, judgment.run.protocol, letters=names)
     if columns.get("parts") and judgment.score is not None:
         points = _("{score} of 10").format(score=f"{judgment.score:g}")

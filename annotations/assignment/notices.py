@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.assignment.quality import count_right, finished_practice, needed_to_pass, practice_labels
-from annotations.labels.verdicts import describe, is_right
+from annotations.labels.verdicts import describe, is_right, names_as_shown
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
 
 WARNING = lazy(
@@ -119,11 +118,7 @@ def practice_round(campaign: Campaign, annotator: Annotator) -> PracticeRound | 
 def practice_feedback(label: Label) -> PracticeFeedback:
     """Compare the label of a practice item with the right verdict."""
     campaign_item = label.assignment.campaign_item
-    name_by_position = {
-        int(canonical): _("Answer {number}").format(number=number)
-        for number, canonical in enumerate(label.assignment.order, 1)
-    }
-    names = [name_by_position[position] for position in sorted(name_by_position)]
+    names = names_as_shown(label.assignment.order)
     gold, verdict, protocol = campaign_item.gold or {}, label.verdict(), campaign_item.campaign.protocol
     return PracticeFeedback(
         assignment=label.assignment_id,

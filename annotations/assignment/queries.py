@@ -4,6 +4,7 @@ import json
 import math
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
@@ -19,13 +20,12 @@ import bank.text.rendering
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material, notices, quality
-from annotations.ballots.answers import ChoiceExtraction
-from annotations.ballots.pairs import Pair
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import database, guard
-from bank.models import Item, ItemResponse, Response, Sample, SampleImage
+from bank.models import ItemResponse, Response, Sample, SampleImage
 
 PACE_LABELS = 20  # labels
+BESIDE_VERDICT = ("comment", "flags", "seconds", "confidence")  # what else a label holds
 
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
@@ -143,8 +143,8 @@ class Work:
     @property
     def options(self) -> dict[str, str]:
         """The sample's options; for choice extraction, as the model saw them."""
-        if isinstance(self.ballot, ChoiceExtraction):
-            return {option.shown: option.text for option in self.shown.material.options}
+        if options := self.shown.material.options:
+            return {option.shown: option.text for option in options}
         return dict(self.sample.options)
 
     @property
@@ -159,8 +159,8 @@ class Work:
     @property
     def situations(self) -> tuple[tuple[int, ballots.Words, bool], ...]:
         """Reasons to be unable to decide: number, description, whether chosen."""
-        situations = self.ballot.situations if isinstance(self.ballot, Pair) else {}
-        return tuple((number, words, self.values.get("situation") == number) for number, words in situations.items())
+        chosen, situations = self.values.get("situation"), self.ballot.situations
+        return tuple((number, words, chosen == number) for number, words in situations.items())
 
     @property
     def total_weight(self) -> str:
@@ -328,8 +328,13 @@ def form_values(
     draft = {name: value for name, value in assignment.draft.items() if name != "skipped"}
     if draft or label is None:
         return draft
-    extras = {name: getattr(label, name) for name in ("comment", "flags", "seconds", "confidence")}
-    return ballot.present(label.verdict(), subject) | extras
+    return ballot.present(label.verdict(), subject) | {name: getattr(label, name) for name in BESIDE_VERDICT}
+
+
+def submitted_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a form or a request, as arguments of ``submit_label`` and ``change_label``."""
+    verdict = {name: given.get(name) for name in ballots.FIELDS}
+    return {"verdict": verdict, **{name: given.get(name) for name in BESIDE_VERDICT}}
 
 
 def presented_responses(assignment: Assignment) -> list[tuple[str, str]]:
@@ -346,13 +351,12 @@ def presented_responses(assignment: Assignment) -> list[tuple[str, str]]:
 
 def presented_answers(assignment: Assignment) -> list[Answer]:
     answers = []
-    item, reviewed = assignment.campaign_item.item, assignment.campaign_item.reviewed_id
-    for number, (text, status) in enumerate(presented_responses(assignment), 1):
-        letter = ascii_uppercase[number - 1]
-        name = str(number)
-        if item.kind == Item.Kind.BATCH:
+    responses = presented_responses(assignment)
+    for number, (text, status) in enumerate(responses, 1):
+        letter, name = ascii_uppercase[number - 1], str(number)
+        if len(responses) > 2:
             name = letter
-        elif reviewed and item.kind == Item.Kind.PAIR:
+        elif len(responses) == 2 and assignment.campaign_item.reviewed_id:
             name = f"{number} ({letter})"
         text = text if text.strip() and status != Response.Status.ERROR else ""
         html, raw = bank.text.rendering.markdown(text, masked=True), bank.text.rendering.raw(text, masked=True)

@@ -11,7 +11,9 @@ from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.answers import ChoiceExtraction, Label, YesNo
 from annotations.ballots.base import (
+    COMPONENTS,
     FIELDS,
+    OPTIONS,
     BadSettings,
     BadVerdict,
     Ballot,
@@ -37,9 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BALLOTS",
+    "COMPONENTS",
     "FIELDS",
     "FLAGS",
     "LEFT_RIGHT",
+    "OPTIONS",
     "BadSettings",
     "BadVerdict",
     "Ballot",

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.base import (
     KEYS,
+    OPTIONS,
     BadSettings,
     BadVerdict,
     Ballot,
@@ -41,11 +43,16 @@ class ChoiceExtraction(Ballot):
     advice = lazy("What it means counts, whether or not it is right.")
     about = lazy("Which option an answer means, or none, as MMBench needs it.")
     usual_seconds = 15
+    shows = OPTIONS
+    lacking = "no sample of its items has options."
 
     @property
     def keys(self) -> Sequence[Choice]:
         first, second = lazy("the first option"), lazy("the second, and so on")
         return (Choice("", first, "first"), Choice("", second, "second"), NONE)
+
+    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
+        return items.filter(places__isnull=False).exclude(sample__options={})
 
     def buttons_of(self, material: Material) -> list[Choice]:
         options = [
@@ -89,6 +96,9 @@ class YesNo(Ballot):
     question = lazy("Does this answer say yes or no?")
     advice = lazy("What it means counts, whether or not it is right.")
     about = lazy("Whether an answer says yes or no, as POPE needs it.")
+
+    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
+        return items.filter(places__isnull=False)
 
     @property
     def buttons(self) -> Sequence[Choice]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeGuard
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -17,6 +18,7 @@ Words = str | Promise  # text that is translated when it is displayed
 Settings = dict[str, Any]
 Scale = Sequence[tuple[float, str]]
 
+COMPONENTS, OPTIONS = "components", "options"
 # All answer fields of all protocols. A ballot rejects those that are not its own.
 FIELDS = (
     *("choice", "preference", "situation", "score", "ranking", "parts", "option", "answer"),
@@ -146,6 +148,10 @@ class Ballot(ABC):
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
     usual_seconds: ClassVar[int] = 45  # a label takes, until there are labels to tell it
+    shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
+    shows_analyses: bool = False  # of the judgment under review
+    single_votes: ClassVar[bool] = False  # of closed campaigns everybody may read, where the benchmark is public
+    lacking: ClassVar[str] = "no item belongs to an approved sample."  # why a benchmark with such items has none for it
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         self.settings = self.clean_settings(settings) if settings else self.default_settings()
@@ -182,6 +188,19 @@ class Ballot(ABC):
     def rubric(self) -> Sequence[Choice]:
         """The buttons whose meaning is written beside the answer, in the order of reading; often none."""
         return ()
+
+    @property
+    def situations(self) -> Mapping[int, Words]:
+        """Reasons to be unable to decide, by number."""
+        return {}
+
+    def default_weight(self, key: str) -> float | None:
+        """The weight of a component for which the benchmark has none."""
+        return None
+
+    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
+        """Those of these items, of its kind, on which it can be given."""
+        return items
 
     @abstractmethod
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:

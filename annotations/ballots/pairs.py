@@ -49,6 +49,7 @@ class Pair(Ballot):
     advice = lazy("Correct first, then complete, then clear.")
     about = lazy("The better of two answers, or a tie.")
     setting_names = ("choices",)
+    single_votes = True
     default_choices: ClassVar[tuple[str, ...]] = ("left", "right", "tie")
 
     @classmethod
@@ -142,6 +143,7 @@ class PairGraded(Ballot):
     question = lazy("Which answer helps the person more, and by how much?")
     advice = lazy("Correct first, then complete, then clear.")
     about = lazy("How much better one of two answers is, in five steps.")
+    single_votes = True
 
     @property
     def buttons(self) -> Sequence[Choice]:

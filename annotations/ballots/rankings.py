@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from annotations.ballots.base import BadVerdict, Ballot, Choice, Material, PostedForm, Scale, Settings, bool_setting
+
+MIN_RANKED, MAX_RANKED = 3, 8
 
 
 class Batch(Ballot):
@@ -23,6 +26,10 @@ class Batch(Ballot):
     about = lazy("Three to eight answers from best to worst.")
     setting_names = ("ties",)
     usual_seconds = 90
+    lacking = f"no item has {MIN_RANKED} to {MAX_RANKED} answers."
+
+    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
+        return items.annotate(n=Count("places")).filter(n__gte=MIN_RANKED, n__lte=MAX_RANKED)
 
     @classmethod
     def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:

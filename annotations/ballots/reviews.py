@@ -46,6 +46,7 @@ class Review(Ballot):
     advice = lazy("Look at the answers yourself first.")
     about = lazy("People check a judge's verdicts and, where released, its analyses.")
     setting_names = ("analyses",)
+    lacking = "no judge has given a verdict that annotators may see."
     agree = YES_NO
     grades = GRADES
 
@@ -58,7 +59,7 @@ class Review(Ballot):
         return YES_NO
 
     @property
-    def shows_analyses(self) -> bool:
+    def shows_analyses(self) -> bool:  # type: ignore[override]
         return bool(self.settings["analyses"])
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 import bank.criteria
 from annotations import ballots
 from annotations.ballots import Ballot
-from annotations.ballots.scores import Components
 from annotations.models import Campaign
 from bank import exposure
 from bank.errors import BadInput
@@ -19,20 +18,13 @@ from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run
 
 REVIEW = "review"
-MIN_RANKED, MAX_RANKED = 3, 8
 
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
     """Items of approved samples that this ballot fits, in a stable order."""
-    items = Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind)
-    items = items.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
-    if ballot.protocol == "batch":
-        items = items.annotate(n=Count("places")).filter(n__gte=MIN_RANKED, n__lte=MAX_RANKED)
-    if ballot.protocol in ("choice-extraction", "yes-no", "components"):
-        items = items.filter(places__isnull=False)
-    if ballot.protocol == "choice-extraction":
-        items = items.exclude(sample__options={})
-    if isinstance(ballot, Components):
+    approved = Item.objects.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
+    items = ballot.fitting(approved.filter(sample__benchmark=benchmark, kind=ballot.kind))
+    if ballot.shows == ballots.COMPONENTS:
         samples = bank.criteria.shown_weights(
             sample_ids=set(items.values_list("sample", flat=True)),
             by_campaign=shows_criteria,
@@ -63,13 +55,7 @@ def why_no_items(*, benchmark: Benchmark, ballot: Ballot) -> str:
             f"{benchmark} has no {ballot.kind} items yet. Make them first, on its page Items in the bank or with "
             f"{command}"
         )
-    return f"{benchmark} has nothing to label with {ballot.protocol}: " + {
-        "components": "no sample has weighted components that annotators may all see. Show the criteria marked for "
-        "campaigns, make components public, or set a weight for parts without one.",
-        "choice-extraction": "no sample of its items has options.",
-        "batch": f"no item has {MIN_RANKED} to {MAX_RANKED} answers.",
-        "review": "no judge has given a verdict that annotators may see.",
-    }.get(ballot.protocol, "no item belongs to an approved sample.")
+    return f"{benchmark} has nothing to label with {ballot.protocol}: {ballot.lacking}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,30 +39,28 @@ COLUMNS = ("item", "repeat", "order", "status", *VERDICT_COLUMNS)
 
 def doubts_of(run: Run, *, reasons: Iterable[str] = REASONS) -> dict[int, set[str]]:
     """The items of a run that are in doubt for one of these reasons, each with its reasons. Only finished items."""
-    by_item: dict[int, list[tuple[int, str, str, Verdict]]] = defaultdict(list)
-    rows = Judgment.objects.filter(run=run).order_by("item", "repeat", "order").values_list(*COLUMNS)
-    for item, repeat, order, status, *columns in rows:
-        by_item[item].append((repeat, order, status, dict(zip(VERDICT_COLUMNS, columns, strict=True))))
+    by_item: dict[int, list[Verdict]] = defaultdict(list)
+    for row in Judgment.objects.filter(run=run).order_by("item", "repeat", "order").values(*COLUMNS):
+        by_item[row["item"]].append(row)
     expected = 0 if run.imported else run.repeats
     people = human_verdicts(by_item, rule=run.benchmark.majority)
-    wanted = set(reasons)
     doubts: dict[int, set[str]] = {}
     for item, judgments in by_item.items():
-        if len({repeat for repeat, *_ in judgments}) < expected:
+        if len({judgment["repeat"] for judgment in judgments}) < expected:
             continue
-        if why := _reasons(judgments, people.get(item)) & wanted:
+        if why := _reasons(judgments, people.get(item)) & set(reasons):
             doubts[item] = why
     return doubts
 
 
-def _reasons(judgments: Sequence[tuple[int, str, str, Verdict]], people: Verdict | None) -> set[str]:
+def _reasons(judgments: Sequence[Verdict], people: Verdict | None) -> set[str]:
     why = set()
-    if any(status in UNREADABLE for _, _, status, _ in judgments):
+    if any(judgment["status"] in UNREADABLE for judgment in judgments):
         why.add(NO_VERDICT)
     repeats: dict[int, list[Verdict]] = defaultdict(list)
-    for repeat, _, status, verdict in judgments:
-        if status == Judgment.Status.OK:
-            repeats[repeat].append(verdict)
+    for judgment in judgments:
+        if judgment["status"] == Judgment.Status.OK:
+            repeats[judgment["repeat"]].append(judgment)
     if any(len({verdict_key(verdict) for verdict in verdicts}) > 1 for verdicts in repeats.values()):
         why.add(TURNED)
     combined = [merged for verdicts in repeats.values() if (merged := combine_verdicts(verdicts))]
@@ -141,21 +139,17 @@ def differs(judge: Verdict, people: Verdict) -> bool:
 
 def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
     """People's verdict on each of these items: the adjudicated one, else the one their labels make together."""
-    item_ids = set(items)
-    labels: dict[int, list[Verdict]] = defaultdict(list)
-    counted = Label.objects.filter(excluded=False).exclude(assignment__campaign_item__practice=True)
-    counted = counted.filter(agree__isnull=True)  # reviews are about a judge, not about the answers
-    for item, *columns in _verdict_rows(counted, item_ids, "item"):
-        labels[item].append(dict(zip(VERDICT_COLUMNS, columns, strict=True)))
+    wanted = set(items)
+    answers = Label.objects.counted().filter(agree__isnull=True)  # reviews are about a judge, not about the answers
+    labels = _verdicts_by_item(answers, wanted, "item")
     choices = [(item, label["choice"]) for item, verdicts in labels.items() for label in verdicts if label["choice"]]
     people = _majorities(choices, rule) if choices else {}
     for item, verdicts in labels.items():
         if item not in people and (combined := combine_verdicts(verdicts)):
             people[item] = combined
     adjudications = Adjudication.objects.filter(campaign_item__reviewed__isnull=True)
-    for item, *columns in _verdict_rows(adjudications, item_ids, "campaign_item__item"):
-        adjudicated = dict(zip(VERDICT_COLUMNS, columns, strict=True))
-        if main_column(adjudicated):
+    for item, verdicts in _verdicts_by_item(adjudications, wanted, "campaign_item__item").items():
+        for adjudicated in filter(main_column, verdicts):
             people[item] = adjudicated
     return people
 
@@ -171,13 +165,15 @@ def _majorities(choices: Sequence[tuple[int, str]], rule: str) -> dict[int, Verd
     return {int(item): {"choice": choice} for item, choice in majorities.items()}
 
 
-def _verdict_rows(rows: Any, items: set[int], column: str) -> Iterable[tuple[Any, ...]]:
-    """Rows about these items with the verdict columns, oldest first. Filters by id only if the items are few."""
+def _verdicts_by_item(rows: Any, items: set[int], column: str) -> dict[int, list[Verdict]]:
+    """The verdicts in rows about these items, oldest first. Filters by id only if the items are few."""
     if len(items) <= 500:
         rows = rows.filter(**{f"{column}__in": items})
-    for row in rows.order_by("pk").values_list(column, *VERDICT_COLUMNS):
-        if row[0] in items:
-            yield row
+    by_item: dict[int, list[Verdict]] = defaultdict(list)
+    for row in rows.order_by("pk").values(column, *VERDICT_COLUMNS):
+        if row[column] in items:
+            by_item[row[column]].append(row)
+    return by_item
 
 
 HQ, HARD = "hq", "hard"
@@ -192,26 +188,23 @@ def subset_of(run: Run, name: str) -> list[int]:
     human verdict are in neither. If a judgment was reviewed, a majority of its reviewers decides: it is in HARD if
     they find it wrong or hallucinating, and otherwise in HQ, even if nobody labelled the item.
     """
-    judgments = Judgment.objects.filter(run=run, status="ok").order_by("pk")
-    rows = list(judgments.values_list("pk", "item", *VERDICT_COLUMNS))
-    people = human_verdicts({item for _, item, *_ in rows}, rule=run.benchmark.majority)
-    reviews: dict[int, list[tuple[bool | None, bool | None]]] = defaultdict(list)
-    reviewed = Label.objects.filter(
-        assignment__campaign_item__reviewed__run=run, excluded=False, assignment__campaign_item__practice=False
-    )
+    rows = list(Judgment.objects.filter(run=run, status="ok").order_by("pk").values("pk", "item", *VERDICT_COLUMNS))
+    people = human_verdicts({row["item"] for row in rows}, rule=run.benchmark.majority)
+    agreed: dict[int, list[bool]] = defaultdict(list)
+    hallucinated: dict[int, list[bool]] = defaultdict(list)
+    reviews = Label.objects.counted().filter(assignment__campaign_item__reviewed__run=run)
     review_columns = ("assignment__campaign_item__reviewed", "agree", "hallucination")
-    for judgment, agree, hallucination in reviewed.values_list(*review_columns):
-        reviews[judgment].append((agree, hallucination))
+    for judgment, agree, hallucination in reviews.values_list(*review_columns):
+        for answers, answer in ((agreed, agree), (hallucinated, hallucination)):
+            if answer is not None:
+                answers[judgment].append(answer)
     subset = []
-    for pk, item, *columns in rows:
-        verdict = dict(zip(VERDICT_COLUMNS, columns, strict=True))
-        human = people.get(item)
-        wrong = differs(verdict, human) if human and main_column(human) else None
-        agreements = [agree for agree, _ in reviews[pk] if agree is not None]
-        if agreements:
-            wrong = 2 * sum(agreements) <= len(agreements)
-        hallucinations = [hallucination for _, hallucination in reviews[pk] if hallucination is not None]
-        hallucinates = 2 * sum(hallucinations) > len(hallucinations)
+    for row in rows:
+        human, pk = people.get(row["item"]), row["pk"]
+        wrong = differs(row, human) if human and main_column(human) else None
+        if agreed[pk]:
+            wrong = 2 * sum(agreed[pk]) <= len(agreed[pk])
+        hallucinates = 2 * sum(hallucinated[pk]) > len(hallucinated[pk])
         if wrong is None and not hallucinates:
             continue
         if (HARD if wrong or hallucinates else HQ) == name:

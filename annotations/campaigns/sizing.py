@@ -13,7 +13,7 @@ from annotations.assignment.queries import Answer, presented_answers
 from annotations.campaigns.candidates import REVIEW, Candidate, ballot_settings, candidates_for, why_no_items
 from annotations.campaigns.sampling import Plan, select_items
 from annotations.labels.own import each, usual_seconds
-from annotations.models import Assignment, Campaign, CampaignItem
+from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.samples.items import make_items, plan_items
@@ -143,11 +143,9 @@ def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview
     campaign = Campaign(benchmark=size.benchmark, protocol=size.protocol, ballot=settings, blind=blind)
     item = Item.objects.select_related("sample").get(pk=first.item)
     judgment = Judgment.objects.select_related("run", "item").get(pk=first.pk) if size.protocol == REVIEW else None
-    places = 2 if item.kind == Item.Kind.PAIR else max(1, item.places.count())
-    assignment = Assignment(
-        campaign_item=CampaignItem(campaign=campaign, item=item, reviewed=judgment),
-        order=judgment.order if judgment else "".join(map(str, range(places))),
-    )
+    assignment = material.unshuffled(CampaignItem(campaign=campaign, item=item, reviewed=judgment))
+    if judgment:
+        assignment.order = judgment.order
     configured = ballots.of(campaign)
     subject = material.material_for(assignment, configured)
     return Preview(

@@ -10,7 +10,6 @@ from django.db.models import Model
 from django.utils import timezone
 
 from annotations import ballots
-from annotations.ballots.scores import Components
 from annotations.models import (
     Annotator,
     Assignment,
@@ -377,6 +376,7 @@ class LabelImporter:
     def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():
             raise BadInput("A campaign needs a name.")
+        shows = ballots.BALLOTS[protocol].shows if protocol in ballots.BALLOTS else ""
         return self.context.writer.make(
             Campaign(
                 name=name,
@@ -384,7 +384,7 @@ class LabelImporter:
                 protocol=protocol,
                 state=Campaign.State.CLOSED,
                 imported=True,
-                held=exposure.inputs_of("component") if protocol == Components.protocol else exposure.NOTHING,
+                held=exposure.inputs_of("component") if shows == ballots.COMPONENTS else exposure.NOTHING,
             )
         )
 

@@ -122,6 +122,11 @@ def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = "ABCDE
     return f"{value:g}"
 
 
+def names_as_shown(order: str) -> list[str]:
+    """The names of the answers in canonical order, numbered as somebody saw them in this order."""
+    return [_("Answer {number}").format(number=order.index(str(place)) + 1) for place in range(len(order))]
+
+
 def _unable(situation: int | None) -> str:
     words = _("Unable to decide")
     return f"{words}, " + _("situation {number}").format(number=situation) if situation else words
