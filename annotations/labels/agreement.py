@@ -1,7 +1,7 @@
 """How far the annotators of a campaign agree, with intervals. The methods are those of ``stats``."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -53,7 +53,7 @@ def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRo
     """
     with guard.working():
         labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
-    labels = labels.filter(campaign=campaign, excluded=False, assignment__campaign_item__practice=False)
+    labels = labels.counted().filter(campaign=campaign)
     columns = (
         *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),
         *("item__sample__group", "item__sample__key", "item__sample__capability__path"),
@@ -92,12 +92,40 @@ def as_shown(verdict: dict[str, Any], order: str) -> dict[str, Any]:
     return turned(verdict, order=[places.index(position) for position in range(len(places))])
 
 
+LabelsByItem = Mapping[int, Sequence[LabelRow]]
+
+
 def by_item(labels: Iterable[LabelRow]) -> dict[int, list[LabelRow]]:
     """Labels by campaign item. Two reviews of one item are about different judgments."""
     grouped: dict[int, list[LabelRow]] = defaultdict(list)
     for label in labels:
         grouped[label.campaign_item].append(label)
     return grouped
+
+
+def pairs_of_labels(items: LabelsByItem) -> Iterator[tuple[LabelRow, LabelRow]]:
+    """Every two labels of the same item."""
+    for labels in items.values():
+        yield from combinations(labels, 2)
+
+
+def own_and_others(items: LabelsByItem, annotator: int) -> Iterator[tuple[LabelRow, list[LabelRow]]]:
+    """The own label of each item that others have labelled, too, with theirs."""
+    for labels in items.values():
+        own = next((label for label in labels if label.annotator == annotator), None)
+        others = [label for label in labels if label.annotator != annotator]
+        if own is not None and others:
+            yield own, others
+
+
+def with_majority(items: LabelsByItem, annotator: int) -> list[tuple[LabelRow, str]]:
+    """The own label of each item on which the others have a majority, with that majority."""
+    compared = []
+    for own, others in own_and_others(items, annotator):
+        majority = majority_word(other.verdict for other in others)
+        if majority is not None:
+            compared.append((own, majority))
+    return compared
 
 
 MIN_ITEMS = 30  # with fewer items a number is provisional
@@ -252,37 +280,25 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     return cells
 
 
-def agreement_with_others(items: Mapping[int, Sequence[LabelRow]], annotator: int) -> tuple[int, int, Estimate | None]:
-    """How an annotator compares with the majority of the others: matches, items compared, and Cohen's kappa.
-
-    ``items`` as returned by ``by_item``. Items where the others have no majority are left out; the annotator's own
-    label is not part of it.
+def agreement_with_others(items: LabelsByItem, annotator: int) -> tuple[Matches, Estimate | None]:
+    """How an annotator compares with the majority of the others: matches, and Cohen's kappa. Items where the others
+    have no majority are left out; the annotator's own label is not part of it.
     """
-    own_verdicts, majorities, groups = [], [], []
-    for labels in items.values():
-        own = next((label.verdict for label in labels if label.annotator == annotator), None)
-        if own is None:
-            continue
-        others = majority_word(label.verdict for label in labels if label.annotator != annotator)
-        if others is not None:
-            own_verdicts.append(own)
-            majorities.append(others)
-            groups.append(labels[0].group)
-    if not own_verdicts:
-        return 0, 0, None
-    same = sum(a == b for a, b in zip(own_verdicts, majorities, strict=True))
-    return same, len(own_verdicts), cohen_kappa(first=own_verdicts, second=majorities, cluster=groups)
+    compared = with_majority(items, annotator)
+    if not compared:
+        return Matches(0, 0), None
+    own, others = [label.verdict for label, _ in compared], [majority for _, majority in compared]
+    kappa = cohen_kappa(first=own, second=others, cluster=[label.group for label, _ in compared])
+    return Matches(sum(label.verdict == majority for label, majority in compared), len(compared)), kappa
 
 
 def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
     """The share of label pairs on the same item that match, clustered by group."""
-    hits, cluster = [], []
-    for rows in by_item(labels).values():
-        for first, second in combinations(rows, 2):
-            hits.append(first.verdict == second.verdict)
-            cluster.append(first.group)
+    pairs = list(pairs_of_labels(by_item(labels)))
+    hits = [first.verdict == second.verdict for first, second in pairs]
+    estimate = rate(hits=hits, cluster=[first.group for first, _ in pairs])
     about = f"of {len(hits):,} pairs of labels on the same item are the same verdict"
-    return Figure("Matching", about, rate(hits=hits, cluster=cluster), items, percent=True)
+    return Figure("Matching", about, estimate, items, percent=True)
 
 
 def alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.db.models import Count, Max
@@ -19,7 +19,7 @@ from annotations.assignment.quality import has_practice, needed_to_pass
 from annotations.assignment.queries import Progress, campaigns_of, progress_of
 from annotations.campaigns.guidelines import reading_minutes
 from annotations.labels import own
-from annotations.labels.agreement import LabelRow
+from annotations.labels.agreement import LabelsByItem
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, LabelReturn, Membership
 from bank import guard
 from bank.models import Benchmark, SampleImage
@@ -27,6 +27,7 @@ from bank.models import Benchmark, SampleImage
 OPEN, PAUSED, CLOSED = Campaign.State.OPEN, Campaign.State.PAUSED, Campaign.State.CLOSED
 ENDED = 10  # campaigns whose agreement is computed
 NOTICES = 5
+NOT_CLOSED = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +166,6 @@ class Row:
         question = str(self.ballot.question) if self.ballot else ""
         return " ".join([question, _("First: {steps}.").format(steps=", ".join(steps))] if steps else [question])
 
-    @property
-    def ended_on(self) -> datetime | None:
-        return self.campaign.closed_at
-
 
 @dataclass(frozen=True, slots=True)
 class Together:
@@ -193,10 +190,6 @@ class Card:
     keys: list[Key]
     picture: str  # the address of the picture of their open or last item
     draft_at: datetime | None
-
-    @property
-    def campaign(self) -> Campaign:
-        return self.row.campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +260,7 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
     returns = LabelReturn.objects.filter(label__annotator=annotator, label__excluded=False, answered_at__isnull=True)
     returns = returns.filter(label__campaign__in=running)
     ended = [row for row in rows if row.ended]
-    ended.sort(key=lambda row: (row.ended_on is None, -(row.ended_on or timezone.now()).timestamp(), -row.campaign.pk))
+    ended.sort(key=lambda row: (row.campaign.closed_at or NOT_CLOSED, row.campaign.pk), reverse=True)
     return Desk(
         name=name,
         current=_card(current, annotator, viewer) if current else None,
@@ -306,13 +299,13 @@ def _current(rows: Iterable[Row]) -> Row | None:
     return next(iter(open_rows), None)
 
 
-def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, list[LabelRow]]) -> Row:
+def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, LabelsByItem]) -> Row:
     progress = progress_of(campaign=campaign, annotator=annotator, whole=True)
     member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
     mine = Assignment.objects.filter(campaign_item__campaign=campaign, annotator=annotator)
     newest = mine.aggregate(at=Max("leased_at"))["at"]
     read = member.guidelines_read if member else None
-    rows = closed.get(campaign.pk)
+    labels = closed.get(campaign.pk)
     return Row(
         campaign=campaign,
         ballot=ballots.of(campaign) if campaign.protocol in ballots.BALLOTS else None,
@@ -323,7 +316,7 @@ def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed
         read=read,
         practice=_practice(campaign, member),
         usual=progress.pace or own.usual_seconds(campaign.protocol)[0],
-        agreed=own.own_alpha(rows, annotator.pk) if rows else None,
+        agreed=own.own_alpha(labels, annotator.pk) if labels else None,
         board=board_of(campaign.benchmark, viewer) if viewer else "",
     )
 
@@ -369,8 +362,11 @@ def _picture(assignment: Assignment | None) -> str:
 @guard.working()
 def _together(campaign: Campaign) -> Together:
     total = CampaignItem.objects.filter(campaign=campaign, practice=False).count() * campaign.overlap
-    labels = Label.objects.filter(campaign=campaign, assignment__campaign_item__practice=False, excluded=False)
-    counts = labels.aggregate(done=Count("pk"), people=Count("annotator", distinct=True))
+    counts = (
+        Label.objects.counted()
+        .filter(campaign=campaign)
+        .aggregate(done=Count("pk"), people=Count("annotator", distinct=True))
+    )
     return Together(min(counts["done"], total), total, counts["people"])
 
 
@@ -396,7 +392,7 @@ def board_link(benchmark: Benchmark) -> str:
 
 @guard.working()
 def _boards(annotator: Annotator, viewer: Viewer) -> list[Board]:
-    counted = Label.objects.filter(annotator=annotator, excluded=False, assignment__campaign_item__practice=False)
+    counted = Label.objects.counted().filter(annotator=annotator)
     of_benchmark = dict(counted.order_by().values_list("campaign__benchmark").annotate(n=Count("pk")))
     benchmarks = Benchmark.objects.visible_to(viewer).filter(pk__in=of_benchmark)
     boards = [Board(benchmark, of_benchmark[benchmark.pk], board_link(benchmark)) for benchmark in benchmarks]

@@ -1,14 +1,13 @@
 """Labels as files: rows in the ``generic`` format, Label Studio tasks, and preference pairs for DPO."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
-
 from accounts.rules import Viewer, allowed
 from annotations.campaigns.run_doubts import human_verdicts
-from annotations.models import Adjudication, Campaign, Label, LabelRevision
+from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
 from bank import exposure
 from bank.database import batched, chunks
 from bank.intake import exports, parquet
@@ -45,41 +44,28 @@ PLAIN = {
 }
 
 
-def labels_to_export(
-    *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, viewer: Viewer | None = None
-) -> "QuerySet[Label]":
-    """The labels to export that this viewer may see; without a viewer, all of them."""
-    labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
-    if benchmark is not None:
-        labels = labels.filter(item__sample__benchmark=benchmark)
-    if campaign is not None:
-        labels = labels.filter(campaign=campaign)
-    return labels
+def labels_to_export(viewer: Viewer | None, **conditions: Any) -> LabelQuerySet:
+    """The labels under these conditions that this viewer may see; without a viewer, all of them."""
+    labels: LabelQuerySet = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
+    return labels.filter(**conditions)
 
 
 def all_labels(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
     """Labels of all campaigns, with annotators by pseudonym unless ``asked.names``."""
-    return label_records(benchmark=benchmark, names=asked.names)
+    return label_records(item__sample__benchmark=benchmark, names=asked.names)
 
 
 def all_preferences(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
     """Preference pairs of all campaigns."""
-    return preferences(benchmark=benchmark)
+    return preferences(item__sample__benchmark=benchmark)
 
 
-def label_records(
-    *,
-    benchmark: Benchmark | None = None,
-    names: bool = False,
-    campaign: Campaign | None = None,
-    viewer: Viewer | None = None,
-) -> Records:
+def label_records(*, names: bool = False, viewer: Viewer | None = None, **conditions: Any) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
     fields = ("pk", "item_id", "created_at", *columns.values(), *COLUMNS)
-    query = labels_to_export(benchmark=benchmark, campaign=campaign, viewer=viewer).order_by("pk").values_list(*fields)
-    for rows in batched(query.iterator(chunk_size=AT_ONCE), AT_ONCE):
-        labels = [dict(zip(fields, row, strict=True)) for row in rows]
+    rows = labels_to_export(viewer, **conditions).order_by("pk").values(*fields)
+    for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
         for label in labels:
@@ -101,11 +87,11 @@ def _verdict(columns: Mapping[str, Any], responses: Sequence[object]) -> dict[st
 
 def _revisions_of(labels: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """The earlier versions of these labels, oldest first."""
-    revisions: dict[int, list[dict[str, Any]]] = {}
+    revisions: dict[int, list[dict[str, Any]]] = defaultdict(list)
     fields = ("label_id", "verdict", "given_at", "replaced_at", *REVISED)
     for ids in chunks(labels):
         for row in LabelRevision.objects.filter(label__in=ids).order_by("pk").values(*fields):
-            revisions.setdefault(row["label_id"], []).append(row)
+            revisions[row["label_id"]].append(row)
     return revisions
 
 
@@ -146,74 +132,67 @@ def _annotation(record: dict[str, Any]) -> dict[str, Any]:
     return annotation | trimmed({"lead_time": record.get("seconds"), "created_at": record["at"]})
 
 
-# How Label Studio stores a column: the type of region and, in its value, the key.
+# How Label Studio stores a column: the type of region, which is also the key of its value.
 _LABEL_STUDIO = {
-    **dict.fromkeys(("choice", "option", "extraction", "answer", "agree", "hallucination"), ("choices", "choices")),
-    **dict.fromkeys(("score", "grade"), ("rating", "rating")),
-    **dict.fromkeys(("preference", "situation", "confidence"), ("number", "number")),
+    **dict.fromkeys(("choice", "option", "extraction", "answer", "agree", "hallucination"), "choices"),
+    **dict.fromkeys(("score", "grade"), "rating"),
+    **dict.fromkeys(("preference", "situation", "confidence"), "number"),
 }
 
 
-def _label_studio_values(record: dict[str, Any]) -> Iterator[tuple[str, tuple[str, str, Any]]]:
-    """The columns of a verdict: (name of the region, (its type, the key of its value, the value))."""
-    for name, (kind, key) in _LABEL_STUDIO.items():
-        value = record.get(name)
-        if value is not None:
-            value = ("yes" if value else "no") if isinstance(value, bool) else value
-            yield name, (kind, key, [value] if kind == "choices" else value)
-    if record.get("ranking"):
-        groups = {str(rank): group for rank, group in enumerate(record["ranking"], 1)}
-        yield "ranking", ("ranker", "ranker", groups)
-    for part in record.get("parts") or ():
-        yield f"part:{part['component']}", ("number", "number", part["points"])
+def _region(name: str, kind: str, **value: Any) -> dict[str, Any]:
+    return {"from_name": name, "to_name": "item", "type": kind, "value": value}
 
 
 def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for name, (kind, key, value) in _label_studio_values(record):
-        yield {"from_name": name, "to_name": "item", "type": kind, "value": {key: value}}
+    """The columns of a verdict and what stands beside it, a region each."""
+    for name, kind in _LABEL_STUDIO.items():
+        value = record.get(name)
+        if value is not None:
+            value = ("yes" if value else "no") if isinstance(value, bool) else value
+            yield _region(name, kind, **{kind: [value] if kind == "choices" else value})
+    if record.get("ranking"):
+        yield _region("ranking", "ranker", ranker={str(rank): group for rank, group in enumerate(record["ranking"], 1)})
+    for part in record.get("parts") or ():
+        yield _region(f"part:{part['component']}", "number", number=part["points"])
     for start, end in record.get("spans") or ():
-        span = {"start": start, "end": end, "labels": ["hallucination"]}
-        yield {"from_name": "spans", "to_name": "item", "type": "labels", "value": span}
+        yield _region("spans", "labels", start=start, end=end, labels=["hallucination"])
     if record.get("flags"):
-        yield {"from_name": "flags", "to_name": "item", "type": "choices", "value": {"choices": record["flags"]}}
+        yield _region("flags", "choices", choices=record["flags"])
     if record.get("comment"):
-        yield {"from_name": "comment", "to_name": "item", "type": "textarea", "value": {"text": [record["comment"]]}}
+        yield _region("comment", "textarea", text=[record["comment"]])
 
 
-def preferences(
-    *, benchmark: Benchmark | None = None, campaign: Campaign | None = None, viewer: Viewer | None = None
-) -> Records:
+def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
     """Pairs of responses of which people prefer one: ``prompt``, ``chosen``, ``rejected`` and the votes for each.
 
     The verdict is the adjudicated one if there is one, else the majority (by the benchmark's rule) or the mean ranking.
     Ties and undecided items give no pair. ``agree`` and ``against`` count labels. Below staff without closed answers.
     """
-    labels = labels_to_export(benchmark=benchmark, campaign=campaign, viewer=viewer)
-    labels = labels.filter(excluded=False, agree__isnull=True).exclude(assignment__campaign_item__practice=True)
+    labels = labels_to_export(viewer, **conditions).counted().filter(agree__isnull=True)
     if viewer is not None and not allowed(viewer, "read-hidden"):
         labels = labels.exclude(exposure.answers_closed("item__sample__"))
     ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))
     for batch in batched(ids, 300):
         items = Item.objects.filter(pk__in=batch).select_related("sample__benchmark").prefetch_related("sample__images")
         by_pk = items.prefetch_related(with_answers()).in_bulk()
-        labels_by_item: dict[int, list[dict[str, Any]]] = {}
+        preferred: dict[int, list[list[tuple[int, int]]]] = defaultdict(list)
         for label in labels.filter(item__in=batch):
-            labels_by_item.setdefault(label.item_id, []).append(label.verdict())
+            preferred[label.item_id].append(preferred_pairs(label.verdict()))
         adjudications = Adjudication.objects.filter(campaign_item__item__in=batch)
         adjudicated = set(adjudications.values_list("campaign_item__item", flat=True))
         verdicts = human_verdicts(batch, rule=by_pk[batch[0]].sample.benchmark.majority)
         for pk in batch:
             source = "adjudicated" if pk in adjudicated else "majority"
-            yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), labels_by_item[pk], source)
+            yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), preferred[pk], source)
 
 
-def _preference_records(item: Item, verdict: dict[str, Any], labels: list[dict[str, Any]], source: str) -> Records:
+def _preference_records(
+    item: Item, verdict: dict[str, Any], labels: Sequence[list[tuple[int, int]]], source: str
+) -> Records:
     for better, worse in preferred_pairs(verdict):
         responses = item.ordered_responses()
         chosen, rejected = responses[better], responses[worse]
-        agree, against = (
-            sum(pair in preferred_pairs(label) for label in labels) for pair in ((better, worse), (worse, better))
-        )
         yield {
             "prompt": item.sample.instruction,
             "images": [image.path for image in item.sample.images.all()],
@@ -222,8 +201,8 @@ def _preference_records(item: Item, verdict: dict[str, Any], labels: list[dict[s
             "chosen_model": chosen.model.name,
             "rejected_model": rejected.model.name,
             "sample": item.sample.key,
-            "agree": agree,
-            "against": against,
+            "agree": sum((better, worse) in label for label in labels),
+            "against": sum((worse, better) in label for label in labels),
             "source": source,
         }
 
@@ -242,19 +221,12 @@ def preferred_pairs(verdict: dict[str, Any]) -> list[tuple[int, int]]:
     ]
 
 
-def file_pieces(
-    *,
-    shape: str,
-    benchmark: Benchmark | None = None,
-    campaign: Campaign | None = None,
-    names: bool = False,
-    viewer: Viewer | None = None,
-) -> Iterator[bytes]:
+def file_pieces(*, shape: str, names: bool = False, viewer: Viewer | None = None, **conditions: Any) -> Iterator[bytes]:
     """The file in one of ``SHAPES``, piece by piece."""
     if shape == "preferences":
-        records = preferences(benchmark=benchmark, campaign=campaign, viewer=viewer)
+        records = preferences(viewer=viewer, **conditions)
         return exports.pieces(records=records, what="preferences", shape="jsonl")
-    records = label_records(benchmark=benchmark, campaign=campaign, names=names, viewer=viewer)
+    records = label_records(names=names, viewer=viewer, **conditions)
     if shape == "label-studio":
         return label_studio(records)
     return exports.pieces(records=records, what="labels", shape=shape)

@@ -15,8 +15,16 @@ from django.utils import timezone
 
 from accounts.rules import Viewer, allowed
 from annotations import ballots
-from annotations.labels.agreement import LabelRow, Matches, agreement_with_others, by_item, label_rows
-from annotations.labels.verdicts import describe, main_column
+from annotations.labels.agreement import (
+    LabelRow,
+    LabelsByItem,
+    Matches,
+    agreement_with_others,
+    by_item,
+    label_rows,
+    pairs_of_labels,
+)
+from annotations.labels.verdicts import describe, main_column, stacked_bar
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
 from bank.models import Benchmark, with_answers
@@ -115,16 +123,8 @@ class Member:
     @property
     def bar(self) -> list[tuple[str, float, float]]:
         """(class, x, width) of the segments of a bar 56 wide: left, tie or undecided, right."""
-        parts = [("w", self.first), ("t", self.tie + self.undecided), ("l", self.second)]
-        shown = [(name, count) for name, count in parts if count]
-        total = sum(count for _, count in shown)
-        room = 56 - (len(shown) - 1)
-        marks, x = [], 0.0
-        for name, count in shown:
-            width = room * count / total
-            marks.append((name, round(x, 1), round(width, 1)))
-            x += width + 1
-        return marks
+        counts = (("w", self.first), ("t", self.tie + self.undecided), ("l", self.second))
+        return stacked_bar(counts, width=56, gap=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,12 @@ class Depth:
 
     labels: int
     items: int
-    width: float  # of a bar 120 wide
+    of: int
+
+    @property
+    def width(self) -> float:
+        """Of a bar 120 wide."""
+        return round(120 * self.items / self.of, 1) if self.of else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,72 +182,54 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)
-    activity = _activity(campaign)
-    typical, labels_by_item = _typical(rows), by_item(rows)
+    activity, items = _activity(campaign), by_item(rows)
+    times = [row.seconds for row in rows if row.seconds is not None]
+    seconds = median(times) if times else None
+    shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
-    members = [
-        _member(
-            annotator,
-            activity.get(annotator.pk, {}),
-            rows,
-            labels_by_item,
-            typical,
-            memberships.get(annotator.pk),
-            viewer,
-            imported=campaign.imported,
-        )
-        for annotator in _annotators(campaign, {*by_annotator, *activity})
-    ]
+    members = []
+    for annotator in _annotators(campaign, {*by_annotator, *activity}):
+        labels = by_annotator[annotator.pk]
+        # For imported labels the order of the answers is not always known.
+        flags = [] if campaign.imported else flags_of(labels, seconds, shares)
+        member, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
+        name = annotator.shown(named=allowed(viewer, "read-names"))
+        members.append(_member(annotator, name, labels, items, member, did, flags))
     members.sort(key=lambda member: (-member.labels, member.name))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
         gold=Count("pk", filter=Q(gold__isnull=False, practice=False)),
         practice=Count("pk", filter=Q(practice=True)),
     )
-    items = kinds["items"]
-    gold = set(campaign.campaign_items.filter(gold__isnull=False).values_list("pk", flat=True))
-    taken = Counter(row.campaign_item for row in rows if row.campaign_item not in gold)
+    taken = Counter(row.campaign_item for row in rows if row.right is None)
     counts = Counter(taken.values())
-    counts[0] = items - len(taken)
+    counts[0] = kinds["items"] - len(taken)
     depth = max([campaign.overlap, *counts])
     with guard.working():
-        labels = Label.objects.filter(campaign=campaign)
-    extra = labels.aggregate(
+        all_labels = Label.objects.filter(campaign=campaign)
+    extra = all_labels.aggregate(
         flagged=Count("pk", filter=~Q(flags=[])),
         commented=Count("pk", filter=~Q(comment="")),
         excluded=Count("pk", filter=Q(excluded=True)),
     )
-    times = [row.seconds for row in rows if row.seconds is not None]
     filled = sum(taken.values())
-    slots = items * campaign.overlap
+    slots = kinds["items"] * campaign.overlap
+    pairs = [first.verdict == second.verdict for first, second in pairs_of_labels(items)]
     return Monitor(
-        items=items,
-        gold=kinds["gold"],
-        practice=kinds["practice"],
+        **kinds,
+        **extra,
         slots=slots,
         labels=len(rows),
         held=sum(member.held for member in members),
         complete=sum(n for labels, n in counts.items() if labels >= campaign.overlap),
-        seconds=median(times) if times else None,
-        agreed=_agreed(rows),
-        flagged=extra["flagged"],
-        commented=extra["commented"],
-        excluded=extra["excluded"],
+        seconds=seconds,
+        agreed=Matches(sum(pairs), len(pairs)),
         pairs=any(row.raw in Choice.values for row in rows),
         done_by=_done_by(rows, slots - filled) if campaign.state == Campaign.State.OPEN else None,
         members=members,
-        depths=[Depth(n, counts[n], round(120 * counts[n] / items, 1) if items else 0) for n in range(depth, -1, -1)],
+        depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
         filled=filled,
     )
-
-
-def _agreed(rows: Sequence[LabelRow]) -> Matches:
-    same = n = 0
-    for labels in by_item(rows).values():
-        counts = Counter(label.verdict for label in labels)
-        n += len(labels) * (len(labels) - 1) // 2
-        same += sum(count * (count - 1) // 2 for count in counts.values())
-    return Matches(same, n)
 
 
 def _done_by(rows: Sequence[LabelRow], left: int) -> date | None:
@@ -279,35 +266,23 @@ def _activity(campaign: Campaign) -> dict[int, dict[str, Any]]:
     return {row["annotator"]: dict(row) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class _Typical:
-    """How labels are given in the campaign as a whole."""
+def flags_of(labels: Sequence[LabelRow], usual: float | None, shares: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Oddities in how somebody labels: too fast, the same verdict many times in a row, one side far too often.
 
-    seconds: float | None
-    shares: dict[str, float]  # of each verdict as shown
-
-
-def _typical(rows: Sequence[LabelRow]) -> _Typical:
-    times = [row.seconds for row in rows if row.seconds is not None]
-    shown = Counter(row.shown for row in rows)
-    shares = {verdict: count / len(rows) for verdict, count in shown.items()}
-    return _Typical(median(times) if times else None, shares)
-
-
-def flags_of(labels: Sequence[LabelRow], typical: _Typical) -> list[tuple[str, str]]:
-    """Oddities in how somebody labels: too fast, the same verdict many times in a row, one side far too often."""
+    ``usual`` is the median time in the campaign, ``shares`` that of each verdict in it, as shown.
+    """
     if len(labels) < MIN_FLAGGED:
         return []
     flags = []
     times = [label.seconds for label in labels if label.seconds is not None]
-    if typical.seconds and len(times) >= MIN_FLAGGED:
-        fast = sum(seconds < FAST * typical.seconds for seconds in times)
+    if usual and len(times) >= MIN_FLAGGED:
+        fast = sum(seconds < FAST * usual for seconds in times)
         if fast > FAST_SHARE * len(times):
-            flags.append(("too fast", f"{fast} of {len(times)} in under {FAST * typical.seconds:.0f} s"))
+            flags.append(("too fast", f"{fast} of {len(times)} in under {FAST * usual:.0f} s"))
     runs = [(verdict, len(list(group))) for verdict, group in groupby(label.shown for label in labels)]
     verdict, length = max(runs, key=lambda run: run[1])
     # The chance of a run this long anywhere in their labels, if this verdict came with its share in the campaign.
-    if length >= LONG_RUN and len(labels) * min(typical.shares.get(verdict, 1), 0.99) ** length < CHANCE:
+    if length >= LONG_RUN and len(labels) * min(shares.get(verdict, 1), 0.99) ** length < CHANCE:
         flags.append(("straight-lining", f"the same verdict {length} times in a row"))
     left, right = (sum(label.shown == side for label in labels) for side in (Choice.FIRST, Choice.SECOND))
     most, decided = max(left, right), left + right
@@ -319,25 +294,22 @@ def flags_of(labels: Sequence[LabelRow], typical: _Typical) -> list[tuple[str, s
 
 def _member(
     annotator: Annotator,
-    activity: dict[str, Any],
-    rows: Sequence[LabelRow],
-    labels_by_item: Mapping[int, Sequence[LabelRow]],
-    typical: _Typical,
+    name: str,
+    labels: Sequence[LabelRow],
+    items: LabelsByItem,
     member: Membership | None,
-    viewer: Viewer,
-    *,
-    imported: bool,
+    activity: dict[str, Any],
+    flags: list[tuple[str, str]],
 ) -> Member:
-    labels = [row for row in rows if row.annotator == annotator.pk]
     shown, raw = Counter(label.shown for label in labels), Counter(label.raw for label in labels)
     times = [label.seconds for label in labels if label.seconds is not None]
     seen = [activity[name] for name in ("leased", "drafted", "labelled") if activity.get(name)]
-    same, n, kappa = agreement_with_others(labels_by_item, annotator.pk)
+    agreed, kappa = agreement_with_others(items, annotator.pk)
     gold = [label.right for label in labels if label.right is not None]
     tries = member.tries if member else []
     return Member(
         annotator=annotator,
-        name=annotator.shown(named=allowed(viewer, "read-names")),
+        name=name,
         labels=len(labels),
         held=activity.get("held", 0),
         seconds=median(times) if times else None,
@@ -346,12 +318,11 @@ def _member(
         tie=raw[Choice.TIE],
         second=shown[Choice.SECOND],
         undecided=raw[Choice.UNDECIDED],
-        agreed=Matches(same, n),
+        agreed=agreed,
         kappa=kappa,
         gold=Matches(sum(gold), len(gold)),
         practice=f"{tries[-1]['right']} of {tries[-1]['of']}" if tries else "",
-        # For imported labels the order of the answers is not always known.
-        flags=[] if imported else flags_of(labels, typical),
+        flags=flags,
         excluded=activity.get("excluded", 0),
         returned=activity.get("returned", 0),
         last_seen=max(seen, default=None),

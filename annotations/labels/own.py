@@ -3,7 +3,8 @@
 Agreement is told for closed rounds alone: while one runs, it would tell what others say.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from statistics import median
@@ -16,9 +17,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotations import ballots
-from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED
-from annotations.labels.agreement import LabelRow, alpha, by_item, label_rows
-from annotations.labels.verdicts import majority_word
+from annotations.ballots.pairs import LEFT_RIGHT
+from annotations.labels.agreement import (
+    LabelRow,
+    LabelsByItem,
+    alpha,
+    by_item,
+    label_rows,
+    own_and_others,
+    with_majority,
+)
 from annotations.models import Annotator, Campaign, Label, LabelReturn, LabelRevision
 from bank import guard
 from bank.models.catalogue import in_hidden_splits
@@ -79,10 +87,10 @@ class Agreed:
         return f"[{interval.low:.2f}, {interval.high:.2f}]".replace("-", "−") if interval else ""
 
 
-def own_alpha(rows: Sequence[LabelRow], annotator: int) -> Agreed:
+def own_alpha(items: LabelsByItem, annotator: int) -> Agreed:
     """Krippendorff's alpha of somebody's labels with each label of the others on the same item."""
     paired: list[LabelRow] = []
-    for own, others in _shared(rows, annotator):
+    for own, others in own_and_others(items, annotator):
         for other in others:
             unit = len(paired)
             paired += [replace(own, campaign_item=unit), replace(other, campaign_item=unit)]
@@ -91,39 +99,18 @@ def own_alpha(rows: Sequence[LabelRow], annotator: int) -> Agreed:
     return Agreed(alpha(paired, "ordinal" if ordered else "nominal", len(paired) // 2).estimate)
 
 
-def own_shares(rows: Sequence[LabelRow], annotator: int) -> list[tuple[int, Estimate]]:
+def own_shares(items: LabelsByItem, annotator: int) -> list[Estimate]:
     """The share of the same verdicts with each other person, the most like them first."""
-    hits: dict[int, list[bool]] = {}
-    groups: dict[int, list[str]] = {}
-    for own, others in _shared(rows, annotator):
+    compared: dict[int, list[tuple[LabelRow, str]]] = defaultdict(list)
+    for own, others in own_and_others(items, annotator):
         for other in others:
-            hits.setdefault(other.annotator, []).append(own.verdict == other.verdict)
-            groups.setdefault(other.annotator, []).append(own.group)
-    shares = [(other, rate(hits=same, cluster=groups[other])) for other, same in hits.items()]
-    return sorted(shares, key=lambda share: -(share[1].value or 0))
+            compared[other.annotator].append((own, other.verdict))
+    return sorted(map(share_of, compared.values()), key=lambda share: -(share.value or 0))
 
 
-def with_majority(rows: Sequence[LabelRow], annotator: int) -> list[tuple[bool, str]]:
-    """Of each item on which the others have a majority: whether the own verdict is the same, and the item's group."""
-    compared = []
-    for own, others in _shared(rows, annotator):
-        majority = majority_word(other.verdict for other in others)
-        if majority is not None:
-            compared.append((own.verdict == majority, own.group))
-    return compared
-
-
-def share_of(compared: Sequence[tuple[bool, str]]) -> Estimate:
-    return rate(hits=[same for same, _group in compared], cluster=[group for _same, group in compared])
-
-
-def _shared(rows: Iterable[LabelRow], annotator: int) -> Iterable[tuple[LabelRow, list[LabelRow]]]:
-    """The own label of each item that others have labelled, too, with theirs."""
-    for labels in by_item(rows).values():
-        own = next((label for label in labels if label.annotator == annotator), None)
-        others = [label for label in labels if label.annotator != annotator]
-        if own is not None and others:
-            yield own, others
+def share_of(compared: Sequence[tuple[LabelRow, str]]) -> Estimate:
+    """The share of own labels that are the verdict beside them."""
+    return rate(hits=[own.verdict == verdict for own, verdict in compared], cluster=[own.group for own, _ in compared])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +187,7 @@ class Statistics:
 
 
 @guard.working()
-def statistics_of(annotator: Annotator, closed: Mapping[int, Sequence[LabelRow]]) -> Statistics:
+def statistics_of(annotator: Annotator, closed: Mapping[int, LabelsByItem]) -> Statistics:
     """``closed``: the labels of the closed rounds they took part in, by campaign."""
     labels = Label.objects.filter(annotator=annotator)
     today = timezone.now().date()
@@ -211,7 +198,7 @@ def statistics_of(annotator: Annotator, closed: Mapping[int, Sequence[LabelRow]]
     for at, seconds in recent:
         per_day[at.date()] = per_day.get(at.date(), 0) + 1
         spent += seconds or 0
-    compared = [same for rows in closed.values() for same in with_majority(rows, annotator.pk)]
+    compared = [pair for items in closed.values() for pair in with_majority(items, annotator.pk)]
     totals = labels.aggregate(n=Count("pk"), since=Min("created_at"))
     changed = LabelRevision.objects.filter(label=OuterRef("label"), replaced_at=OuterRef("answered_at"))
     answered = LabelReturn.objects.filter(label__annotator=annotator, answered_at__isnull=False)
@@ -233,14 +220,8 @@ def sides_of(labels: Any) -> Sides:
     counts = dict.fromkeys(LEFT_RIGHT, 0)
     rows = labels.filter(choice__isnull=False).values_list("choice", "assignment__order").annotate(n=Count("pk"))
     for choice, order, n in rows.order_by():
-        counts[_presented(choice, order)] += n
+        counts[ballots.presented({"choice": choice}, order)["choice"]] += n
     return Sides(counts["left"], counts["tie"], counts["right"], counts["undecided"])
-
-
-def _presented(choice: str, order: str) -> str:
-    turned = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST} if order == "10" else {}
-    stored = Choice(choice)
-    return PRESENTED[turned.get(stored, stored)]
 
 
 def _days(per_day: Mapping[date, int]) -> list[Day]:
@@ -252,25 +233,25 @@ def _days(per_day: Mapping[date, int]) -> list[Day]:
 
 
 @guard.working()
-def told_rows(campaign: Campaign) -> list[LabelRow]:
-    """The labels that annotators' numbers about a closed round are made of: none on items that people label blind in
-    another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
+def told_labels(campaign: Campaign) -> LabelsByItem:
+    """The labels that annotators' numbers about a closed round are made of, by campaign item: none on items that people
+    label blind in another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
     """
     labels = Label.objects.filter(campaign=campaign)
     left_out = set(labels.filter(item__blind=True).values_list("item", flat=True))
     hidden = dict(labels.filter(in_hidden_splits("item__sample__")).values_list("item", "item__sample"))
     if len(set(hidden.values())) < MIN_SAMPLES:
         left_out |= hidden.keys()
-    return [row for row in label_rows(campaign) if row.item not in left_out]
+    return by_item(row for row in label_rows(campaign) if row.item not in left_out)
 
 
 @guard.working()
-def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, list[LabelRow]]:
-    """The labels that count of the newest closed campaigns in which somebody has labelled, see ``told_rows``."""
+def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, LabelsByItem]:
+    """The labels that count of the newest closed campaigns in which somebody has labelled, see ``told_labels``."""
     own = Label.objects.filter(annotator=annotator, campaign=OuterRef("pk"))
     closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
     newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
-    return {campaign.pk: told_rows(campaign) for campaign in newest.select_related("benchmark")}
+    return {campaign.pk: told_labels(campaign) for campaign in newest.select_related("benchmark")}
 
 
 @guard.working()

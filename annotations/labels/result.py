@@ -4,18 +4,19 @@ While the round runs, it tells nothing of what others say; after that, single ve
 may read them.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from string import ascii_uppercase
 
 from django.utils.translation import gettext as _
 
 from accounts.rules import Viewer
+from annotations import ballots
 from annotations.assignment.queries import Progress, progress_of
 from annotations.labels import own
-from annotations.labels.agreement import UNDECIDED, LabelRow, Matches, by_item, label_rows
+from annotations.labels.agreement import UNDECIDED, LabelsByItem, Matches, label_rows, own_and_others, with_majority
 from annotations.labels.desk import Row, board_of, next_campaign
-from annotations.labels.verdicts import describe, majority_word, verdict_key
+from annotations.labels.verdicts import describe, majority_word, names_as_shown, stacked_bar, verdict_key
 from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
 from bank import guard
 from stats.disclosure import MIN_SAMPLES
@@ -23,11 +24,9 @@ from stats.paired import mcnemar
 from stats.results import Estimate
 
 HOLDING = (Campaign.State.DRAFT, Campaign.State.OPEN, Campaign.State.PAUSED)
-PUBLISHED = ("pair", "pairwise-criteria", "pair-graded")  # whose single votes everybody reads on a public benchmark
 LOOKED_AT = 5  # items worth another look
 WIDTH, INSET = 220, 8  # of the bars
 CHANCE = 0.05
-NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     rows = label_rows(campaign)
     mine = [row for row in rows if row.annotator == annotator.pk]
     closed = campaign.state == Campaign.State.CLOSED
-    told = own.told_rows(campaign) if closed else []
+    told = own.told_labels(campaign) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
     others = [row.seconds for row in rows if row.seconds and row.annotator != annotator.pk]
@@ -129,7 +128,9 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         shares=shares,
         ticks=ticks,
         sides=sides,
-        bar=_bar(sides),
+        bar=stacked_bar(
+            (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable)), width=400, gap=2
+        ),
         chance=_chance(sides),
         looks=_looks(campaign, annotator, told, viewer),
         settled=_settled(told, annotator.pk),
@@ -141,16 +142,16 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     )
 
 
-def _shares(rows: Sequence[LabelRow], annotator: int, *, fewest: int) -> tuple[list[Share], list[tuple[float, str]]]:
+def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[Share], list[tuple[float, str]]]:
     """With each other person, whom the page calls A, B and so on, and with their majority; each about at least
     ``fewest`` items.
     """
-    shares = own.own_shares(rows, annotator)
-    people = [(who, share) for who, share in shares if share.n >= fewest][: len(NAMES)]
+    people = [share for share in own.own_shares(items, annotator) if share.n >= fewest]
     named: list[tuple[str, Estimate]] = [
-        (_("You and person {letter}").format(letter=NAMES[place]), share) for place, (_who, share) in enumerate(people)
+        (_("You and person {letter}").format(letter=letter), share)
+        for letter, share in zip(ascii_uppercase, people, strict=False)
     ]
-    compared = own.with_majority(rows, annotator)
+    compared = with_majority(items, annotator)
     if len(compared) >= fewest:
         named.append((_("You and the majority of the others"), own.share_of(compared)))
     ends = [end for _who, share in named for end in _ends(share)]
@@ -175,18 +176,6 @@ def _x(value: float, low: float, high: float) -> float:
     return round(INSET + part * (WIDTH - 2 * INSET), 1)
 
 
-def _bar(sides: own.Sides) -> list[tuple[str, float, float]]:
-    """Class, x and width of the parts of a bar 400 wide."""
-    counts = (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable))
-    shown = [(name, count) for name, count in counts if count]
-    room, x, parts = 400 - 2 * (len(shown) - 1), 0.0, []
-    for name, count in shown:
-        width = round(room * count / sides.total, 1)
-        parts.append((name, round(x, 1), width))
-        x += width + 2
-    return parts
-
-
 def _chance(sides: own.Sides) -> str:
     """Whether one side was chosen more often than chance explains: which answer stood on it was drawn at random."""
     if not sides.first + sides.second:
@@ -201,29 +190,26 @@ def _chance(sides: own.Sides) -> str:
     return words.format(first=sides.first, second=sides.second, p=said)
 
 
-def _settled(rows: Sequence[LabelRow], annotator: int) -> int:
+def _settled(items: LabelsByItem, annotator: int) -> int:
     """Items that have a majority with their label, and none without it."""
     settled = 0
-    for labels in by_item(rows).values():
-        others = [label.verdict for label in labels if label.annotator != annotator]
-        if len(others) == len(labels) or len(others) < 2 or majority_word(others) is not None:
-            continue
-        settled += majority_word(label.verdict for label in labels) is not None
+    for mine, others in own_and_others(items, annotator):
+        verdicts = [label.verdict for label in others]
+        if len(verdicts) > 1 and majority_word(verdicts) is None:
+            settled += majority_word([*verdicts, mine.verdict]) is not None
     return settled
 
 
-def _looks(campaign: Campaign, annotator: Annotator, rows: Sequence[LabelRow], viewer: Viewer) -> list[Look]:
+def _looks(campaign: Campaign, annotator: Annotator, items: LabelsByItem, viewer: Viewer) -> list[Look]:
     """Only items whose verdicts the viewer may read, and that nobody is labelling elsewhere."""
-    if campaign.protocol not in PUBLISHED:
+    if campaign.protocol not in ballots.BALLOTS or not ballots.get(campaign.protocol).single_votes:
         return []
     differing = []
-    for campaign_item, labels in by_item(rows).items():
-        mine = next((label for label in labels if label.annotator == annotator.pk), None)
-        others = [label for label in labels if label.annotator != annotator.pk]
+    for mine, others in own_and_others(items, annotator.pk):
         majority = majority_word(label.verdict for label in others)
-        if mine and len(others) > 1 and majority is not None and majority != mine.verdict:
+        if len(others) > 1 and majority is not None and majority != mine.verdict:
             same = sum(label.verdict == majority for label in others)
-            differing.append((same / len(others), campaign_item, majority, same, len(others)))
+            differing.append((same / len(others), mine.campaign_item, majority, same, len(others)))
     differing.sort(key=lambda row: (-row[0], -row[3], row[1]))
     open_items = CampaignItem.objects.filter(campaign__state__in=HOLDING).values("item")
     looks: list[Look] = []
@@ -241,12 +227,11 @@ def _looks(campaign: Campaign, annotator: Annotator, rows: Sequence[LabelRow], v
 def _look(campaign: Campaign, given: dict[int, Label], annotator: int, majority: str, counts: tuple[int, int]) -> Look:
     """The verdicts in words, with the answers named as this annotator saw them."""
     mine = given[annotator]
-    sample, order = mine.item.sample, mine.assignment.order
+    sample = mine.item.sample
     keys = {label.annotator_id: verdict_key(label.verdict()) or "" for label in given.values()}
     other = next(label for label in given.values() if UNDECIDED.get(key := keys[label.annotator_id], key) == majority)
-    names = {int(place): _("Answer {number}").format(number=at) for at, place in enumerate(order, 1)}
-    letters = [names[position] for position in sorted(names)]
-    said = [describe(label.verdict(), campaign.protocol, letters=letters) for label in (mine, other)]
+    names = names_as_shown(mine.assignment.order)
+    said = [describe(label.verdict(), campaign.protocol, letters=names) for label in (mine, other)]
     picture = sample.images.order_by("position").values_list("position", flat=True).first()
     words = _("you: {own}; {same} of the {others} others: {other}")
     return Look(

@@ -89,5 +89,5 @@ def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | No
     if campaign is None or what not in ("labels", "preferences"):
         raise BadInput(f"No {what} of a campaign {options['campaign']!r}.")
     if what == "preferences":
-        return preferences(benchmark=benchmark, campaign=campaign)
-    return label_records(benchmark=benchmark, campaign=campaign, names=options["names"])
+        return preferences(item__sample__benchmark=benchmark, campaign=campaign)
+    return label_records(item__sample__benchmark=benchmark, campaign=campaign, names=options["names"])
