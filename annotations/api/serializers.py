@@ -112,31 +112,22 @@ class LabelIn(VerdictIn):
     idempotency_key = serializers.CharField(max_length=64, required=False, allow_blank=True, default="")
 
 
-class OwnLabel(serializers.Serializer[Any]):
+class OwnLabel(VerdictIn):
     """A label as its annotator gave it, in presented terms."""
 
     id = serializers.IntegerField()
     assignment = serializers.IntegerField()
     campaign = serializers.CharField()
     item = serializers.IntegerField()
-    choice = serializers.CharField(allow_null=True)
-    preference = serializers.FloatField(allow_null=True)
-    situation = serializers.IntegerField(allow_null=True)
-    score = serializers.FloatField(allow_null=True)
-    ranking = serializers.JSONField(allow_null=True)
-    parts = serializers.JSONField(allow_null=True)
-    option = serializers.CharField(allow_null=True)
-    answer = serializers.BooleanField(allow_null=True)
-    agree = serializers.BooleanField(allow_null=True)
-    grade = serializers.IntegerField(allow_null=True)
-    hallucination = serializers.BooleanField(allow_null=True)
-    spans = serializers.JSONField(allow_null=True)
-    seconds = serializers.FloatField(allow_null=True)
-    comment = serializers.CharField()
-    confidence = serializers.FloatField(allow_null=True)
-    flags = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
     practice = PracticeOut(required=False, help_text="of a practice item: how it went")
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """All of them in every answer, but for the practice."""
+        fields = super().get_fields()
+        for name, field in fields.items():
+            field.required = name != "practice"
+        return fields
 
 
 class Returned(AssignmentOut):

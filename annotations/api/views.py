@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, cast
 
 from django.http import HttpResponseBase
@@ -50,7 +51,7 @@ from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import download
 from bank import database, guard
 from bank.images import image_response
-from bank.models import Benchmark, SampleImage
+from bank.models import SampleImage
 from bank.models.verdict import COLUMNS
 
 
@@ -71,12 +72,9 @@ class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
 
     def get_queryset(self) -> Any:
         viewer = cast(User, self.request.user)
-        if not allowed(viewer, "read-judging"):
-            mine = campaigns_of(annotator_of(viewer)).values("pk")
-            return self.queryset.filter(pk__in=mine)
-        if allowed(viewer, "read-bank"):
-            return self.queryset
-        return self.queryset.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
+        if allowed(viewer, "read-judging"):
+            return visible_campaigns(viewer)
+        return self.queryset.filter(pk__in=campaigns_of(annotator_of(viewer)).values("pk"))
 
 
 class CampaignLabels(views.APIView):
@@ -243,12 +241,7 @@ def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
     }
     practice_round = notices.practice_round(campaign_item.campaign, assignment.annotator)
     if practice_round is not None:
-        result["round"] = {
-            "right": practice_round.right,
-            "of": practice_round.of,
-            "needed": practice_round.needed,
-            "passed": practice_round.passed,
-        }
+        result["round"] = asdict(practice_round)
     return result
 
 
@@ -262,10 +255,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
     sample = campaign_item.item.sample
     ballot = ballots.of(campaign_item.campaign)
     shown = material.shown_material(assignment, ballot)
-    texts = [
-        text.replace(bank.text.masking.MARK, bank.text.masking.PLACEHOLDER)
-        for text, _ in presented_responses(assignment)
-    ]
+    mark, placeholder = bank.text.masking.MARK, bank.text.masking.PLACEHOLDER
     content: dict[str, Any] = {
         "instruction": sample.instruction,
         "images": [
@@ -280,7 +270,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
         "item": opaque_item(assignment),
         "protocol": campaign_item.campaign.protocol,
         "sample": content,
-        "responses": [{"text": text} for text in texts],
+        "responses": [{"text": text.replace(mark, placeholder)} for text, _ in presented_responses(assignment)],
         "verdicts": ballot.allowed_answers(shown.material),
         "lease_until": assignment.lease_until,
     }
@@ -301,9 +291,5 @@ def _own(label: Label, assignment: Assignment) -> dict[str, Any]:
         "campaign": assignment.campaign_item.campaign.name,
         "item": opaque_item(assignment),
         **{name: shown.get(name) for name in ballots.FIELDS},
-        "seconds": label.seconds,
-        "comment": label.comment,
-        "confidence": label.confidence,
-        "flags": label.flags,
-        "created_at": label.created_at,
+        **{name: getattr(label, name) for name in ("seconds", "comment", "confidence", "flags", "created_at")},
     }

@@ -33,8 +33,8 @@ class PracticeRound:
 
     right: int
     of: int
-    passed: bool
     needed: int  # right answers to pass
+    passed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def practice_round(campaign: Campaign, annotator: Annotator) -> PracticeRound | 
         return None
     right, done = count_right(practice_labels(campaign, annotator))
     needed = needed_to_pass(campaign, done)
-    return PracticeRound(right, done, right >= needed, needed)
+    return PracticeRound(right, done, needed, right >= needed)
 
 
 def practice_feedback(label: Label) -> PracticeFeedback:

@@ -1,25 +1,21 @@
 """The campaign items that staff look at, least agreement first, and the verdicts they enter."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
-from django.utils.safestring import SafeString
 
-import bank.text.masking
-import bank.text.rendering
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment import material
-from annotations.ballots.pairs import Pair
+from annotations.assignment.queries import Answer, presented_answers
 from annotations.labels.actions import clean_note
 from annotations.labels.verdicts import VERDICT_COLUMNS, describe, disagreement, main_column, verdict_key
 from annotations.models import Adjudication, Campaign, CampaignItem, Label
 from bank.errors import BadInput
-from bank.models import Response
-from bank.models.verdict import COLUMNS, LABEL, Choice
+from bank.models.verdict import COLUMNS, Choice
 
 FILTERS = {
     "disputed": "Disputed",
@@ -92,10 +88,10 @@ def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemL
     keys: dict[int, list[str]] = defaultdict(list)
     labels: Counter[int] = Counter()
     counted = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
-    for pk, *values in counted.values_list("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
-        labels[pk] += 1
-        if key := verdict_key(dict(zip(VERDICT_COLUMNS, values, strict=True))):
-            keys[pk].append(key)
+    for verdict in counted.values("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
+        labels[verdict["assignment__campaign_item"]] += 1
+        if key := verdict_key(verdict):
+            keys[verdict["assignment__campaign_item"]].append(key)
     disputes = {pk: share for pk, item_keys in keys.items() if (share := disagreement(item_keys)) is not None}
     unanswered = Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True)
     open_returns = Counter(unanswered.values_list("assignment__campaign_item", flat=True))
@@ -129,16 +125,6 @@ def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A response under its letter. Where the campaign is blind, its model is not shown until it is asked for."""
-
-    letter: str
-    model: str
-    html: SafeString
-    is_empty: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ItemLabel:
     """One label of an item."""
 
@@ -150,19 +136,12 @@ class ItemLabel:
     revisions: list[Any]
 
 
-def answers_to(campaign_item: CampaignItem) -> list[Answer]:
-    """The responses in canonical order."""
-    names = material.names_to_mask() if campaign_item.campaign.blind else None
-    answers = []
-    for letter, response in zip(LETTERS, campaign_item.item.ordered_responses(), strict=False):
-        text = response.text if response.status != Response.Status.ERROR else ""
-        if names is not None:
-            masked = bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK)
-            html = bank.text.rendering.markdown(masked, masked=True)
-        else:
-            html = bank.text.rendering.markdown(text)
-        answers.append(Answer(letter, response.model.name, html, not text.strip()))
-    return answers
+def answers_to(campaign_item: CampaignItem) -> list[tuple[str, str, Answer]]:
+    """The responses in canonical order, each with its letter and its model. Where the campaign is blind, the page does
+    not show the model until it is asked for.
+    """
+    models = [response.model.name for response in campaign_item.item.ordered_responses()]
+    return list(zip(LETTERS, models, presented_answers(material.unshuffled(campaign_item)), strict=False))
 
 
 def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
@@ -191,18 +170,6 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
     return (waiting[index - 1] if index else None), (waiting[index + 1] if index + 1 < len(waiting) else None)
 
 
-COLUMN_BY_PROTOCOL = {
-    "pairwise-criteria": "choice",
-    "pair": "choice",
-    "pair-graded": "choice",
-    "batch": "ranking",
-    "components": "parts",
-    "choice-extraction": "option",
-    "yes-no": "answer",
-    LABEL: "option",
-    "review": "agree",
-}  # all other protocols: a score
-
 NONE_OF_THEM = "X"
 
 
@@ -212,17 +179,14 @@ class VerdictInput:
 
     column: str
     choices: list[tuple[str, str]] = field(default_factory=list)  # (value, words)
-    situations: list[tuple[int, str]] = field(default_factory=list)
+    situations: list[tuple[int, ballots.Words]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the answers or parts that get a number each
-    chosen: dict[str, Any] = field(default_factory=dict)  # the verdict that stands in the form
+    chosen: Mapping[str, Any] = field(default_factory=dict)  # the verdict that stands in the form
 
     @property
     def selected(self) -> str:
         """The choice that is selected."""
-        value = self.chosen.get(self.column)
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        return verdict_key({self.column: self.chosen.get(self.column)}) or ""
 
     @property
     def numbers(self) -> list[tuple[str, str]]:
@@ -235,46 +199,31 @@ class VerdictInput:
 
 
 def verdict_input(
-    campaign_item: CampaignItem, verdicts: Iterable[Mapping[str, Any]], chosen: Mapping[str, Any]
+    campaign_item: CampaignItem, verdicts: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]
 ) -> VerdictInput:
     """What the form asks about an item. ``verdicts`` are its labels, ``chosen`` the current verdict."""
-    campaign = campaign_item.campaign
-    column = COLUMN_BY_PROTOCOL.get(campaign.protocol, "score")
-    chosen = dict(chosen)
-    match column:
-        case "choice":
-            words = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
-            ballot = ballots.of(campaign)
-            allowed = ballot.choices if isinstance(ballot, Pair) else list(words)
-            situations = ballot.situations if isinstance(ballot, Pair) else {}
-            choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
-            numbered = [(number, str(text)) for number, text in situations.items()]
-            return VerdictInput(column, choices, numbered, chosen=chosen)
-        case "option" if campaign.protocol == LABEL:
-            categories = [category["value"] for category in ballots.of(campaign).settings["categories"]]
-            names = dict.fromkeys([*categories, *(verdict["option"] for verdict in verdicts if verdict.get("option"))])
-            return VerdictInput(column, [(name, name) for name in names], chosen=chosen)
-        case "option":
-            options = [(key, f"{key}. {text}") for key, text in campaign_item.item.sample.options.items()]
-            return VerdictInput(column, [*options, (NONE_OF_THEM, "None of them")], chosen=chosen)
-        case "answer" | "agree":
-            return VerdictInput(column, [("yes", "Yes"), ("no", "No")], chosen=chosen)
-        case "ranking":
-            letters = [f"Answer {'ABCDEFGH'[n]}" for n in range(campaign_item.item.places.count())]
-            return VerdictInput(column, names=letters, chosen=chosen)
-        case "parts":
-            keys = list(dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {}))
-            return VerdictInput(column, names=keys, chosen=chosen)
-    return VerdictInput(column, [(f"{value:g}", words) for value, words in score_choices(campaign)], chosen=chosen)
-
-
-def score_choices(campaign: Campaign) -> list[tuple[float, str]]:
-    """The steps of the scale with their labels."""
-    choices = []
-    for step in ballots.of(campaign).settings["scale"]:
-        value, label = float(step["value"]), str(step.get("label") or "")
-        choices.append((value, f"{value:g}" + (f", {label}" if label and label != f"{value:g}" else "")))
-    return choices
+    ballot = ballots.of(campaign_item.campaign)
+    column = ballot.fields[0]
+    if column == "ranking":
+        letters = LETTERS[: campaign_item.item.places.count()]
+        return VerdictInput(column, names=[f"Answer {letter}" for letter in letters], chosen=chosen)
+    if column == "parts":
+        keys = dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {})
+        return VerdictInput(column, names=list(keys), chosen=chosen)
+    if column == "choice":
+        words = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
+        allowed = getattr(ballot, "choices", words)
+        choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
+    elif ballot.shows == ballots.OPTIONS:
+        choices = [(key, f"{key}. {text}") for key, text in campaign_item.item.sample.options.items()]
+        choices.append((NONE_OF_THEM, "None of them"))
+    elif column == "score":
+        choices = [(step.value, f"{step.value}, {step.words}" if step.words else step.value) for step in ballot.buttons]
+    else:
+        choices = [(button.value, str(button.words)) for button in ballot.buttons]
+        given = dict.fromkeys(verdict["option"] for verdict in verdicts if verdict.get("option"))
+        choices += [(name, name) for name in given if name not in dict(choices)]  # of a file, whose list is not known
+    return VerdictInput(column, choices, list(ballot.situations.items()), chosen=chosen)
 
 
 def read_verdict(question: VerdictInput, posted: Any) -> dict[str, Any]:
@@ -299,7 +248,7 @@ def read_verdict(question: VerdictInput, posted: Any) -> dict[str, Any]:
 
 def _read_numbers(question: VerdictInput, texts: Sequence[str]) -> Any:
     """Points by part, or groups of positions by rank. Raises BadInput."""
-    numbers = [number for text in texts if (number := _number(text)) is not None]
+    numbers = [number for text in texts if (number := ballots.parse_number(text)) is not None]
     if not numbers or len(numbers) != len(texts) or len(numbers) != len(question.names):
         raise BadInput("Enter a number for each.")
     if question.column == "parts":
@@ -310,26 +259,17 @@ def _read_numbers(question: VerdictInput, texts: Sequence[str]) -> Any:
     return [[position for position, number in enumerate(numbers) if number == rank] for rank in ranks]
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text) if text.isascii() else None
-    except ValueError:
-        return None
-    return number if number is not None and abs(number) < 1e6 else None
-
-
-def initial_verdict(campaign_item: CampaignItem, verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def initial_verdict(campaign_item: CampaignItem, verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The verdict a form starts with: the adjudicated one, else gold, else the one all labels agree on."""
     adjudication = getattr(campaign_item, "adjudication", None)
     if adjudication is not None:
-        adjudicated: dict[str, Any] = adjudication.verdict()
-        return adjudicated
+        return cast(Adjudication, adjudication).verdict()
     if campaign_item.gold:
-        return dict(campaign_item.gold)
-    labels = [dict(verdict) for verdict in verdicts]
-    name = main_column(labels[0]) if labels else None
-    unanimous = name and all(label.get(name) == labels[0][name] for label in labels)
-    return {name: labels[0][name]} if name and unanimous else {}
+        return cast(Mapping[str, Any], campaign_item.gold)
+    name = main_column(verdicts[0]) if verdicts else None
+    if name and all(verdict.get(name) == verdicts[0][name] for verdict in verdicts):
+        return {name: verdicts[0][name]}
+    return {}
 
 
 @transaction.atomic

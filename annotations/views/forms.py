@@ -2,13 +2,14 @@
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as lazy
 
 from accounts.forms import Styled
@@ -30,28 +31,15 @@ from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A step of a scale, as a row of the form."""
-
-    value: str
-    word: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scale:
-    """What the form shows of a scale. ``error`` says why there are no marks."""
+    """What the form shows of a scale, with its steps as ballots have them. ``error`` says why there are none."""
 
-    marks: list[Mark]
+    steps: list[dict[str, Any]]
     own: bool
-    lowest: str
-    highest: str
+    lowest: float
+    highest: float
     step: float
     error: str = ""
-
-    @property
-    def gap(self) -> str:
-        return f"{self.step:g}"
 
 
 class BallotForm(Styled):
@@ -116,51 +104,48 @@ class BallotForm(Styled):
                 scale = self.scale(benchmark)
                 if scale.error:
                     raise BadInput(scale.error)
-                settings["scale"] = [
-                    {"value": float(mark.value), "label": mark.word, "about": mark.meaning} for mark in scale.marks
-                ]
+                settings["scale"] = scale.steps
         return settings
 
-    def scale(self, benchmark: Benchmark | None) -> "Scale":
+    def scale(self, benchmark: Benchmark | None) -> Scale:
         """The scale in the form: a custom one if ticked, else the benchmark's or the default one."""
-        default_marks = _default_marks(benchmark)
-        values = [float(mark.value) for mark in default_marks]
-        gap = min(after - before for before, after in pairwise(values))
+        score, own_scale = ballots.get("score"), ballots.scale_of(benchmark) if benchmark else []
+        default = score.default_settings(scale=own_scale)["scale"]
         if not self.is_bound:
-            rows = _rows(self.initial["scale"]) if self.initial.get("own_scale") else default_marks
-            values = [float(mark.value) for mark in rows]
-            gap = min(after - before for before, after in pairwise(values))
-            return Scale(rows, bool(self.initial.get("own_scale")), rows[0].value, rows[-1].value, gap)
-        own = bool(self.cleaned_data.get("own_scale"))
-        typed = [self.cleaned_data.get(name) for name in ("lowest", "highest", "step")]
-        lowest, highest, step = (
-            default if number is None else number
-            for number, default in zip(typed, (values[0], values[-1], gap), strict=True)
-        )
-        shown = Scale(default_marks, own, f"{lowest:g}", f"{highest:g}", step)
-        if not own:
-            return shown
+            own = bool(self.initial.get("own_scale"))
+            steps = self.initial["scale"] if own else default
+            return Scale(steps=steps, own=own, **_ends(steps))
+        data, ends = self.cleaned_data, _ends(default)
+        ends |= {name: data[name] for name in ends if data.get(name) is not None}
+        if not data.get("own_scale"):
+            return Scale(steps=default, own=False, **ends)
+        given: dict[str, Any] = {"min": ends["lowest"], "max": ends["highest"], "step": ends["step"]}
         try:
-            values_wanted = marks_between(lowest, highest, step)
+            values = marks_between(**ends)
+            given["marks"] = [mark for mark in self._typed_marks() if mark["value"] in values]
+            steps = score.clean_settings({"scale": given}, scale=own_scale)["scale"]
         except BadSettings as error:
-            return replace(shown, marks=[], error=_sentence(error))
-        words = {mark.value: mark for mark in default_marks} if (lowest, highest) == (values[0], values[-1]) else {}
-        words |= dict(self._typed())
-        return replace(shown, marks=[words.get(f"{value:g}", Mark(f"{value:g}", "", "")) for value in values_wanted])
+            return Scale(steps=[], own=True, error=_sentence(error), **ends)
+        return Scale(steps=steps, own=True, **ends)
 
     def faults(self) -> str:
         """The errors of all fields in one line."""
         return " ".join(f"{self[name].label}: {why.as_text()[2:]}" for name, why in self.errors.items())
 
-    def _typed(self) -> Iterator[tuple[str, Mark]]:
-        """The submitted rows, by their mark."""
-        if not hasattr(self.data, "getlist"):
-            return
-        columns = (self.data.getlist(name) for name in ("mark", "word", "meaning"))
-        for value, word, meaning in zip(*columns, strict=False):
-            number = parse_number(value)
-            if number is not None:
-                yield f"{number:g}", Mark(f"{number:g}", word.strip(), meaning.strip())
+    def _typed_marks(self) -> Iterator[dict[str, Any]]:
+        """The submitted rows of the scale that have a mark."""
+        columns = (cast(QueryDict, self.data).getlist(name) for name in ("mark", "word", "meaning"))
+        for text, label, about in zip(*columns, strict=False):
+            value = parse_number(text)
+            if value is not None:
+                yield {"value": value, "label": label, "about": about}
+
+
+def _ends(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The lowest and highest mark of a scale, and its smallest step."""
+    values = [step["value"] for step in steps]
+    gap = min(after - before for before, after in pairwise(values))
+    return {"lowest": values[0], "highest": values[-1], "step": gap}
 
 
 def initial_of(campaign: Campaign) -> dict[str, Any]:
@@ -177,15 +162,6 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
     initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
     initial["weights"] = "\n".join(f"{key} {weight:g}" for key, weight in settings.get("weights", {}).items())
     return initial
-
-
-def _default_marks(benchmark: Benchmark | None) -> list[Mark]:
-    scale = ballots.scale_of(benchmark) if benchmark else []
-    return _rows(ballots.get("score").default_settings(scale=scale)["scale"])
-
-
-def _rows(steps: list[dict[str, Any]]) -> list[Mark]:
-    return [Mark(f"{step['value']:g}", step["label"], step["about"]) for step in steps]
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -266,7 +242,7 @@ class SamplingForm(Styled):
     )
     keys_file = forms.FileField(required=False, label="File of keys")
     models = forms.ModelMultipleChoiceField(
-        queryset=EvaluatedModel.objects.none(),
+        queryset=EvaluatedModel.objects.order_by("name"),
         required=False,
         label="Only these models",
         help_text="Plus the anchor. None selected: all models.",
@@ -287,8 +263,6 @@ class SamplingForm(Styled):
         runs: Any = self.fields["run"]
         judged = Judgment.objects.values("run")
         runs.queryset = Run.objects.filter(kind=Run.Kind.JUDGMENTS, pk__in=judged).select_related("judge", "benchmark")
-        models: Any = self.fields["models"]
-        models.queryset = EvaluatedModel.objects.order_by("name")
 
     def plan(self) -> Plan:
         """The plan in the form. Raises BadInput."""
@@ -389,8 +363,15 @@ class WithItems(BenchmarkChoice):
 
 class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     name = forms.CharField(max_length=200, help_text="Shown to annotators and used by scripts.")
-    benchmark = WithItems(queryset=Benchmark.objects.none(), empty_label=None)
-    protocol = forms.ChoiceField()
+    benchmark = WithItems(
+        queryset=Benchmark.objects.annotate(
+            has_items=Exists(Item.objects.filter(sample__benchmark=OuterRef("pk")))
+        ).order_by("-has_items", "-pk"),
+        empty_label=None,
+    )
+    protocol = forms.ChoiceField(
+        choices=[(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
+    )
     who = forms.ChoiceField(
         label="Who labels",
         choices=[
@@ -400,9 +381,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         initial=EVERYONE,
         widget=forms.RadioSelect,
     )
-    annotators = PeopleField(
-        queryset=User.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label=""
-    )
+    annotators = PeopleField(queryset=people_who_label(), required=False, widget=forms.CheckboxSelectMultiple, label="")
     blind = forms.BooleanField(required=False, initial=True, label="Blind: hide model names mentioned in answers")
     shows_criteria = forms.BooleanField(
         required=False, label="Show criteria marked for campaigns (each reading is logged)"
@@ -416,13 +395,6 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        benchmarks: Any = self.fields["benchmark"]
-        items = Item.objects.filter(sample__benchmark=OuterRef("pk"))
-        benchmarks.queryset = Benchmark.objects.annotate(has_items=Exists(items)).order_by("-has_items", "-pk")
-        people: Any = self.fields["annotators"]
-        people.queryset = people_who_label()
-        protocols: Any = self.fields["protocol"]
-        protocols.choices = [(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
         if not self.is_bound:
             self.initial.setdefault("protocol", self._first_with_items())
 
@@ -472,8 +444,8 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         benchmarks: Any = self.fields["benchmark"]
         wanted = whole_number(str(self.initial.get("benchmark", "")))
         chosen = benchmarks.queryset if wanted is None else benchmarks.queryset.filter(pk=wanted)
-        kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).order_by().values_list("kind").distinct())
-        fitting = (name for name, ballot in ballots.BALLOTS.items() if (ballot.kind,) in kinds)
+        kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).values_list("kind", flat=True))
+        fitting = (name for name, ballot in ballots.BALLOTS.items() if ballot.kind in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))
 
 
