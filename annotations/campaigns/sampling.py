@@ -120,9 +120,7 @@ def select(
     if plan.models:
         selected = _only_about(selected, _model_ids(plan.models, benchmark, anchor))
     if plan.how == RUN:
-        run = Run.objects.filter(pk=plan.run or 0, benchmark=benchmark).select_related("benchmark").first()
-        if run is None:
-            raise BadInput(f"{benchmark} has no run {plan.run}.")
+        run = find_run(benchmark, plan.run)
         doubts = run_doubts.doubts_of(run, reasons=plan.reasons)
         selected = [candidate for candidate in selected if candidate.item in doubts]
         why = {candidate.pk: describe_reasons(doubts[candidate.item], run) for candidate in selected}
@@ -133,6 +131,14 @@ def select(
     if plan.most is not None and len(selected) > plan.most:
         selected = rng.sample(sorted(selected, key=lambda candidate: candidate.pk), plan.most)
     return Selection(selected, {candidate.pk: why[candidate.pk] for candidate in selected if candidate.pk in why})
+
+
+def find_run(benchmark: Benchmark, pk: int | None) -> Run:
+    """A run on this benchmark. Raises BadInput."""
+    run = Run.objects.filter(pk=pk or 0, benchmark=benchmark).select_related("benchmark").first()
+    if run is None:
+        raise BadInput(f"{benchmark} has no run {pk}.")
+    return run
 
 
 def describe_reasons(reasons: Iterable[str], run: Run) -> str:
@@ -194,13 +200,12 @@ def _spread(plan: Plan, candidates: list[Candidate], rng: random.Random) -> list
 
 def _strata(plan: Plan, samples: set[int]) -> dict[int, str]:
     """The stratum of each sample."""
-    column = {"capability": "capability__path", "level": "capability__path"}.get(plan.by, plan.by)
-    if plan.how == PER_CAPABILITY:
-        column = "capability__path"
+    by = "capability" if plan.how == PER_CAPABILITY else plan.by
+    column = "capability__path" if by in ("capability", "level") else by
     strata: dict[int, str] = {}
     for ids in chunks(samples):
         strata |= {pk: value or "" for pk, value in Sample.objects.filter(pk__in=ids).values_list("pk", column)}
-    if plan.how == STRATIFIED and plan.by == "level":
+    if by == "level":
         strata = {pk: path.split(" / ", 1)[0] for pk, path in strata.items()}
     return strata
 

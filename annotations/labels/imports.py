@@ -4,6 +4,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from django.db.models import Model
@@ -30,7 +31,7 @@ from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, turned
-from bank.samples.items import StoredItem
+from bank.samples.items import ItemSpec, StoredItem
 
 DEFAULT_CAMPAIGN, OF_CATEGORIES = "imported", "imported categories"
 OWN = ("seconds", "comment", "flags")
@@ -86,66 +87,38 @@ class LabelImporter:
         block, specs = self.items.resolved(block_of(rows), report)
         if not specs:
             return None
-        by_hash = self.items.find(specs)
-        items = [by_hash[spec.content_hash] for spec in specs]
-        orders = {
-            row: item.order_of(spec.response_ids)
-            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
-            if spec.response_ids != item.response_ids
-        }
-        columns = block.columns | in_canonical_order(block.columns, orders)
-        labelled = [protocol == LABEL for protocol in columns["protocol"]]
-        campaigns, annotators = self._campaign_names(columns["campaign"], labelled), columns["annotator"]
-        hashes = [spec.content_hash for spec in specs]
-        names = list(zip(campaigns, hashes, annotators, strict=True))
-        stored, taken = self._stored(items), self.seen.claim(names, block.places)
-        faults = {
-            kept: fault
-            for kept in dict.fromkeys(zip(campaigns, labelled, strict=True))
-            if (fault := self._fault(*kept))
-        }
-        fresh: Sequence[int] = range(len(specs))
-        if stored or taken or faults:
-            fresh = self._fresh(block, columns, campaigns, items, stored, taken, faults, report)
-            specs, campaigns = [specs[row] for row in fresh], [campaigns[row] for row in fresh]
-            annotators = [annotators[row] for row in fresh]
-        numbers, new_items = self.items.announce(specs, by_hash, report)
+        stored_items = self.items.find(specs)
+        block = self._without_stored(self._about_items(block, specs, stored_items), report)
+        columns = block.columns
+        campaigns, annotators = columns["campaign"], columns["annotator"]
+        numbers, new_items = self.items.announce(columns["spec"], stored_items, report)
         self._count(report, "campaigns", set(campaigns) - self.campaigns.keys())
         self._count(report, "annotators", set(annotators) - self.annotators.keys())
-        report.made["labels"] += len(fresh)
-        self.pending_labels += len(fresh)
+        report.made["labels"] += len(block)
+        self.pending_labels += len(block)
         members = self._new_members(dict.fromkeys(zip(campaigns, annotators, strict=True)))
         places, new_places = self._places(list(zip(campaigns, numbers, strict=True)))
         slots = self._taken_slots(campaigns, places)
-        revisions = [
-            (number, _revision(revision, orders.get(row)))
-            for number, row in enumerate(fresh)
-            for revision in columns["revisions"][row]
-        ]
+        revisions = [(row, revision) for row, earlier in enumerate(columns["revisions"]) for revision in earlier]
         self.pending_revisions += len(revisions)
-        if not (self.context.writes and fresh):
+        if not (self.context.writes and len(block)):
             return None
-        at = [columns["at"][row] or self.now for row in fresh]
-        shown = [
-            describe(tuple(orders[row])) if row in orders else describe(tuple(range(len(items[row].response_ids))))
-            for row in fresh
-        ]
-        state = [Assignment.State.SUBMITTED.value] * len(at)
+        at = [moment or self.now for moment in columns["at"]]
         assignments: dict[str, bulk.Column] = {
-            "order": shown,
-            "state": state,
+            "order": columns["shown"],
+            "state": [Assignment.State.SUBMITTED.value] * len(at),
             "slot": slots,
             "leased_at": at,
             "lease_until": at,
         }
-        values = {name: [columns[name][row] for row in fresh] for name in (*COLUMNS, *OWN)}
+        labels = {"created_at": at, "changed_at": at} | {name: columns[name] for name in (*COLUMNS, *OWN)}
         protocols: dict[str, str] = {}
-        for campaign, row in zip(campaigns, fresh, strict=True):
-            protocols.setdefault(campaign, columns["protocol"][row] or columns["kind"][row])
+        for campaign, protocol, kind in zip(campaigns, columns["protocol"], columns["kind"], strict=True):
+            protocols.setdefault(campaign, protocol or kind)
         return Batch(
             protocols=protocols,
             new_items=new_items,
-            simulated={columns["annotator"][row] for row in fresh if columns["simulated"][row]},
+            simulated=set(compress(annotators, columns["simulated"])),
             members=members,
             new_places=new_places,
             campaigns=bulk.compact(campaigns),
@@ -153,9 +126,56 @@ class LabelImporter:
             items=numbers,
             places=places,
             assignments=bulk.prepared(Assignment, assignments),
-            labels=bulk.prepared(Label, {"created_at": at, "changed_at": at} | values),
+            labels=bulk.prepared(Label, labels),
             revisions=revisions,
         )
+
+    def _about_items(self, block: Block, specs: Sequence[ItemSpec], stored: Mapping[str, StoredItem]) -> Block:
+        """The block with the items, the campaigns and the orders in which answers were shown, and with verdicts and
+        their revisions in canonical order.
+        """
+        items = [stored[spec.content_hash] for spec in specs]
+        orders = {
+            row: item.order_of(spec.response_ids)
+            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
+            if spec.response_ids != item.response_ids
+        }
+        columns = block.columns | in_canonical_order(block.columns, orders)
+        columns |= {"spec": specs, "item": items, "campaign": self._campaign_names(columns)}
+        columns["shown"] = [
+            describe(tuple(orders.get(row, range(len(item.response_ids))))) for row, item in enumerate(items)
+        ]
+        columns["revisions"] = [
+            [_revision(revision, orders.get(row)) for revision in earlier]
+            for row, earlier in enumerate(columns["revisions"])
+        ]
+        return Block(block.places, columns)
+
+    def _without_stored(self, block: Block, report: Report) -> Block:
+        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
+        columns = block.columns
+        campaigns, items, annotators = columns["campaign"], columns["item"], columns["annotator"]
+        hashes = [spec.content_hash for spec in columns["spec"]]
+        taken = self.seen.claim(list(zip(campaigns, hashes, annotators, strict=True)), block.places)
+        stored = self._stored(items)
+        kept = list(zip(campaigns, (protocol == LABEL for protocol in columns["protocol"]), strict=True))
+        faults = {each: self._fault(*each) for each in dict.fromkeys(kept)}
+        left_out = set()
+        for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, annotators, strict=True)):
+            old = stored.get((campaign, item.pk, annotator))
+            if row in taken:
+                reason = f"{taken[row]} already has a label of {annotator!r} on this item"
+                report.refuse(block.places[row], "annotator", reason)
+            elif old is not None and old == tuple(columns[name][row] for name in COLUMNS):
+                report.unchanged += 1
+            elif old is not None:
+                report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
+            elif faults[kept[row]]:
+                report.refuse(block.places[row], "campaign", faults[kept[row]])
+            else:
+                continue
+            left_out.add(row)
+        return block.without(left_out) if left_out else block
 
     def expected_rows(self) -> dict[type[Model], int]:
         return self.items.expected_rows() | {
@@ -217,40 +237,15 @@ class LabelImporter:
             return
         Campaign.objects.filter(pk=campaign.pk).update(ballot=ballot)
 
-    def _fresh(
-        self,
-        block: Block,
-        columns: Mapping[str, Sequence[Any]],
-        campaigns: Sequence[str],
-        items: Sequence[StoredItem],
-        stored: Mapping[tuple[str, int, str], tuple[Any, ...]],
-        taken: Mapping[int, object],
-        faults: Mapping[tuple[str, bool], str],
-        report: Report,
-    ) -> list[int]:
-        """The rows that are new. Rows that are stored already are counted; those that contradict become problems."""
-        fresh = []
-        for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, columns["annotator"], strict=True)):
-            old = stored.get((campaign, item.pk, annotator))
-            kept = (campaign, columns["protocol"][row] == LABEL)
-            if row in taken:
-                reason = f"{taken[row]} already has a label of {annotator!r} on this item"
-                report.refuse(block.places[row], "annotator", reason)
-            elif old is not None and old == tuple(columns[name][row] for name in COLUMNS):
-                report.unchanged += 1
-            elif old is not None:
-                report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
-            elif kept in faults:
-                report.refuse(block.places[row], "campaign", faults[kept])
-            else:
-                fresh.append(row)
-        return fresh
-
-    def _campaign_names(self, named: Sequence[str], labelled: Sequence[bool]) -> list[str]:
+    def _campaign_names(self, columns: Mapping[str, Sequence[Any]]) -> list[str]:
+        named, protocols = columns["campaign"], columns["protocol"]
         if self.context.campaign:
             return [self.context.campaign] * len(named)
         usual, of_categories = self._free(DEFAULT_CAMPAIGN), self._free(OF_CATEGORIES)
-        return [name or (of_categories if label else usual) for name, label in zip(named, labelled, strict=True)]
+        return [
+            name or (of_categories if protocol == LABEL else usual)
+            for name, protocol in zip(named, protocols, strict=True)
+        ]
 
     def _free(self, name: str) -> str:
         """Campaign names are unique, so for a second benchmark the slug is added."""

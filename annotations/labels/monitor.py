@@ -63,20 +63,22 @@ def with_counts(campaigns: QuerySet[Campaign]) -> QuerySet[Campaign]:
     """Each campaign with item_count, label_count, week_count (of the last seven days), member_count and slot_count
     (the number of labels wanted).
     """
-    outer = OuterRef("pk")
-    items = CampaignItem.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
-    labels = Label.objects.filter(campaign=outer).order_by().values("campaign").annotate(n=Count("pk"))
-    week = labels.filter(created_at__gte=timezone.now() - timedelta(days=PACE_DAYS))
-    last = Label.objects.filter(campaign=outer).order_by().values("campaign").annotate(at=Max("created_at"))
-    members = Membership.objects.filter(campaign=outer, withdrawn_at__isnull=True).order_by().values("campaign")
+    recent = Label.objects.filter(created_at__gte=timezone.now() - timedelta(days=PACE_DAYS))
+    newest = Label.objects.filter(campaign=OuterRef("pk")).order_by("-created_at").values("created_at")
     counted = campaigns.annotate(
-        item_count=Coalesce(Subquery(items.values("n"), output_field=IntegerField()), 0),
-        label_count=Coalesce(Subquery(labels.values("n"), output_field=IntegerField()), 0),
-        week_count=Coalesce(Subquery(week.values("n"), output_field=IntegerField()), 0),
-        member_count=Coalesce(Subquery(members.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0),
-        last_label=Subquery(last.values("at")),
+        item_count=_count_in_campaign(CampaignItem.objects.all()),
+        label_count=_count_in_campaign(Label.objects.all()),
+        week_count=_count_in_campaign(recent),
+        member_count=_count_in_campaign(Membership.objects.filter(withdrawn_at__isnull=True)),
+        last_label=Subquery(newest[:1]),
     )
     return counted.annotate(slot_count=F("item_count") * F("overlap"))
+
+
+def _count_in_campaign(rows: QuerySet[Any]) -> Coalesce:
+    """How many of these rows belong to the campaign of the outer query."""
+    counts = rows.filter(campaign=OuterRef("pk")).order_by().values("campaign").annotate(n=Count("pk"))
+    return Coalesce(Subquery(counts.values("n"), output_field=IntegerField()), 0)
 
 
 @dataclass(frozen=True, slots=True)

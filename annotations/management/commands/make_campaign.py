@@ -10,10 +10,10 @@ from accounts.management.base import InstallationCommand
 from accounts.models import User
 from annotations import ballots
 from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.sampling import find_run
 from bank.errors import BadInput
 from bank.management.importing import bad_input_fails, counted
 from bank.samples.benchmarks import find_benchmark
-from judging.models import Run
 
 
 class Command(InstallationCommand):
@@ -40,9 +40,10 @@ class Command(InstallationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
             people = None if options["annotators"] is None else _people(options["annotators"])
+            benchmark = find_benchmark(options["benchmark"])
             campaign = make_campaign(
                 name=options["name"],
-                benchmark=find_benchmark(options["benchmark"]),
+                benchmark=benchmark,
                 protocol=options["protocol"],
                 overlap=options["overlap"],
                 lease_minutes=options["lease"],
@@ -50,7 +51,7 @@ class Command(InstallationCommand):
                 guidelines=_text(options["guidelines"]),
                 shows_criteria=options["criteria"],
                 ballot=options["ballot"],
-                run=None if options["run"] is None else _run(options["run"], options["benchmark"]),
+                run=None if options["run"] is None else find_run(benchmark, options["run"]),
             )
         items = counted(campaign.campaign_items.count(), "items")
         who = "every annotator" if people is None else counted(len(people), "annotators")
@@ -58,13 +59,6 @@ class Command(InstallationCommand):
         self.stdout.write(f"Made campaign {campaign.name!r}, open now: {items}, {labels}, for {who}.")
         if people is not None and len(people) < campaign.overlap:
             self.stdout.write(f"{campaign.overlap} labels per item need as many annotators; add some on its page.")
-
-
-def _run(pk: int, benchmark: str) -> Run:
-    run = Run.objects.filter(pk=pk, benchmark=find_benchmark(benchmark)).first()
-    if run is None:
-        raise BadInput(f"{benchmark} has no run {pk}.")
-    return run
 
 
 def _people(names: str) -> list[User]:
