@@ -21,6 +21,7 @@ MAY = {
     Role.CURATOR: "bank, criteria, campaigns, judges and runs",
     Role.ADMINISTRATOR: "everything, and people",
 }
+TOO_MANY = lazy("Too many attempts. Wait 15 minutes, then try again.")
 LONGEST_ADDRESS = User._meta.get_field("email").max_length  # else PostgreSQL refuses the row
 # The actions that keys can be bound to; static/js/labelling.js carries them out.
 ACTIONS = (
@@ -40,15 +41,13 @@ class Styled(forms.Form):
             field.widget.attrs.setdefault("class", "check" if ticks else "input")
 
 
-class SignInForm(AuthenticationForm):
+class SignInForm(Styled, AuthenticationForm):
     """Name and password. ``accounts.attempts`` limits the attempts."""
 
     error_messages = AuthenticationForm.error_messages | {"invalid_login": lazy("The name or password is wrong.")}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.widget.attrs["class"] = "input"
         self.fields["username"].label = _("Name")
 
     def clean(self) -> dict[str, Any]:
@@ -60,7 +59,7 @@ class SignInForm(AuthenticationForm):
         if not attempt.allowed:
             if attempt.first_refused:
                 audit.record("sign-in-failed", name=name, address=address, locked=True)
-            raise ValidationError(_("Too many attempts. Wait 15 minutes, then try again."))
+            raise ValidationError(TOO_MANY)
         try:
             cleaned = super().clean()
         except ValidationError:
@@ -70,19 +69,18 @@ class SignInForm(AuthenticationForm):
         return cleaned
 
 
-class ResetForm(PasswordResetForm):
+class ResetForm(Styled, PasswordResetForm):
     """Asks for the address to which a link for a new password goes. It tells nobody whether an account has it."""
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.request = request
-        self.fields["email"].widget.attrs["class"] = "input"
         self.fields["email"].label = _("E-mail address")
 
     def clean(self) -> dict[str, Any] | None:
         email = self.cleaned_data.get("email", "")
         if email and not attempts.begin(self.request, f"password of {email}").allowed:
-            raise ValidationError(_("Too many attempts. Wait 15 minutes, then try again."))
+            raise ValidationError(TOO_MANY)
         return super().clean()
 
     def send_mail(
@@ -115,7 +113,7 @@ class NewAccount(Styled):
     )
 
 
-class Preferences(forms.Form):
+class Preferences(Styled):
     language = forms.ChoiceField(label=lazy("Language"), required=False)
     theme = forms.ChoiceField(
         label=lazy("Colours"),
@@ -161,9 +159,6 @@ class Preferences(forms.Form):
         self.request = request
         language: Any = self.fields["language"]
         language.choices = [("", _("Same as the browser")), *settings.LANGUAGES]
-        for name, field in self.fields.items():
-            if name != "at_once":
-                field.widget.attrs["class"] = "input"
 
     def clean(self) -> dict[str, Any]:
         """Links for a new password go to the address: whoever finds an open browser must not change it."""
@@ -171,7 +166,7 @@ class Preferences(forms.Form):
         if "email" in data and data["email"] != self.initial.get("email"):
             attempt = attempts.begin(self.request, person.get_username())
             if not attempt.allowed:
-                self.add_error("password", _("Too many attempts. Wait 15 minutes, then try again."))
+                self.add_error("password", ValidationError(TOO_MANY))
             elif person.check_password(data.get("password", "")):
                 attempt.succeeded()
             else:

@@ -3,7 +3,8 @@
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -102,21 +103,21 @@ def _database() -> str:
     return OK
 
 
-class _short_timeout:
+@contextmanager
+def _short_timeout() -> Iterator[None]:
     """The connection waits for other writers no longer than a probe may take."""
-
-    def __enter__(self) -> None:
-        self._wait(PATIENCE)
-
-    def __exit__(self, *error: object) -> None:
+    _wait_at_most(PATIENCE)
+    try:
+        yield
+    finally:
         if connection.connection is not None:
-            self._wait(1000 * settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 5))
+            _wait_at_most(1000 * settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 5))
 
-    @staticmethod
-    def _wait(milliseconds: int) -> None:
-        if connection.vendor == "sqlite":
-            with connection.cursor() as cursor:
-                cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+
+def _wait_at_most(milliseconds: int) -> None:
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
 
 
 def _safely(ask: Callable[[], str]) -> str:

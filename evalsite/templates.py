@@ -3,22 +3,20 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext, override
 
 from accounts import notices
-from accounts.rules import RULES, role_of
+from accounts.rules import Viewer, allowed
 
 
-@dataclass(frozen=True, slots=True)
-class May:
-    """What a role may do, as far as templates ask: see ``accounts.rules``."""
+class May(NamedTuple):
+    """What a viewer may do, as far as templates ask: see ``accounts.rules``."""
 
     administer: bool
     bank: bool
@@ -28,15 +26,14 @@ class May:
     write_judging: bool
 
 
-@cache
-def may_of(role: str) -> May:
+def may_of(viewer: Viewer) -> May:
     return May(
-        administer=role in RULES["administer"],
-        bank=role in RULES["read-bank"],
-        label=role in RULES["label"],
-        judging=role in RULES["read-judging"],
-        submit=role in RULES["submit"],
-        write_judging=role in RULES["write-judging"],
+        administer=allowed(viewer, "administer"),
+        bank=allowed(viewer, "read-bank"),
+        label=allowed(viewer, "label"),
+        judging=allowed(viewer, "read-judging"),
+        submit=allowed(viewer, "submit"),
+        write_judging=allowed(viewer, "write-judging"),
     )
 
 
@@ -48,7 +45,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     return {
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
-        "may": may_of(role_of(user)),
+        "may": may_of(user),
     }
 
 

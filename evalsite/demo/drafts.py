@@ -26,7 +26,7 @@ VERDICTS = {
 }
 
 
-def load_drafts(*, folder: Path, people: dict[str, User]) -> Benchmark:
+def load_drafts(*, folder: Path, people: dict[str, User]) -> None:
     """Eight samples by two people through a round of reviews, an expert's check and into a second round."""
     benchmark = make_benchmark(
         slug=SLUG,
@@ -35,10 +35,10 @@ def load_drafts(*, folder: Path, people: dict[str, User]) -> Benchmark:
         licence="CC0 1.0",
         tree="mllm-bench",
     )
-    rows = json.loads((folder / "drafts" / "samples.json").read_text(encoding="utf-8"))
-    for row in rows:
-        if row["key"] in FIRST_ROUND:
-            _write(benchmark, row, folder, people[row["by"]])
+    rows = {row["key"]: row for row in json.loads((folder / "drafts" / "samples.json").read_text(encoding="utf-8"))}
+    for key, row in rows.items():
+        if key in FIRST_ROUND:
+            _write(benchmark, row, folder, people)
     staff = [people["curator"], people["admin"]]
     first = open_round(by=people["admin"], benchmark=benchmark, samples=list(benchmark.samples.all()), reviewers=staff)
     for review in first.reviews.select_related("sample", "reviewer"):
@@ -48,15 +48,10 @@ def load_drafts(*, folder: Path, people: dict[str, User]) -> Benchmark:
     decide(sample=benchmark.samples.get(key="three-lamps-faulty"), by=people["admin"], decision="approve")
     clearer = "Three of us share this bill in equal parts, and nobody tips. What does each of us pay, to the cent?"
     revised = benchmark.samples.get(key="bill-for-three")
-    _revise(revised, clearer, next(row for row in rows if row["key"] == "bill-for-three"), people["curator"])
-    again = [
-        revised,
-        *(_write(benchmark, row, folder, people[row["by"]]) for row in rows if row["key"] == "recipe-order"),
-    ]
+    _revise(revised, clearer, rows["bill-for-three"], people["curator"])
+    again = [revised, _write(benchmark, rows["recipe-order"], folder, people)]
     open_round(by=people["admin"], benchmark=benchmark, samples=again, reviewers=staff)
-    last = next(row for row in rows if row["key"] == "shadow-time")
-    _write(benchmark, last, folder, people[last["by"]])
-    return benchmark
+    _write(benchmark, rows["shadow-time"], folder, people)
 
 
 def _criteria(row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -64,7 +59,7 @@ def _criteria(row: dict[str, Any]) -> list[dict[str, Any]]:
     return [base | {"key": str(n), "kind": k, "text": text} for n, (k, text) in enumerate(row["criteria"], start=1)]
 
 
-def _write(benchmark: Benchmark, row: dict[str, Any], folder: Path, by: User) -> Sample:
+def _write(benchmark: Benchmark, row: dict[str, Any], folder: Path, people: dict[str, User]) -> Sample:
     data = (folder / "images" / row["picture"]).read_bytes()
     if edge := row.get("shrink"):
         out = io.BytesIO()
@@ -72,7 +67,7 @@ def _write(benchmark: Benchmark, row: dict[str, Any], folder: Path, by: User) ->
             image.resize((edge, edge * image.height // image.width)).save(out, "PNG")
         data = out.getvalue()
     return save_sample(
-        by=by,
+        by=people[row["by"]],
         benchmark=benchmark,
         sample=None,
         edition=0,

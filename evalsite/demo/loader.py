@@ -78,20 +78,26 @@ def load() -> None:
 
 
 def _benchmark() -> Benchmark:
-    parts = ["samples", "responses"]
-    brought = run_import(path=FOLDER, format=generic, parts=parts, slug=SLUG, title=TITLE, visibility="public")
-    for report in brought.values():
-        _clean(report)
-    benchmark = Benchmark.objects.get(slug=SLUG)
-    benchmark.description = (
-        "Drawn scenes, charts and documents with everyday questions on six levels. Written for the demo: "
-        "the models and their answers are invented."
+    benchmark = _imported(
+        ["samples", "responses"],
+        FOLDER,
+        slug=SLUG,
+        title=TITLE,
+        description="Drawn scenes, charts and documents with everyday questions on six levels. Written for the demo: "
+        "the models and their answers are invented.",
     )
-    benchmark.licence = "CC0 1.0"
-    benchmark.save(update_fields=["description", "licence"])
     for kind in Item.Kind.values:
         make_items(plan_items(kind=kind, benchmark=benchmark, models=simulation.models()))
     return benchmark
+
+
+def _imported(parts: list[str], path: Path, *, slug: str, title: str, description: str) -> Benchmark:
+    for report in run_import(
+        path=path, format=generic, parts=parts, slug=slug, title=title, visibility="public"
+    ).values():
+        _clean(report)
+    Benchmark.objects.filter(slug=slug).update(description=description, licence="CC0 1.0")
+    return Benchmark.objects.get(slug=slug)
 
 
 def _shapes(curator: User, researcher: User, annotator: User) -> None:
@@ -100,12 +106,13 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     The annotator is asked which option the other answers mean.
     """
     folder = FOLDER / "shapes"
-    samples, title = folder / "samples.jsonl", "Shapes at a glance"
-    _clean(run_import(path=samples, format=generic, slug=SHAPES, title=title, visibility="public")["samples"])
-    benchmark = Benchmark.objects.get(slug=SHAPES)
-    benchmark.description = "Coloured shapes to count and to name, with a hidden test split. Written for the demo."
-    benchmark.licence = "CC0 1.0"
-    benchmark.save(update_fields=["description", "licence"])
+    benchmark = _imported(
+        ["samples"],
+        folder / "samples.jsonl",
+        slug=SHAPES,
+        title="Shapes at a glance",
+        description="Coloured shapes to count and to name, with a hidden test split. Written for the demo.",
+    )
     submissions.set_rules(
         by=curator,
         benchmark=benchmark,
@@ -119,23 +126,27 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
         notes="Answer by the **letter** of an option. You get totals; single answers are not marked, for the keys are "
         "not open. Of the test split one half is kept back.",
     )
-    for file, name, weights in (("kestrel", "Kestrel-VL 7B rotated", True), ("wren", "Wren 3B draft", True)):
-        sent = submissions.submit(
+    kestrel, wren = (
+        submissions.submit(
             person=researcher,
             benchmark=benchmark,
             name=name,
             path=folder / f"{file}.jsonl",
             file_name=f"{file}.jsonl",
-            organisation={"kestrel": "Kestrel Lab", "wren": "Tern Works"}[file],
-            is_open=weights,
+            organisation=organisation,
+            is_open=True,
             now=timezone.now(),
         )
-        _clean(sent)
-        if file == "kestrel":
-            submissions.release(submission=sent, now=timezone.now())
-    submissions.withdraw(
-        submission=sent, by=researcher, reason="The prompt lacked the options of some questions.", now=timezone.now()
+        for file, name, organisation in (
+            ("kestrel", "Kestrel-VL 7B rotated", "Kestrel Lab"),
+            ("wren", "Wren 3B draft", "Tern Works"),
+        )
     )
+    for sent in (kestrel, wren):
+        _clean(sent)
+    submissions.release(submission=kestrel, now=timezone.now())
+    reason = "The prompt lacked the options of some questions."
+    submissions.withdraw(submission=wren, by=researcher, reason=reason, now=timezone.now())
     for split in ("", "test"):
         editions.publish(benchmark=benchmark, kind="choice", split=split, by=curator)
     make_items(plan_items(kind=Item.Kind.SCORE, benchmark=benchmark))

@@ -13,7 +13,7 @@ import itertools
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
@@ -220,23 +220,22 @@ def _of_pairs(campaign: str, pairs: Sequence[Pair], people: Sequence[Person], *,
     for who in people:
         rng = random.Random(f"{SEED} {campaign} {who.name}")
         mine = rng.sample(pairs, round(share * len(pairs)))
-        sittings = [mine[number::3] for number in range(3)]
-        for days, sitting in enumerate(sittings):
-            now = _begin(rng, who, day + 2 * days)
-            for key, first, second in sitting:
-                words = lengths()[key, first] + lengths()[key, second]
-                seconds = _seconds(rng, 12 + words / who.words_a_second, 15, 140)
-                said = _verdict(rng, who, key, first, second)
-                row: Row = {
-                    "kind": "pair",
-                    "protocol": "pairwise-criteria",
-                    "sample": key,
-                    "responses": [first, second],
-                }
-                if remark := unsaid.pop((key, first, second, said["choice"]), ""):
-                    row["comment"] = remark
-                now = _stamp(row | said, who, campaign, now, seconds, rng, rows.append)
+        for number in range(3):
+            said = _on_pairs(rng, who, mine[number::3], unsaid)
+            rows += _sitting(rng, who, campaign, day + 2 * number, said)
     return sorted(rows, key=lambda row: str(row["at"]))
+
+
+def _on_pairs(rng: random.Random, who: Person, pairs: Sequence[Pair], unsaid: dict[Any, str]) -> Iterator[Row]:
+    """Verdicts on these pairs, one after the other, with the seconds that each takes."""
+    for key, first, second in pairs:
+        words = lengths()[key, first] + lengths()[key, second]
+        row: Row = {"kind": "pair", "protocol": "pairwise-criteria", "sample": key, "responses": [first, second]}
+        row["seconds"] = _seconds(rng, 12 + words / who.words_a_second, 15, 140)
+        row |= _verdict(rng, who, key, first, second)
+        if remark := unsaid.pop((key, first, second, row["choice"]), ""):
+            row["comment"] = remark
+        yield row
 
 
 def _of_answers(campaign: str, kind: str, keys: Sequence[str], people: Sequence[Person], *, share: float) -> list[Row]:
@@ -244,44 +243,36 @@ def _of_answers(campaign: str, kind: str, keys: Sequence[str], people: Sequence[
     rows: list[Row] = []
     for day, who in enumerate(people, start=12):
         rng = random.Random(f"{SEED} {campaign} {who.name}")
-        now = _begin(rng, who, day)
-        for key in rng.sample(keys, round(share * len(keys))):
-            seen = {model: quality()[key][model] + rng.gauss(0, who.noise) for model in models()}
-            row: Row = {"kind": kind, "protocol": kind, "sample": key}
-            best_first = sorted(models(), key=lambda model: -seen[model])
-            made = (
-                [row | {"responses": [model], "score": min(5, max(1, round(seen[model] / 2)))} for model in models()]
-                if kind == "score"
-                else [row | {"responses": models(), "ranking": [[model] for model in best_first]}]
-            )
-            for label in made:
-                seconds = _seconds(rng, 20 if kind == "score" else 60, 8, 200)
-                now = _stamp(label, who, campaign, now, seconds, rng, rows.append)
+        rows += _sitting(rng, who, campaign, day, _on_answers(rng, who, kind, keys, share))
     return rows
 
 
-def _begin(rng: random.Random, who: Person, day: int) -> datetime:
-    return datetime(2026, 11, day, who.hour, rng.randrange(60), rng.randrange(60), tzinfo=ZONE)
+def _on_answers(rng: random.Random, who: Person, kind: str, keys: Sequence[str], share: float) -> Iterator[Row]:
+    """Scores or rankings, one after the other, with the seconds that each takes."""
+    for key in rng.sample(keys, round(share * len(keys))):
+        seen = {model: quality()[key][model] + rng.gauss(0, who.noise) for model in models()}
+        best_first = sorted(models(), key=lambda model: -seen[model])
+        verdicts: list[Row] = [{"responses": models(), "ranking": [[model] for model in best_first]}]
+        if kind == "score":
+            scores = {model: min(5, max(1, round(seen[model] / 2))) for model in models()}
+            verdicts = [{"responses": [model], "score": score} for model, score in scores.items()]
+        for verdict in verdicts:
+            seconds = _seconds(rng, 20 if kind == "score" else 60, 8, 200)
+            yield {"kind": kind, "protocol": kind, "sample": key, "seconds": seconds} | verdict
+
+
+def _sitting(rng: random.Random, who: Person, campaign: str, day: int, verdicts: Iterator[Row]) -> Iterator[Row]:
+    """This person's labels of one sitting, of verdicts that are made as they are asked for."""
+    now = datetime(2026, 11, day, who.hour, rng.randrange(60), rng.randrange(60), tzinfo=ZONE)
+    for row in verdicts:
+        now += timedelta(seconds=row["seconds"])
+        stamp = {"annotator": who.name, "simulated": True, "campaign": campaign}
+        yield row | stamp | {"at": now.isoformat(timespec="seconds")}
+        now += timedelta(seconds=rng.uniform(1, 12))
 
 
 def _seconds(rng: random.Random, usual: float, least: float, most: float) -> float:
     return round(min(max(usual * rng.lognormvariate(0, 0.28), least), most), 1)
-
-
-def _stamp(
-    row: Row,
-    who: Person,
-    campaign: str,
-    now: datetime,
-    seconds: float,
-    rng: random.Random,
-    keep: Callable[[Row], None],
-) -> datetime:
-    """Keep the row as this person's label; returns when the next begins."""
-    done = now + timedelta(seconds=seconds)
-    stamped = {"annotator": who.name, "simulated": True, "seconds": seconds, "campaign": campaign}
-    keep(row | stamped | {"at": done.isoformat(timespec="seconds")})
-    return done + timedelta(seconds=rng.uniform(1, 12))
 
 
 def _lines(name: str) -> list[Row]:

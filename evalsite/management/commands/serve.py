@@ -52,7 +52,8 @@ class Command(BaseCommand):
                 else f"Nothing can listen at {options['bind']}: {problem.strerror or problem}."
             )
         demo = self._prepare(with_demo=settings.LOCAL and not options["no_demo"])
-        processes = [self._web(options["bind"]), self._worker()]
+        web = ["-m", "gunicorn", "--config", "python:evalsite.web_server", "--bind", options["bind"]]
+        processes = [_start(web), _start(["manage.py", "worker"])]
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
         try:
@@ -82,12 +83,6 @@ class Command(BaseCommand):
             self.stdout.write("Bringing the demo data in ...")
             load()
         return Benchmark.objects.filter(slug="everyday-scenes").exists()
-
-    def _web(self, bind: str) -> subprocess.Popen[bytes]:
-        return _start(["-m", "gunicorn", "--config", "python:evalsite.web_server", "--bind", bind])
-
-    def _worker(self) -> subprocess.Popen[bytes]:
-        return _start(["manage.py", "worker"])
 
     def _announce(self, address: tuple[str, int], processes: list[subprocess.Popen[bytes]], demo: bool) -> None:
         while not _answers(_own(address) + "healthz"):
