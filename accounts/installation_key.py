@@ -33,8 +33,8 @@ def keyed(purpose: str, message: str) -> str:
 
 def check_keys() -> None:
     """Create the key in a new database. Raises WrongKeys if CRITERIA_KEYS do not decrypt this one."""
-    global _kept
-    _kept = _stored() or _made()
+    forget()
+    _key()
 
 
 def forget() -> None:
@@ -46,11 +46,11 @@ def forget() -> None:
 def _key() -> bytes:
     global _kept
     if _kept is None:
-        _kept = _stored() or _made()
+        _kept = _stored_key() or _create_key()
     return _kept
 
 
-def _stored() -> bytes | None:
+def _stored_key() -> bytes | None:
     try:
         row = InstallationKey.objects.filter(pk=ONLY).first()
     except Unreadable:
@@ -58,7 +58,7 @@ def _stored() -> bytes | None:
     return bytes.fromhex(row.secret) if row else None
 
 
-def _made() -> bytes:
+def _create_key() -> bytes:
     """Create the key, unless there are texts that CRITERIA_KEYS cannot decrypt."""
     if not _can_decrypt_existing():
         raise WrongKeys
@@ -67,7 +67,7 @@ def _made() -> bytes:
         with transaction.atomic():
             InstallationKey.objects.create(pk=ONLY, secret=key.hex())
     except IntegrityError:  # another process was first
-        return _stored() or key
+        return _stored_key() or key
     return key
 
 

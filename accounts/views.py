@@ -243,13 +243,8 @@ def people(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
-            made, password = actions.make_account(
-                name=data["name"],
-                role=data["role"],
-                password=data["password"] or None,
-                email=data["email"],
-                by=cast(User, request.user),
-            )
+            account = data | {"password": data["password"] or None}
+            made, password = actions.make_account(**account, by=cast(User, request.user))
         except ValidationError as error:
             form.add_error(None, error)
         else:

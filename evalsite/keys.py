@@ -32,7 +32,7 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
     values = {name: os.environ.get(name, "").strip() for name in HINTS}
     path = data / FILE
     if local and not all(values.values()):
-        stored = _read(path) or _made_beside(path)
+        stored = _read_key_file(path) or _make_unless_data(path)
         values = {name: value or stored.get(name, "") for name, value in values.items()}
     for name, value in values.items():
         if not value:
@@ -76,7 +76,7 @@ def keep_private(data: Path) -> None:
                 path.chmod(mode)
 
 
-def _read(path: Path) -> dict[str, str]:
+def _read_key_file(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def _read(path: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
-def _made_beside(path: Path) -> dict[str, str]:
+def _make_unless_data(path: Path) -> dict[str, str]:
     """New keys, unless there is data that was encrypted with others."""
     database = path.with_name(DATABASE)
     if _holds_rows(database):
@@ -93,7 +93,7 @@ def _made_beside(path: Path) -> dict[str, str]:
             f"that file. Put the file back where it was (it belongs to every backup), or set SECRET_KEY and "
             "CRITERIA_KEYS to what it held. No new keys were made."
         )
-    return _make(path)
+    return _write_new_keys(path)
 
 
 def _holds_rows(database: Path) -> bool:
@@ -106,7 +106,7 @@ def _holds_rows(database: Path) -> bool:
             return False
 
 
-def _make(path: Path) -> dict[str, str]:
+def _write_new_keys(path: Path) -> dict[str, str]:
     """Write the file completely or not at all; if two processes start at once, the keys of the first one hold."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     values = {"SECRET_KEY": secrets.token_urlsafe(50), "CRITERIA_KEYS": Fernet.generate_key().decode()}
@@ -118,7 +118,7 @@ def _make(path: Path) -> dict[str, str]:
     try:
         os.link(draft, path)
     except FileExistsError:
-        values = _read(path)
+        values = _read_key_file(path)
     finally:
         draft.unlink()
     return values

@@ -24,11 +24,11 @@ _making = Lock()  # drf-spectacular loads itself with the first schema, which tw
 def _schema() -> dict[str, Any]:
     """The OpenAPI schema. It takes a second to build and is the same for everybody: built once per process."""
     with _making, translation.override("en"):
-        return _made_schema()
+        return _build_schema()
 
 
 @cache
-def _made_schema() -> dict[str, Any]:
+def _build_schema() -> dict[str, Any]:
     return dict(SchemaGenerator().get_schema(request=None, public=True))
 
 

@@ -12,7 +12,7 @@ SIGN_INS = {
 ROLES = {"admin": "administrator", "curator": "curator", "annotator": "annotator", "researcher": "researcher"}
 
 
-def made(name: str) -> User:
+def make_account(name: str) -> User:
     return User.objects.create_user(name, password=PASSWORD, role=ROLES[name])
 
 

@@ -17,7 +17,6 @@ from annotations.assignment.gold import GoldVerdict, mark_all_gold
 from annotations.assignment.leases import next_assignment, presented_order
 from annotations.assignment.material import material_for
 from annotations.campaigns.actions import deal, make_campaign
-from annotations.campaigns.candidates import REVIEW
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.sampling import KEYS, Plan
 from annotations.labels.actions import submit_label
@@ -44,6 +43,7 @@ TITLE = "Everyday scenes"
 # Labels an item, of each campaign; and those that have not ended.
 OVERLAPS = {simulation.PAIRS: 5, simulation.MORE_PAIRS: 2, simulation.SCORES: 4, simulation.RANKINGS: 3}
 IN_PROGRESS = (simulation.MORE_PAIRS, simulation.RANKINGS)
+REVIEW = "review"
 REVIEWS, REVIEWED = "Everyday scenes, is the judge right?", 40
 OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
 PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
@@ -65,7 +65,7 @@ LETTER = re.compile(r"The answer is ([A-D])\.")
 @transaction.atomic
 def load() -> None:
     """Bring everything in, or nothing: people, benchmarks, responses, items, campaigns, judges, baseline runs."""
-    people = {name: accounts.made(name) for name in accounts.SIGN_INS}
+    people = {name: accounts.make_account(name) for name in accounts.SIGN_INS}
     benchmark = _benchmark()
     _verdicts(benchmark, people)
     _shapes(people["curator"], people["researcher"], people["annotator"])

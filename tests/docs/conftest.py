@@ -25,7 +25,7 @@ with connection.cursor() as cursor:
     cursor.execute("DELETE FROM sqlite_sequence WHERE name = 'judging_run'")
     cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('judging_run', 14)")
 for name in accounts.SIGN_INS:
-    accounts.made(name)
+    accounts.make_account(name)
 llmfao.load_llmfao()
 """
 

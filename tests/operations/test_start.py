@@ -13,7 +13,7 @@ from tests.judging.outside import ROOT, Installation, installation, with_tables
 from tests.operations.served import GUNICORN, PRODUCTION, free_port, running, wait_for
 
 OTHER_KEY = "b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="
-DEMO = "from evalsite.demo.accounts import made; made('admin'); made('curator'); answer = 0"
+DEMO = "from evalsite.demo.accounts import make_account; make_account('admin'); make_account('curator'); answer = 0"
 MANAGE = [sys.executable, "manage.py"]
 
 

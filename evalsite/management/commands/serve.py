@@ -39,13 +39,13 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        host, port = address = _parsed(options["bind"])
+        host, port = address = _parse_bind(options["bind"])
         if settings.LOCAL and not _is_here(host):
             raise CommandError(
                 f"{host} can be reached by others, and this is an installation for this machine: its accounts have "
                 "passwords that everybody knows. Set ALLOWED_HOSTS, SECRET_KEY, CRITERIA_KEYS: docs/operations.md."
             )
-        if problem := _taken(address):
+        if problem := _why_not_bound(address):
             raise CommandError(
                 f"Port {port} is in use. Stop what listens there, or choose another: PORT=8001 make run"
                 if problem.errno == errno.EADDRINUSE
@@ -85,7 +85,7 @@ class Command(BaseCommand):
         return Benchmark.objects.filter(slug="everyday-scenes").exists()
 
     def _announce(self, address: tuple[str, int], processes: list[subprocess.Popen[bytes]], demo: bool) -> None:
-        while not _answers(_own(address) + "healthz"):
+        while not _answers(_local_url(address) + "healthz"):
             if any(process.poll() is not None for process in processes):
                 raise CommandError("The web server or the worker did not start; see the lines above.")
             time.sleep(0.1)
@@ -93,7 +93,7 @@ class Command(BaseCommand):
             self.stdout.write(f"\nevalsite runs at http://localhost:{address[1]}/\n")
         else:
             names = ", ".join(f"https://{name.removeprefix('.')}/" for name in settings.ALLOWED_HOSTS)
-            self.stdout.write(f"\nevalsite listens at {_own(address)} for a proxy that speaks HTTPS as {names}\n")
+            self.stdout.write(f"\nevalsite listens at {_local_url(address)} for a proxy that speaks HTTPS as {names}\n")
         if demo:
             self.stdout.write("Sign in as one of these:")
             for name, description in SIGN_INS.items():
@@ -106,7 +106,7 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _parsed(bind: str) -> tuple[str, int]:
+def _parse_bind(bind: str) -> tuple[str, int]:
     """Host and port of HOST:PORT, [IPV6]:PORT or :PORT."""
     host, _, port = bind.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 2**16):
@@ -126,7 +126,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def _own(address: tuple[str, int]) -> str:
+def _local_url(address: tuple[str, int]) -> str:
     """The address under which this machine asks itself."""
     host, port = address
     if _is_address(host) and ip_address(host).is_unspecified:
@@ -134,7 +134,7 @@ def _own(address: tuple[str, int]) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _taken(address: tuple[str, int]) -> OSError | None:
+def _why_not_bound(address: tuple[str, int]) -> OSError | None:
     """Why nothing can listen there, if so."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
