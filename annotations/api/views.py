@@ -117,7 +117,7 @@ class Next(views.APIView):
             assignment = next_assignment(campaign=campaign, annotator=annotator, now=now, prefetch=prefetch)
         if assignment is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
-        answer = _described(assignment)
+        answer = _describe_assignment(assignment)
         if notices.has_unread_warning(campaign=campaign, annotator=annotator):
             answer["warning"] = str(notices.WARNING)
             mark_warning_read(campaign=campaign, annotator=annotator)
@@ -137,7 +137,10 @@ class ReturnedLabels(views.APIView):
         answer = []
         for returned in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
             assignment = _assignment(request, returned.label.assignment_id)
-            answer.append(_described(assignment) | {"note": returned.note, "given": _own(returned.label, assignment)})
+            answer.append(
+                _describe_assignment(assignment)
+                | {"note": returned.note, "given": _label_as_given(returned.label, assignment)}
+            )
         return Response(answer)
 
 
@@ -188,9 +191,9 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         with _refusals_as_responses():
             given = submitted_values(data) | {"idempotency_key": data["idempotency_key"]}
             submitted = submit_label(assignment=assignment, now=database.now(), **given)
-        answer = _own(submitted.label, assignment)
+        answer = _label_as_given(submitted.label, assignment)
         if assignment.campaign_item.practice:
-            answer["practice"] = _practice(submitted.label, assignment)
+            answer["practice"] = _practice_result(submitted.label, assignment)
         return Response(answer, status=status.HTTP_201_CREATED if submitted.created else status.HTTP_200_OK)
 
 
@@ -209,7 +212,7 @@ class OneLabel(views.APIView):
         payload.is_valid(raise_exception=True)
         with _refusals_as_responses():
             change_label(assignment=assignment, now=database.now(), **submitted_values(payload.validated_data))
-        return Response(_own(Label.objects.get(pk=pk), assignment))
+        return Response(_label_as_given(Label.objects.get(pk=pk), assignment))
 
 
 def _assignment(request: Request, pk: int) -> Assignment:
@@ -227,7 +230,7 @@ def _refusals_as_responses() -> Iterator[None]:
         raise Conflict({"detail": str(refusal), "code": refusal.code}) from None
 
 
-def _practice(label: Label, assignment: Assignment) -> dict[str, Any]:
+def _practice_result(label: Label, assignment: Assignment) -> dict[str, Any]:
     """The result of a practice item. The page does not show it again."""
     campaign_item = assignment.campaign_item
     ballot, gold = ballots.of(campaign_item.campaign), campaign_item.gold or {}
@@ -250,7 +253,7 @@ def opaque_item(assignment: Assignment) -> int:
     return int(keyed("item", f"{assignment.pk}")[:12], 16)
 
 
-def _described(assignment: Assignment) -> dict[str, Any]:
+def _describe_assignment(assignment: Assignment) -> dict[str, Any]:
     campaign_item = assignment.campaign_item
     sample = campaign_item.item.sample
     ballot = ballots.of(campaign_item.campaign)
@@ -282,7 +285,7 @@ def _described(assignment: Assignment) -> dict[str, Any]:
     return described
 
 
-def _own(label: Label, assignment: Assignment) -> dict[str, Any]:
+def _label_as_given(label: Label, assignment: Assignment) -> dict[str, Any]:
     ballot = ballots.of(assignment.campaign_item.campaign)
     shown = ballot.present(label.verdict(), material.material_for(assignment, ballot))
     return {

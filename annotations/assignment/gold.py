@@ -97,7 +97,7 @@ def gold_from_file(campaign: Campaign, path: Path) -> GoldVerdicts:
     A row needs ``sample`` and the verdict. It needs ``responses`` only if the campaign has several items of the sample
     or the order of the answers matters. ``note`` is shown in practice. Raises BadInput for an unreadable file.
     """
-    if campaign.protocol == "review":
+    if ballots.get(campaign.protocol).of_judgments:
         raise BadInput("Reviews are about judgments, which a file cannot name. Take the verdicts from a campaign.")
     items_by_sample = _items_by_sample(campaign)
     notes: list[str] = []
@@ -132,7 +132,8 @@ def gold_from_file(campaign: Campaign, path: Path) -> GoldVerdicts:
         raise BadInput(str(error)) from None
     if not verdicts and not problems:
         raise BadInput("The file has no rows.")
-    return GoldVerdicts(_last_per_item(verdicts), problems)
+    last_per_item = {gold.campaign_item.pk: gold for gold in verdicts}
+    return GoldVerdicts(list(last_per_item.values()), problems)
 
 
 def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None = None) -> GoldVerdicts:
@@ -143,7 +144,7 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
     """
     if source.pk == campaign.pk or source.protocol != campaign.protocol:
         raise BadInput(f"Choose another campaign with the protocol {campaign.protocol}.")
-    column = "reviewed_id" if campaign.protocol == "review" else "item_id"
+    column = "reviewed_id" if ballots.get(campaign.protocol).of_judgments else "item_id"
     unassigned = campaign.campaign_items.filter(taken=0, gold__isnull=True, assignments__isnull=True)
     campaign_items = {getattr(row, column): row for row in unassigned.select_related("item__sample", "campaign")}
     settled = _settled_verdicts(source, column)
@@ -194,17 +195,11 @@ def _checked_verdict(campaign: Campaign, campaign_item: CampaignItem, verdict: M
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _last_per_item(verdicts: list[GoldVerdict]) -> list[GoldVerdict]:
-    """Of several rows about one item the last one counts."""
-    return list({gold.campaign_item.pk: gold for gold in verdicts}.values())
-
-
 def _settled_verdicts(source: Campaign, column: str) -> dict[int, dict[str, Any]]:
     """The adjudicated or majority verdicts of a campaign, by item or by reviewed judgment."""
     labels: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for label in (
-        Label.objects.counted().filter(campaign=source).select_related("assignment__campaign_item").order_by("pk")
-    ):
+    counted = Label.objects.counted().filter(campaign=source)
+    for label in counted.select_related("assignment__campaign_item").order_by("pk"):
         labels[getattr(label.assignment.campaign_item, column)].append(label.verdict())
     settled = {}
     for subject, verdicts in labels.items():

@@ -50,11 +50,6 @@ class Notice:
         return str(WARNING)
 
 
-def next_returned(*, campaign: Campaign, annotator: Annotator) -> int | None:
-    """The assignment of this annotator's first returned label, or None."""
-    return open_returns(campaign=campaign, annotator=annotator).values_list("label__assignment", flat=True).first()
-
-
 def open_returns(*, campaign: Campaign, annotator: Annotator) -> "QuerySet[LabelReturn]":
     """Labels returned to this annotator that they have not answered yet, oldest first."""
     if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):

@@ -149,6 +149,7 @@ class Ballot(ABC):
 
     usual_seconds: ClassVar[int] = 45  # a label takes, until there are labels to tell it
     shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
+    of_judgments: ClassVar[bool] = False  # what is labelled is a judgment, not an item
     shows_analyses: bool = False  # of the judgment under review
     single_votes: ClassVar[bool] = False  # of closed campaigns everybody may read, where the benchmark is public
     lacking: ClassVar[str] = "no item belongs to an approved sample."  # why a benchmark with such items has none for it

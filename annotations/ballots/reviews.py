@@ -46,6 +46,7 @@ class Review(Ballot):
     advice = lazy("Look at the answers yourself first.")
     about = lazy("People check a judge's verdicts and, where released, its analyses.")
     setting_names = ("analyses",)
+    of_judgments = True
     lacking = "no judge has given a verdict that annotators may see."
     agree = YES_NO
     grades = GRADES

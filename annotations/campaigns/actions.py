@@ -20,7 +20,7 @@ from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
 from annotations.campaigns.blinding import note_blind_in
-from annotations.campaigns.candidates import REVIEW, ballot_settings, candidates_for, candidates_of, why_no_items
+from annotations.campaigns.candidates import ballot_settings, candidates_for, candidates_of, why_no_items
 from annotations.campaigns.inputs import checked_settings, is_past
 from annotations.campaigns.members import add_annotators
 from annotations.campaigns.sampling import Plan, Selection, select_items
@@ -146,7 +146,7 @@ def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
         raise Refused("Gold and practice items have verdicts from the old ballot. Make them ordinary items first.")
     before = campaign.ballot
     campaign.ballot = ballot_settings(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
-    if campaign.protocol != REVIEW:
+    if not ballots.get(campaign.protocol).of_judgments:
         fitting = {candidate.pk for candidate in candidates_of(campaign)}
         lost = sum(item not in fitting for item in campaign.campaign_items.values_list("item", flat=True))
         if lost:
@@ -163,7 +163,7 @@ def _check_unlabelled(campaign: Campaign) -> None:
 
 
 @transaction.atomic
-def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True) -> Campaign:
+def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
     """A draft with the same items, settings, guidelines and people under a new name and seed, without labels.
 
     Gold and practice items stay marked; a past due date is dropped. Raises BadInput, and Refused for imported labels.
@@ -183,11 +183,8 @@ def copy_campaign(*, campaign: Campaign, name: str, with_annotators: bool = True
     CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in rows], batch_size=1000)
     pictures = campaign.pictures.values("name", "sha256", "kind", "width", "height")
     GuidelinePicture.objects.bulk_create([GuidelinePicture(campaign=copied, **row) for row in pictures])
-    if with_annotators:
-        members = campaign.memberships.filter(withdrawn_at__isnull=True)
-        Membership.objects.bulk_create(
-            [Membership(campaign=copied, annotator_id=pk) for pk in members.values_list("annotator", flat=True)]
-        )
+    members = campaign.memberships.filter(withdrawn_at__isnull=True).values_list("annotator", flat=True)
+    Membership.objects.bulk_create([Membership(campaign=copied, annotator_id=pk) for pk in members])
     return copied
 
 
@@ -197,7 +194,7 @@ def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) ->
     if campaign.imported or campaign.state == Campaign.State.CLOSED:
         raise Refused(f"{campaign.name} is closed and takes no more items.")
     Campaign.objects.select_for_update().get(pk=campaign.pk)  # one addition at a time
-    column = "reviewed" if campaign.protocol == REVIEW else "item"
+    column = "reviewed" if ballots.get(campaign.protocol).of_judgments else "item"
     existing = set(campaign.campaign_items.values_list(column, flat=True))
     new = [candidate for candidate in selection.candidates if candidate.pk not in existing]
     last = campaign.campaign_items.aggregate(last=Max("position"))["last"]
@@ -215,7 +212,7 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, pr
     else:
         samples_by_pk = {pk: candidate.sample for pk, candidate in by_pk.items()}
         order = deal(samples_by_pk, rng=random.Random(keyed("deal", f"{campaign.seed}:{start}")))
-    reviews = campaign.protocol == REVIEW
+    reviews = ballots.get(campaign.protocol).of_judgments
     CampaignItem.objects.bulk_create(
         [
             CampaignItem(

@@ -10,11 +10,12 @@ from collections.abc import Collection, Iterable
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
+from annotations import ballots
 from annotations.assignment.errors import Refused
-from annotations.campaigns import run_doubts, sampling
+from annotations.campaigns import run_doubts
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import Candidate, candidates_of
-from annotations.campaigns.sampling import Selection
+from annotations.campaigns.sampling import Selection, select_doubtful
 from annotations.models import Campaign
 from bank.database import chunks
 from bank.errors import BadInput
@@ -75,10 +76,7 @@ def _runs_with_new_judgments(campaign: Campaign) -> dict[Run, int]:
 
 def add_doubtful_items(*, campaign: Campaign, run: Run, reasons: Iterable[str], candidates: Iterable[Candidate]) -> int:
     """Add the items that a run leaves in doubt for these reasons. Returns how many are new to the campaign."""
-    doubts = run_doubts.doubts_of(run, reasons=reasons)
-    selected = [candidate for candidate in candidates if candidate.item in doubts]
-    why = {candidate.pk: sampling.describe_reasons(doubts[candidate.item], run) for candidate in selected}
-    return add_items(campaign=campaign, selection=Selection(selected, why))
+    return add_items(campaign=campaign, selection=select_doubtful(candidates, run, reasons))
 
 
 def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selection:
@@ -87,13 +85,14 @@ def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selectio
     Raises Refused, and takes none, if one of them is not about the campaign's benchmark.
     """
     candidates = {candidate.pk: candidate for candidate in candidates_of(campaign)}
+    reviews = ballots.get(campaign.protocol).of_judgments
     why: dict[int, str] = {}
     foreign = set(ids)
     for batch in chunks(ids):
         judgments = Judgment.objects.filter(pk__in=batch, run__benchmark=campaign.benchmark_id).order_by("pk")
         for pk, item, run in judgments.values_list("pk", "item", "run"):
             foreign.discard(pk)
-            candidate = pk if campaign.protocol == "review" else item
+            candidate = pk if reviews else item
             if candidate in candidates:
                 why.setdefault(candidate, f"chosen by hand (run {run})")
     if foreign:

@@ -17,8 +17,6 @@ from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import in_hidden_splits
 from judging.models import OVERLAP, Judgment, Run
 
-REVIEW = "review"
-
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
     """Items of approved samples that this ballot fits, in a stable order."""
@@ -77,10 +75,10 @@ def candidates_for(
 ) -> list[Candidate]:
     """Everything in a benchmark that can be labelled with this protocol and ballot. Raises BadInput."""
     settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
-    if protocol == REVIEW:
+    configured = type(ballots.get(protocol))(settings)
+    if configured.of_judgments:
         judgments = judgments_for(benchmark=benchmark, run=run)
         return [Candidate(*row) for row in judgments.values_list("pk", "item", "item__sample")]
-    configured = type(ballots.get(protocol))(settings)
     items = items_for(benchmark=benchmark, ballot=configured, shows_criteria=shows_criteria)
     return [Candidate(pk, pk, sample) for pk, sample in items.values_list("pk", "sample_id")]
 

@@ -37,9 +37,6 @@ class CampaignSettings(serializers.ModelSerializer[Campaign]):
         return due
 
 
-OPTIONS = tuple(name for name in CampaignSettings.Meta.fields if name not in ("overlap", "lease_minutes"))
-
-
 def checked_settings(values: Mapping[str, Any], campaign: Campaign | None = None) -> dict[str, Any]:
     """These settings after validation, for a new campaign or to change one. Raises BadInput that names the field.
 

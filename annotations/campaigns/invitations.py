@@ -1,7 +1,6 @@
 """Invitations to a campaign: a signed link that expires, can be revoked, and admits a limited number of people."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from smtplib import SMTPException
 
@@ -25,14 +24,6 @@ from bank.errors import BadInput
 SALT = "annotations.invitation"
 
 MAX_MAILS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class OpenInvitation:
-    """An invitation that still works, with its link."""
-
-    invitation: Invitation
-    link: str
 
 
 def token_of(invitation: Invitation) -> str:
@@ -59,9 +50,10 @@ def _usable(now: datetime) -> "QuerySet[Invitation]":
     return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now).exclude(closed)
 
 
-def open_invitations(campaign: Campaign, request: HttpRequest) -> list[OpenInvitation]:
+def open_invitations(campaign: Campaign, request: HttpRequest) -> list[tuple[Invitation, str]]:
+    """The invitations that still work, each with its link."""
     invitations = _usable(timezone.now()).filter(campaign=campaign).select_related("by")
-    return [OpenInvitation(invitation, link_of(invitation, request)) for invitation in invitations]
+    return [(invitation, link_of(invitation, request)) for invitation in invitations]
 
 
 @transaction.atomic

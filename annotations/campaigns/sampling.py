@@ -3,8 +3,10 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic import BaseModel
 
 from annotations.campaigns import run_doubts
 from annotations.campaigns.candidates import Candidate, candidates_for
@@ -35,8 +37,7 @@ STRATA = {
 MAX_KEYS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(BaseModel, frozen=True):
     """How items are chosen.
 
     ``n`` is the number of samples, per capability or in all, and ``by`` what they are spread over. ``models`` limits
@@ -55,22 +56,19 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """Only the fields that differ from their defaults. Of a list of keys only its length."""
-        unset = {field.name: field.default for field in fields(self)}
-        kept = {name: value for name, value in asdict(self).items() if value != unset[name] or name == "how"}
+        kept = {"how": self.how} | self.model_dump(mode="json", exclude_defaults=True)
         if self.how != STRATIFIED:
             kept.pop("by", None)
-        kept = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
         return kept | ({"keys": len(self.keys)} if self.keys else {})
 
 
 def parse_plan(data: Mapping[str, Any]) -> Plan:
     """A plan from JSON. Raises BadInput."""
-    names = {field.name for field in fields(Plan)}
-    unknown = sorted(set(data) - names)
+    unknown = sorted(set(data) - set(Plan.model_fields))
     if unknown:
-        raise BadInput(f"A sampling plan has no field {unknown[0]!r}. Its fields are {', '.join(sorted(names))}.")
-    lists = {name: tuple(data.get(name) or ()) for name in ("models", "reasons", "keys")}
-    plan = Plan(**{**data, **lists})
+        names = ", ".join(sorted(Plan.model_fields))
+        raise BadInput(f"A sampling plan has no field {unknown[0]!r}. Its fields are {names}.")
+    plan = Plan(**data)
     if plan.how not in METHODS:
         raise BadInput(f"Unknown way to choose items: {plan.how!r}. Choose one of: {', '.join(METHODS)}.")
     if plan.most is not None and not _is_positive(plan.most):
@@ -112,18 +110,29 @@ class Selection:
         return len({candidate.sample for candidate in self.candidates})
 
 
-def select(
-    plan: Plan, *, benchmark: Benchmark, candidates: Iterable[Candidate], rng: random.Random, anchor: str = ""
+def select_items(
+    *,
+    benchmark: Benchmark,
+    protocol: str,
+    plan: Plan,
+    seed: int,
+    shows_criteria: bool = False,
+    run: Run | None = None,
+    ballot: Mapping[str, Any] | None = None,
 ) -> Selection:
-    """The candidates that the plan selects. Raises BadInput if the plan names something that does not exist."""
-    selected, why = list(candidates), {}
+    """The items that a campaign with these settings would get. Raises BadInput, also if the plan names something that
+    does not exist.
+    """
+    rng = random.Random(seed)
+    selected = candidates_for(
+        benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
+    )
+    why: dict[int, str] = {}
     if plan.models:
-        selected = _only_about(selected, _model_ids(plan.models, benchmark, anchor))
+        selected = _only_about(selected, _model_ids(plan.models, benchmark))
     if plan.how == RUN:
-        run = find_run(benchmark, plan.run)
-        doubts = run_doubts.doubts_of(run, reasons=plan.reasons)
-        selected = [candidate for candidate in selected if candidate.item in doubts]
-        why = {candidate.pk: describe_reasons(doubts[candidate.item], run) for candidate in selected}
+        doubtful = select_doubtful(selected, find_run(benchmark, plan.run), plan.reasons)
+        selected, why = doubtful.candidates, doubtful.why
     elif plan.how == KEYS:
         selected = _with_keys(selected, plan.keys, benchmark)
     elif plan.how in (PER_CAPABILITY, STRATIFIED):
@@ -131,6 +140,13 @@ def select(
     if plan.most is not None and len(selected) > plan.most:
         selected = rng.sample(sorted(selected, key=lambda candidate: candidate.pk), plan.most)
     return Selection(selected, {candidate.pk: why[candidate.pk] for candidate in selected if candidate.pk in why})
+
+
+def select_doubtful(candidates: Iterable[Candidate], run: Run, reasons: Iterable[str]) -> Selection:
+    """Those of the candidates that a run leaves in doubt for these reasons."""
+    doubts = run_doubts.doubts_of(run, reasons=reasons)
+    selected = [candidate for candidate in candidates if candidate.item in doubts]
+    return Selection(selected, {candidate.pk: describe_reasons(doubts[candidate.item], run) for candidate in selected})
 
 
 def find_run(benchmark: Benchmark, pk: int | None) -> Run:
@@ -148,15 +164,14 @@ def describe_reasons(reasons: Iterable[str], run: Run) -> str:
     return f"{words} (run {run.pk})"
 
 
-def _model_ids(models: Sequence[str], benchmark: Benchmark, anchor: str) -> set[int]:
+def _model_ids(models: Iterable[str], benchmark: Benchmark) -> set[int]:
     """These models and the anchor."""
-    models = list(map(as_stored, models))
-    names = {*models, as_stored(anchor) or (benchmark.anchor.name if benchmark.anchor else "")} - {""}
+    names = set(map(as_stored, models))
     ids = dict(EvaluatedModel.objects.filter(name__in=names).values_list("name", "pk"))
-    missing = sorted(set(models) - set(ids))
+    missing = sorted(names - set(ids))
     if missing:
         raise BadInput(f"Unknown model: {missing[0]!r}.")
-    return set(ids.values())
+    return {*ids.values(), *([benchmark.anchor_id] if benchmark.anchor_id else [])}
 
 
 def _only_about(candidates: list[Candidate], models: set[int]) -> list[Candidate]:
@@ -222,20 +237,3 @@ def in_proportion(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     for name in sorted(exact, key=lambda name: (-(exact[name] - shares[name]), name))[:left]:
         shares[name] += 1
     return shares
-
-
-def select_items(
-    *,
-    benchmark: Benchmark,
-    protocol: str,
-    plan: Plan,
-    seed: int,
-    shows_criteria: bool = False,
-    run: Run | None = None,
-    ballot: Mapping[str, Any] | None = None,
-) -> Selection:
-    """The items that a campaign with these settings would get. Raises BadInput."""
-    candidates = candidates_for(
-        benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
-    )
-    return select(plan, benchmark=benchmark, candidates=candidates, rng=random.Random(seed))

@@ -10,7 +10,7 @@ import bank.text.rendering
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.queries import Answer, presented_answers
-from annotations.campaigns.candidates import REVIEW, Candidate, ballot_settings, candidates_for, why_no_items
+from annotations.campaigns.candidates import Candidate, ballot_settings, candidates_for, why_no_items
 from annotations.campaigns.sampling import Plan, select_items
 from annotations.labels.own import each, usual_seconds
 from annotations.models import Campaign, CampaignItem
@@ -81,7 +81,7 @@ def size_of(
     if not candidates and not candidates_for(benchmark=benchmark, protocol=protocol):
         return _none(benchmark, protocol)
     readable = None
-    if protocol == REVIEW and ballot.get("analyses", True):
+    if ballots.get(protocol).of_judgments and ballot.get("analyses", True):
         judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in candidates])
         readable = analyses.open_count(judgments)
     usual, timed = usual_seconds(protocol)
@@ -142,11 +142,12 @@ def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview
     settings = ballot_settings(benchmark=size.benchmark, protocol=size.protocol, ballot=ballot)
     campaign = Campaign(benchmark=size.benchmark, protocol=size.protocol, ballot=settings, blind=blind)
     item = Item.objects.select_related("sample").get(pk=first.item)
-    judgment = Judgment.objects.select_related("run", "item").get(pk=first.pk) if size.protocol == REVIEW else None
+    configured, judgment = ballots.of(campaign), None
+    if configured.of_judgments:
+        judgment = Judgment.objects.select_related("run", "item").get(pk=first.pk)
     assignment = material.unshuffled(CampaignItem(campaign=campaign, item=item, reviewed=judgment))
     if judgment:
         assignment.order = judgment.order
-    configured = ballots.of(campaign)
     subject = material.material_for(assignment, configured)
     return Preview(
         ballot=configured,

@@ -165,9 +165,9 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
     disputed = list_items(campaign, show="disputed").ids
     waiting = [pk for pk in disputed if pk not in adjudicated or pk == campaign_item.pk]
     if campaign_item.pk not in waiting:
-        return None, waiting[0] if waiting else None
-    index = waiting.index(campaign_item.pk)
-    return (waiting[index - 1] if index else None), (waiting[index + 1] if index + 1 < len(waiting) else None)
+        return None, next(iter(waiting), None)
+    before, around = waiting.index(campaign_item.pk), [None, *waiting, None]
+    return around[before], around[before + 2]
 
 
 NONE_OF_THEM = "X"

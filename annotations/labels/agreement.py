@@ -143,24 +143,42 @@ class Figure:
 
     @property
     def value(self) -> str:
-        return _formatted(self.estimate.value, self.percent)
+        return self._formatted(self.estimate.value)
 
     @property
     def interval(self) -> str:
         interval = self.estimate.interval
         if interval is None:
             return ""
-        return f"{_formatted(interval.low, self.percent)} to {_formatted(interval.high, self.percent)}"
+        return f"{self._formatted(interval.low)} to {self._formatted(interval.high)}"
 
     @property
     def provisional(self) -> bool:
         return 0 < self.items < MIN_ITEMS
 
+    def _formatted(self, value: float | None) -> str:
+        return f"{100 * value:.1f}%" if self.percent and value is not None else decimals(value, 3)
 
-def _formatted(value: float | None, percent: bool) -> str:
-    if value is None:
-        return "–"
-    return f"{100 * value:.1f}%" if percent else f"{value:.3f}".replace("-", "−")
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """How somebody agrees with others, as a share, as kappa or as alpha, with its interval."""
+
+    estimate: Estimate
+
+    @property
+    def value(self) -> str:
+        return decimals(self.estimate.value, 2)
+
+    @property
+    def interval(self) -> str:
+        interval = self.estimate.interval
+        return f"[{decimals(interval.low, 2)}, {decimals(interval.high, 2)}]" if interval else ""
+
+
+def decimals(value: float | None, places: int) -> str:
+    """A number with the minus sign of pages; a dash for none."""
+    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +252,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
     figures = [
         _matching(counted, len(shared)),
         alpha(counted, "nominal", len(shared)),
-        *([alpha(counted, "ordinal", len(shared))] if _ordered(counted) else []),
+        *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
     ]
     majorities: list[tuple[str, int]] = []
@@ -328,7 +346,8 @@ def alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:
     return Figure(f"Krippendorff's alpha, {metric}", about, estimate, items)
 
 
-def _ordered(labels: Sequence[LabelRow]) -> bool:
+def are_ordered(labels: Sequence[LabelRow]) -> bool:
+    """Whether these verdicts stand on a scale or in an order."""
     return any(label.verdict_number is not None or label.ranking for label in labels)
 
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, datetime
 
-from django.db.models import Count, Max
+from django.db.models import Count, F, Max, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -19,7 +18,7 @@ from annotations.assignment.quality import has_practice, needed_to_pass
 from annotations.assignment.queries import Progress, campaigns_of, progress_of
 from annotations.campaigns.guidelines import reading_minutes
 from annotations.labels import own
-from annotations.labels.agreement import LabelsByItem
+from annotations.labels.agreement import Agreed, LabelsByItem
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, LabelReturn, Membership
 from bank import guard
 from bank.models import Benchmark, SampleImage
@@ -27,7 +26,7 @@ from bank.models import Benchmark, SampleImage
 OPEN, PAUSED, CLOSED = Campaign.State.OPEN, Campaign.State.PAUSED, Campaign.State.CLOSED
 ENDED = 10  # campaigns whose agreement is computed
 NOTICES = 5
-NOT_CLOSED = datetime.min.replace(tzinfo=UTC)
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,6 @@ class Practice:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    cap: str
-    said: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """A campaign as its annotator sees it."""
 
@@ -69,7 +62,7 @@ class Row:
     read: int | None  # the version of the guidelines that they have read
     practice: Practice | None
     usual: float  # seconds of a label: their own pace, or what the protocol usually takes
-    agreed: own.Agreed | None = None
+    agreed: Agreed | None = None
     board: str = ""
 
     @property
@@ -187,7 +180,7 @@ class Card:
 
     row: Row
     together: Together
-    keys: list[Key]
+    keys: list[tuple[str, ballots.Words]]  # the cap of each and what it means
     picture: str  # the address of the picture of their open or last item
     draft_at: datetime | None
 
@@ -253,14 +246,13 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
     if annotator is None:
         return Desk(name, None)
     closed = own.closed_rounds(annotator, most=ENDED)
-    rows = [_row(campaign, annotator, viewer, closed) for campaign in _campaigns(annotator)]
-    rows.sort(key=lambda row: (row.campaign.due or date.max, row.campaign.pk))
+    rows = [_campaign_row(campaign, annotator, viewer, closed) for campaign in _campaigns_by_due_date(annotator)]
     current = _current(rows)
     running = [row.campaign.pk for row in rows if row.campaign.state in (OPEN, PAUSED)]
     returns = LabelReturn.objects.filter(label__annotator=annotator, label__excluded=False, answered_at__isnull=True)
     returns = returns.filter(label__campaign__in=running)
     ended = [row for row in rows if row.ended]
-    ended.sort(key=lambda row: (row.campaign.closed_at or NOT_CLOSED, row.campaign.pk), reverse=True)
+    ended.sort(key=lambda row: (row.campaign.closed_at or NEVER, row.campaign.pk), reverse=True)
     return Desk(
         name=name,
         current=_card(current, annotator, viewer) if current else None,
@@ -276,30 +268,29 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
 
 def card_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Card:
     """The card of one campaign, for the page before its first item."""
-    return _card(_row(campaign, annotator, viewer, {}), annotator, viewer)
+    return _card(_campaign_row(campaign, annotator, viewer, {}), annotator, viewer)
 
 
 def next_campaign(annotator: Annotator, *, besides: Campaign) -> Row | None:
     """Where they may go on: what they have begun first, then what is due first."""
-    campaigns = [campaign for campaign in _campaigns(annotator) if campaign.pk != besides.pk]
-    rows = [_row(campaign, annotator, None, {}) for campaign in campaigns]
-    return _current(sorted(rows, key=lambda row: (row.campaign.due or date.max, row.campaign.pk)))
+    campaigns = _campaigns_by_due_date(annotator).exclude(pk=besides.pk)
+    return _current(_campaign_row(campaign, annotator, None, {}) for campaign in campaigns)
 
 
-def _campaigns(annotator: Annotator) -> Iterable[Campaign]:
-    return campaigns_of(annotator).filter(imported=False).select_related("benchmark")
+def _campaigns_by_due_date(annotator: Annotator) -> QuerySet[Campaign]:
+    campaigns = campaigns_of(annotator).filter(imported=False).select_related("benchmark")
+    return campaigns.order_by(F("due").asc(nulls_last=True), "pk")
 
 
 def _current(rows: Iterable[Row]) -> Row | None:
     """Where they were last; else what is due first."""
     open_rows = [row for row in rows if row.goes_on and not row.blocked]
-    begun = [row for row in open_rows if row.newest]
-    if begun:
-        return max(begun, key=lambda row: row.newest.timestamp() if row.newest else 0)
-    return next(iter(open_rows), None)
+    return max(open_rows, key=lambda row: row.newest or NEVER, default=None)
 
 
-def _row(campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, LabelsByItem]) -> Row:
+def _campaign_row(
+    campaign: Campaign, annotator: Annotator, viewer: Viewer | None, closed: dict[int, LabelsByItem]
+) -> Row:
     progress = progress_of(campaign=campaign, annotator=annotator, whole=True)
     member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
     mine = Assignment.objects.filter(campaign_item__campaign=campaign, annotator=annotator)
@@ -362,22 +353,19 @@ def _picture(assignment: Assignment | None) -> str:
 @guard.working()
 def _together(campaign: Campaign) -> Together:
     total = CampaignItem.objects.filter(campaign=campaign, practice=False).count() * campaign.overlap
-    counts = (
-        Label.objects.counted()
-        .filter(campaign=campaign)
-        .aggregate(done=Count("pk"), people=Count("annotator", distinct=True))
-    )
+    labels = Label.objects.counted().filter(campaign=campaign)
+    counts = labels.aggregate(done=Count("pk"), people=Count("annotator", distinct=True))
     return Together(min(counts["done"], total), total, counts["people"])
 
 
-def keys_of(ballot: ballots.Ballot, viewer: Viewer) -> list[Key]:
-    """The keys of this ballot as the viewer has bound them."""
+def keys_of(ballot: ballots.Ballot, viewer: Viewer) -> list[tuple[str, ballots.Words]]:
+    """The keys of this ballot as the viewer has bound them, and what they mean."""
     bound = getattr(viewer, "preferences", {}).get("keyboard", {})
     keys = [
-        Key(bound.get(choice.key, choice.cap).upper() if choice.bindable else choice.key, choice.said)
+        (bound.get(choice.key, choice.cap).upper() if choice.bindable else choice.key, choice.said)
         for choice in ballot.keys
     ]
-    return [*keys, Key("Enter", _("next"))]
+    return [*keys, ("Enter", _("next"))]
 
 
 def board_of(benchmark: Benchmark, viewer: Viewer) -> str:

@@ -21,6 +21,7 @@ from annotations.labels.agreement import (
     Matches,
     agreement_with_others,
     by_item,
+    decimals,
     label_rows,
     pairs_of_labels,
 )
@@ -85,10 +86,11 @@ def _count_in_campaign(rows: QuerySet[Any]) -> Coalesce:
 class Member:
     """One annotator in a campaign."""
 
-    annotator: Annotator
+    annotator: Annotator  # with ``belongs``: still a member
     name: str  # for staff the account name, else the pseudonym
+    membership: Membership | None
+    activity: dict[str, Any]  # see ``_activity``
     labels: int
-    held: int
     seconds: float | None  # median
     per_hour: float | None  # labels per hour of work
     first: int  # as shown: the left one
@@ -98,21 +100,12 @@ class Member:
     agreed: Matches  # with the majority of the others
     kappa: Estimate | None
     gold: Matches
-    practice: str  # "4 of 5", the last round
     flags: list[tuple[str, str]]  # name and the counts behind it
-    excluded: int
-    returned: int
     last_seen: datetime | None
-    belongs: bool  # still a member
-    warned: bool
-    stopped: bool
-    failed: bool
 
     @property
     def kappa_words(self) -> str:
-        if self.kappa is None or self.kappa.value is None:
-            return "–"
-        return f"{self.kappa.value:.2f}".replace("-", "−")
+        return "–" if self.kappa is None else decimals(self.kappa.value, 2)
 
     @property
     def kappa_about(self) -> str:
@@ -194,9 +187,9 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
         labels = by_annotator[annotator.pk]
         # For imported labels the order of the answers is not always known.
         flags = [] if campaign.imported else flags_of(labels, seconds, shares)
-        member, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
         name = annotator.shown(named=allowed(viewer, "read-names"))
-        members.append(_member(annotator, name, labels, items, member, did, flags))
+        membership, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
+        members.append(_member(annotator, name, labels, items, membership, did, flags))
     members.sort(key=lambda member: (-member.labels, member.name))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
@@ -222,7 +215,7 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
         **extra,
         slots=slots,
         labels=len(rows),
-        held=sum(member.held for member in members),
+        held=sum(did["held"] for did in activity.values()),
         complete=sum(n for labels, n in counts.items() if labels >= campaign.overlap),
         seconds=seconds,
         agreed=Matches(sum(pairs), len(pairs)),
@@ -255,12 +248,11 @@ def _annotators(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotat
 
 
 def _activity(campaign: Campaign) -> dict[int, dict[str, Any]]:
-    """By annotator: open assignments, excluded and returned labels, and times of the last actions."""
+    """By annotator: open assignments, excluded labels, and times of the last actions."""
     rows = Assignment.objects.filter(campaign_item__campaign=campaign).order_by().values("annotator")
     rows = rows.annotate(
         held=Count("pk", filter=Q(state=Assignment.State.LEASED), distinct=True),
         excluded=Count("pk", filter=Q(label__excluded=True), distinct=True),
-        returned=Count("label__returns", filter=Q(label__returns__answered_at__isnull=True), distinct=True),
         leased=Max("leased_at"),
         drafted=Max("draft_at"),
         labelled=Max("label__changed_at"),
@@ -299,7 +291,7 @@ def _member(
     name: str,
     labels: Sequence[LabelRow],
     items: LabelsByItem,
-    member: Membership | None,
+    membership: Membership | None,
     activity: dict[str, Any],
     flags: list[tuple[str, str]],
 ) -> Member:
@@ -308,12 +300,12 @@ def _member(
     seen = [activity[name] for name in ("leased", "drafted", "labelled") if activity.get(name)]
     agreed, kappa = agreement_with_others(items, annotator.pk)
     gold = [label.right for label in labels if label.right is not None]
-    tries = member.tries if member else []
     return Member(
         annotator=annotator,
         name=name,
+        membership=membership,
+        activity=activity,
         labels=len(labels),
-        held=activity.get("held", 0),
         seconds=median(times) if times else None,
         per_hour=3600 * len(times) / sum(times) if sum(times) else None,
         first=shown[Choice.FIRST],
@@ -323,15 +315,8 @@ def _member(
         agreed=agreed,
         kappa=kappa,
         gold=Matches(sum(gold), len(gold)),
-        practice=f"{tries[-1]['right']} of {tries[-1]['of']}" if tries else "",
         flags=flags,
-        excluded=activity.get("excluded", 0),
-        returned=activity.get("returned", 0),
         last_seen=max(seen, default=None),
-        belongs=bool(getattr(annotator, "belongs", False)),
-        warned=bool(member and member.warned_at),
-        stopped=bool(member and member.stopped_at),
-        failed=bool(member and member.qualified is False),
     )
 
 

@@ -19,9 +19,11 @@ from django.utils.translation import ngettext
 from annotations import ballots
 from annotations.ballots.pairs import LEFT_RIGHT
 from annotations.labels.agreement import (
+    Agreed,
     LabelRow,
     LabelsByItem,
     alpha,
+    are_ordered,
     by_item,
     label_rows,
     own_and_others,
@@ -69,24 +71,6 @@ def usual_seconds(protocol: str) -> tuple[float, int]:
     return median(seconds), len(seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """How somebody agrees with others, as a share or as alpha, from 0 to 1."""
-
-    estimate: Estimate
-    name: str = ""
-
-    @property
-    def value(self) -> str:
-        value = self.estimate.value
-        return "–" if value is None else f"{value:.2f}".replace("-", "−")
-
-    @property
-    def interval(self) -> str:
-        interval = self.estimate.interval
-        return f"[{interval.low:.2f}, {interval.high:.2f}]".replace("-", "−") if interval else ""
-
-
 def own_alpha(items: LabelsByItem, annotator: int) -> Agreed:
     """Krippendorff's alpha of somebody's labels with each label of the others on the same item."""
     paired: list[LabelRow] = []
@@ -95,8 +79,9 @@ def own_alpha(items: LabelsByItem, annotator: int) -> Agreed:
             unit = len(paired)
             paired += [replace(own, campaign_item=unit), replace(other, campaign_item=unit)]
     choices = any(row.raw in Choice.values for row in paired)
-    ordered = not choices and any(row.ranking or row.verdict_number is not None for row in paired)
-    return Agreed(alpha(paired, "ordinal" if ordered else "nominal", len(paired) // 2).estimate)
+    return Agreed(
+        alpha(paired, "ordinal" if are_ordered(paired) and not choices else "nominal", len(paired) // 2).estimate
+    )
 
 
 def own_shares(items: LabelsByItem, annotator: int) -> list[Estimate]:
@@ -233,7 +218,7 @@ def _days(per_day: Mapping[date, int]) -> list[Day]:
 
 
 @guard.working()
-def told_labels(campaign: Campaign) -> LabelsByItem:
+def labels_behind_numbers(campaign: Campaign) -> LabelsByItem:
     """The labels that annotators' numbers about a closed round are made of, by campaign item: none on items that people
     label blind in another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
     """
@@ -247,11 +232,11 @@ def told_labels(campaign: Campaign) -> LabelsByItem:
 
 @guard.working()
 def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, LabelsByItem]:
-    """The labels that count of the newest closed campaigns in which somebody has labelled, see ``told_labels``."""
+    """``labels_behind_numbers`` of the newest closed campaigns in which somebody has labelled, by campaign."""
     own = Label.objects.filter(annotator=annotator, campaign=OuterRef("pk"))
     closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
     newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
-    return {campaign.pk: told_labels(campaign) for campaign in newest.select_related("benchmark")}
+    return {campaign.pk: labels_behind_numbers(campaign) for campaign in newest.select_related("benchmark")}
 
 
 @guard.working()

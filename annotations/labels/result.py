@@ -14,7 +14,15 @@ from accounts.rules import Viewer
 from annotations import ballots
 from annotations.assignment.queries import Progress, progress_of
 from annotations.labels import own
-from annotations.labels.agreement import UNDECIDED, LabelsByItem, Matches, label_rows, own_and_others, with_majority
+from annotations.labels.agreement import (
+    UNDECIDED,
+    Agreed,
+    LabelsByItem,
+    Matches,
+    label_rows,
+    own_and_others,
+    with_majority,
+)
 from annotations.labels.desk import Row, board_of, next_campaign
 from annotations.labels.verdicts import describe, majority_word, names_as_shown, stacked_bar, verdict_key
 from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
@@ -34,7 +42,7 @@ class Share:
     """The share of the same verdicts with somebody, as a dot with its interval on the axis of all of them."""
 
     who: str
-    agreed: own.Agreed
+    agreed: Agreed
     n: int
     low: float
     high: float
@@ -71,7 +79,7 @@ class Result:
     days: int
     pace: str
     everybody: str
-    agreed: own.Agreed | None
+    agreed: Agreed | None
     gold: Matches | None
     shares: list[Share]
     ticks: list[tuple[float, str]]
@@ -103,13 +111,13 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     rows = label_rows(campaign)
     mine = [row for row in rows if row.annotator == annotator.pk]
     closed = campaign.state == Campaign.State.CLOSED
-    told = own.told_labels(campaign) if closed else {}
+    items = own.labels_behind_numbers(campaign) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
     others = [row.seconds for row in rows if row.seconds and row.annotator != annotator.pk]
     seconds = [row.seconds for row in mine if row.seconds]
     known = [row.right for row in mine if row.right is not None]
-    shares, ticks = _shares(told, annotator.pk, fewest=fewest)
+    shares, ticks = _shares(items, annotator.pk, fewest=fewest)
     with guard.working():
         labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     sides = own.sides_of(labels.filter(assignment__campaign_item__practice=False))
@@ -123,7 +131,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         days=len({row.at.date() for row in mine}),
         pace=own.each(median(seconds)) if seconds else "–",
         everybody=own.each(median(others)) if others else "",
-        agreed=own.own_alpha(told, annotator.pk) if closed else None,
+        agreed=own.own_alpha(items, annotator.pk) if closed else None,
         gold=Matches(sum(known), len(known)) if closed and known else None,
         shares=shares,
         ticks=ticks,
@@ -132,8 +140,8 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
             (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable)), width=400, gap=2
         ),
         chance=_chance(sides),
-        looks=_looks(campaign, annotator, told, viewer),
-        settled=_settled(told, annotator.pk),
+        looks=_looks(campaign, annotator, items, viewer),
+        settled=_settled(items, annotator.pk),
         board=board,
         pseudonym=annotator.pseudonym,
         public=bool(board) and campaign.benchmark.visibility == "public",
@@ -162,7 +170,7 @@ def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[S
     step = 0.1 if high - low < 0.45 else 0.2
     count = round((high - low) / step + 1e-9)
     ticks = [(_x(high - step * place, low, high), f"{high - step * place:.1f}") for place in range(count + 1)]
-    return [Share(who, own.Agreed(share), share.n, low, high) for who, share in named], ticks
+    return [Share(who, Agreed(share), share.n, low, high) for who, share in named], ticks
 
 
 def _ends(share: Estimate) -> list[float]:

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.forms import model_to_dict
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -21,6 +22,7 @@ from annotations.campaigns.actions import (
     copy_campaign,
     pause_campaign,
 )
+from annotations.campaigns.inputs import CampaignSettings
 from annotations.campaigns.invitations import open_invitations
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
@@ -122,17 +124,11 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign assigns items, its ballot, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
-    names = [name for name in AssignmentForm().fields if hasattr(campaign, name)]
-    posted = request.method == "POST"
-    form = (
-        AssignmentForm(request.POST)
-        if posted
-        else AssignmentForm(initial={name: getattr(campaign, name) for name in names})
-    )
-    if posted and form.is_valid():
-        sizes = {name: form.cleaned_data[name] for name in ("overlap", "lease_minutes")}
+    initial = model_to_dict(campaign, CampaignSettings.Meta.fields)
+    form = AssignmentForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_valid():
         try:
-            change_campaign(campaign=campaign, **sizes, **form.options())
+            change_campaign(campaign=campaign, **form.settings())
         except BadInput as error:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:

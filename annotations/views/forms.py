@@ -18,7 +18,7 @@ from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
-from annotations.campaigns.inputs import BOUNDS, OPTIONS
+from annotations.campaigns.inputs import BOUNDS, CampaignSettings
 from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
@@ -89,22 +89,19 @@ class BallotForm(Styled):
         settings: dict[str, Any] = {"confidence": data["confidence"]}
         if "asked" not in self.data:
             return settings
-        match protocol:
-            case "pair" | "pairwise-criteria":
-                settings["choices"] = ["left", "right", *data["allowed"]]
-            case "batch":
-                settings["ties"] = data["ties"]
-            case "review":
-                settings["analyses"] = data["analyses"]
-            case "components":
-                settings |= {"weight": data.get("weight"), "weights": _weights(data.get("weights") or "")}
-            case "label":
-                settings |= {"categories": categories_in(data["categories"]), "question": data["question"]}
-            case "score" if data["own_scale"]:
-                scale = self.scale(benchmark)
-                if scale.error:
-                    raise BadInput(scale.error)
-                settings["scale"] = scale.steps
+        names = ballots.get(protocol).setting_names
+        typed = {name: data.get(name) for name in ("ties", "analyses", "weight", "question")}
+        typed["choices"] = ["left", "right", *data["allowed"]]
+        settings |= {name: value for name, value in typed.items() if name in names}
+        if "weights" in names:
+            settings["weights"] = _weights(data.get("weights") or "")
+        if "categories" in names:
+            settings["categories"] = categories_in(data["categories"])
+        if "scale" in names and data["own_scale"]:
+            scale = self.scale(benchmark)
+            if scale.error:
+                raise BadInput(scale.error)
+            settings["scale"] = scale.steps
         return settings
 
     def scale(self, benchmark: Benchmark | None) -> Scale:
@@ -151,17 +148,14 @@ def _ends(steps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def initial_of(campaign: Campaign) -> dict[str, Any]:
     """The initial values for a campaign's ballot."""
     settings = ballots.of(campaign).settings
-    initial: dict[str, Any] = {
-        name: settings[name] for name in ("confidence", "ties", "analyses", "weight", "scale") if name in settings
-    }
     default = ballots.get(campaign.protocol).default_settings(scale=ballots.scale_of(campaign.benchmark))
-    if initial.get("scale") == default.get("scale"):
-        initial.pop("scale", None)
-    initial["own_scale"] = "scale" in initial
-    initial["allowed"] = settings.get("choices", [])
-    initial |= {"categories": as_lines(settings.get("categories", ())), "question": settings.get("question", "")}
-    initial["weights"] = "\n".join(f"{key} {weight:g}" for key, weight in settings.get("weights", {}).items())
-    return initial
+    weights = [f"{key} {weight:g}" for key, weight in settings.get("weights", {}).items()]
+    return settings | {
+        "own_scale": settings.get("scale") != default.get("scale"),
+        "allowed": settings.get("choices", []),
+        "categories": as_lines(settings.get("categories", ())),
+        "weights": "\n".join(weights),
+    }
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -275,7 +269,7 @@ class SamplingForm(Styled):
         if how == sampling.STRATIFIED and data.get("by"):
             plan["by"] = data["by"]
         if how == sampling.RUN:
-            plan |= {"run": data["run"].pk if data.get("run") else None, "reasons": data.get("reasons")}
+            plan |= {"run": data["run"].pk if data.get("run") else None, "reasons": data.get("reasons") or ()}
         if how == sampling.KEYS:
             plan["keys"] = [*_lines(data.get("keys") or ""), *_keys_in(data.get("keys_file"))]
         return parse_plan(plan)
@@ -296,14 +290,12 @@ def _keys_in(file: Any) -> list[str]:
     except UnicodeDecodeError:
         raise BadInput(f"{file.name} is not UTF-8 text.") from None
     lines = _lines(text)
-    head = next(csv.reader(lines[:1]), [])
-    names = [name.strip().lower() for name in head]
-    column = next((names.index(name) for name in ("sample", "key") if name in names), None)
+    names = [name.strip().lower() for name in next(csv.reader(lines[:1]), [])]
+    column = next((name for name in ("sample", "key") if name in names), None)
     if column is None:
         return lines
-    rows = csv.reader(io.StringIO(text))
-    next(rows)
-    return [row[column].strip() for row in rows if len(row) > column and row[column].strip()]
+    rows = list(csv.DictReader(io.StringIO(text), fieldnames=names, restval=""))
+    return [key for row in rows[1:] if (key := row[column].strip())]
 
 
 class AssignmentForm(Styled):
@@ -348,10 +340,13 @@ class AssignmentForm(Styled):
         required=False, initial=True, label="After a warning without effect, assign no more items"
     )
 
-    def options(self) -> dict[str, Any]:
-        """The settings besides the sizes. Empty fields get the defaults of the table."""
+    def settings(self) -> dict[str, Any]:
+        """The settings of a campaign. Empty fields get the defaults of the table."""
         given, unset = self.cleaned_data, Campaign()
-        return {name: getattr(unset, name) if given.get(name) in (None, "") else given[name] for name in OPTIONS}
+        return {
+            name: getattr(unset, name) if given.get(name) in (None, "") else given[name]
+            for name in CampaignSettings.Meta.fields
+        }
 
 
 class WithItems(BenchmarkChoice):

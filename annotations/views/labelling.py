@@ -113,8 +113,8 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
     campaign, annotator = _campaign(request, pk)
     if campaign.state == Campaign.State.OPEN and not is_prepared(campaign=campaign, annotator=annotator):
         return redirect("annotations:prepare", pk)
-    if (returned := notices.next_returned(campaign=campaign, annotator=annotator)) is not None:
-        return redirect("annotations:assignment-detail", returned)
+    if returned := notices.open_returns(campaign=campaign, annotator=annotator).select_related("label").first():
+        return redirect("annotations:assignment-detail", returned.label.assignment_id)
     if (notice := notices.pending_notice(campaign=campaign, annotator=annotator)) is not None:
         progress = progress_of(campaign=campaign, annotator=annotator)
         return _render(request, campaign, annotator, {"work": None, "between": notice, "progress": progress})

@@ -19,7 +19,7 @@ from annotations.views.pages import back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
 
-SETTINGS = ("name", "benchmark", "protocol", "overlap", "lease_minutes", "guidelines", "blind", "shows_criteria")
+TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria", "seed")  # as the form has them
 
 
 @requires("write-campaigns")
@@ -33,7 +33,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     elif (
         posted
         and form.is_valid()
-        and (campaign := _made(form, by=cast(User, request.user), opened="draft" not in request.POST))
+        and (campaign := _make_campaign(form, by=cast(User, request.user), opened="draft" not in request.POST))
     ):
         if campaign.state == Campaign.State.DRAFT and "draft" not in request.POST:
             return redirect("annotations:campaign-open", campaign.pk)
@@ -50,7 +50,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return render(request, "annotations/campaign-new.html", context)
 
 
-def _made(form: CampaignForm, *, by: User, opened: bool) -> Campaign | None:
+def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | None:
     """The campaign of a valid form; a draft if so many items would go to everybody that it is asked about first."""
     data = form.cleaned_data
     annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
@@ -59,11 +59,10 @@ def _made(form: CampaignForm, *, by: User, opened: bool) -> Campaign | None:
             annotators=annotators,
             plan=form.plan(),
             ballot=form.ballot(data["protocol"], data["benchmark"]),
-            seed=data["seed"],
             opened=False,
             by=by,
-            **{name: data[name] for name in SETTINGS},
-            **form.options(),
+            **{name: data[name] for name in TAKEN},
+            **form.settings(),
         )
     except BadInput as error:
         form.add_error(error.field if error.field in form.fields else None, str(error))
