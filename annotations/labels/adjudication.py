@@ -210,20 +210,27 @@ def verdict_input(
     if column == "parts":
         keys = dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {})
         return VerdictInput(column, names=list(keys), chosen=chosen)
+    choices = _choices(ballot, campaign_item, verdicts)
+    return VerdictInput(column, choices, list(ballot.situations.items()), chosen=chosen)
+
+
+def _choices(
+    ballot: ballots.Ballot, campaign_item: CampaignItem, verdicts: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """What the form offers: stored values and their words."""
+    column = ballot.fields[0]
     if column == "choice":
         words = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
         allowed = getattr(ballot, "choices", words)
-        choices = [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
-    elif ballot.shows == ballots.OPTIONS:
-        choices = [(key, f"{key}. {text}") for key, text in campaign_item.item.sample.options.items()]
-        choices.append((NONE_OF_THEM, "None of them"))
-    elif column == "score":
-        choices = [(step.value, f"{step.value}, {step.words}" if step.words else step.value) for step in ballot.buttons]
-    else:
-        choices = [(button.value, str(button.words)) for button in ballot.buttons]
-        given = dict.fromkeys(verdict["option"] for verdict in verdicts if verdict.get("option"))
-        choices += [(name, name) for name in given if name not in dict(choices)]  # of a file, whose list is not known
-    return VerdictInput(column, choices, list(ballot.situations.items()), chosen=chosen)
+        return [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
+    if ballot.shows == ballots.OPTIONS:
+        options = campaign_item.item.sample.options
+        return [*((key, f"{key}. {text}") for key, text in options.items()), (NONE_OF_THEM, "None of them")]
+    if column == "score":
+        return [(step.value, f"{step.value}, {step.words}" if step.words else step.value) for step in ballot.buttons]
+    choices = {button.value: str(button.words) for button in ballot.buttons}
+    given = [verdict["option"] for verdict in verdicts if verdict.get("option")]
+    return list((choices | dict(zip(given, given, strict=True))).items())  # a file's list of categories is not known
 
 
 def read_verdict(question: VerdictInput, posted: Any) -> dict[str, Any]:

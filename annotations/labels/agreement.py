@@ -245,7 +245,7 @@ class Agreement:
     cells: dict[tuple[int, int], Cell]  # by annotators, the smaller id first
 
 
-def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bool = True) -> Agreement:
+def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
     """Agreement of these labels. A number that cannot be computed has the value None and a reason."""
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
@@ -255,32 +255,42 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow], *, by_level: bo
         *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
     ]
-    majorities: list[tuple[str, int]] = []
     rule = campaign.benchmark.majority
-    pairs = [label for label in labels if label.raw in ("first", "second", "tie", "undecided")]
-    if pairs:
-        frame = pd.DataFrame(
-            {"item": [label.campaign_item for label in pairs], "choice": [label.raw for label in pairs]}
-        )
-        counts = Counter(majority(labels=frame, rule=rule)["choice"])
-        majorities = [(name, counts[name]) for name in ("first", "second", "tie", "undecided")]
-    levels = []
-    if by_level:
-        for name in sorted({label.level for label in counted}):
-            in_level = [label for label in counted if label.level == name]
-            items = len({label.campaign_item for label in in_level})
-            levels.append(Level(name, items, _matching(in_level, items), alpha(in_level, "nominal", items)))
     return Agreement(
         items=len(shared),
         labels=len(counted),
         unanimous=sum(len({label.verdict for label in rows}) == 1 for rows in shared.values()),
         figures=figures,
         rule=rule,
-        majority=majorities,
-        levels=levels if len(levels) > 1 else [],
+        majority=_majorities(labels, rule),
+        levels=_levels(counted),
         people=sorted({label.annotator for label in labels}),
         cells=pairwise_cells(labels),
     )
+
+
+def _majorities(labels: Sequence[LabelRow], rule: str) -> list[tuple[str, int]]:
+    """Of how many items each verdict is the majority; nothing for what is no pair."""
+    pairs = [label for label in labels if label.raw in Choice.values]
+    if not pairs:
+        return []
+    frame = pd.DataFrame({"item": [label.campaign_item for label in pairs], "choice": [label.raw for label in pairs]})
+    counts = Counter(majority(labels=frame, rule=rule)["choice"])
+    return [(name, counts[name]) for name in Choice.values]
+
+
+def _levels(labels: Sequence[LabelRow]) -> list[Level]:
+    """Agreement on each capability, if there are several."""
+    in_level: dict[str, list[LabelRow]] = defaultdict(list)
+    for label in labels:
+        in_level[label.level].append(label)
+    if len(in_level) < 2:
+        return []
+    levels = []
+    for name, rows in sorted(in_level.items()):
+        items = len(by_item(rows))
+        levels.append(Level(name, items, _matching(rows, items), alpha(rows, "nominal", items)))
+    return levels
 
 
 def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:

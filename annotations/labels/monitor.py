@@ -174,23 +174,9 @@ class Monitor:
 
 def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     rows = label_rows(campaign, viewer)
-    by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
-    for row in rows:
-        by_annotator[row.annotator].append(row)
     activity, items = _activity(campaign), by_item(rows)
     times = [row.seconds for row in rows if row.seconds is not None]
     seconds = median(times) if times else None
-    shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
-    memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
-    members = []
-    for annotator in _annotators(campaign, {*by_annotator, *activity}):
-        labels = by_annotator[annotator.pk]
-        # For imported labels the order of the answers is not always known.
-        flags = [] if campaign.imported else flags_of(labels, seconds, shares)
-        name = annotator.shown(named=allowed(viewer, "read-names"))
-        membership, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
-        members.append(_member(annotator, name, labels, items, membership, did, flags))
-    members.sort(key=lambda member: (-member.labels, member.name))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
         gold=Count("pk", filter=Q(gold__isnull=False, practice=False)),
@@ -221,10 +207,35 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
         agreed=Matches(sum(pairs), len(pairs)),
         pairs=any(row.raw in Choice.values for row in rows),
         done_by=_done_by(rows, slots - filled) if campaign.state == Campaign.State.OPEN else None,
-        members=members,
+        members=_members(campaign, rows, activity, seconds, viewer),
         depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
         filled=filled,
     )
+
+
+def _members(
+    campaign: Campaign,
+    rows: Sequence[LabelRow],
+    activity: Mapping[int, dict[str, Any]],
+    seconds: float | None,
+    viewer: Viewer,
+) -> list[Member]:
+    """The annotators of a campaign, those with most labels first."""
+    by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
+    for row in rows:
+        by_annotator[row.annotator].append(row)
+    items = by_item(rows)
+    shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
+    memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
+    members = []
+    for annotator in _annotators(campaign, {*by_annotator, *activity}):
+        labels = by_annotator[annotator.pk]
+        # For imported labels the order of the answers is not always known.
+        flags = [] if campaign.imported else flags_of(labels, seconds, shares)
+        name = annotator.shown(named=allowed(viewer, "read-names"))
+        membership, did = memberships.get(annotator.pk), activity.get(annotator.pk, {})
+        members.append(_member(annotator, name, labels, items, membership, did, flags))
+    return sorted(members, key=lambda member: (-member.labels, member.name))
 
 
 def _done_by(rows: Sequence[LabelRow], left: int) -> date | None:

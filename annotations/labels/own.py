@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from django.db.models import Count, Exists, F, Min, OuterRef, Sum
+from django.db.models import Count, Exists, F, Min, OuterRef
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -237,10 +237,3 @@ def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, LabelsByItem]
     closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
     newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
     return {campaign.pk: labels_behind_numbers(campaign) for campaign in newest.select_related("benchmark")}
-
-
-@guard.working()
-def time_of(campaign: Campaign, annotator: Annotator) -> float:
-    """Seconds of work on a campaign."""
-    labels = Label.objects.filter(campaign=campaign, annotator=annotator)
-    return float(labels.aggregate(spent=Sum("seconds"))["spent"] or 0)

@@ -4,10 +4,12 @@ While the round runs, it tells nothing of what others say; after that, single ve
 may read them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from string import ascii_uppercase
 
+from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from accounts.rules import Viewer
@@ -17,6 +19,7 @@ from annotations.labels import own
 from annotations.labels.agreement import (
     UNDECIDED,
     Agreed,
+    LabelRow,
     LabelsByItem,
     Matches,
     label_rows,
@@ -114,12 +117,12 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     items = own.labels_behind_numbers(campaign) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
-    others = [row.seconds for row in rows if row.seconds and row.annotator != annotator.pk]
-    seconds = [row.seconds for row in mine if row.seconds]
+    others = [row for row in rows if row.annotator != annotator.pk]
     known = [row.right for row in mine if row.right is not None]
     shares, ticks = _shares(items, annotator.pk, fewest=fewest)
     with guard.working():
         labels = Label.objects.filter(campaign=campaign, annotator=annotator)
+    spent = labels.aggregate(spent=Sum("seconds"))["spent"]
     sides = own.sides_of(labels.filter(assignment__campaign_item__practice=False))
     member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
     board = board_of(campaign.benchmark, viewer)
@@ -127,10 +130,10 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         campaign=campaign,
         progress=progress,
         closed=closed,
-        time=own.duration(spent) if (spent := own.time_of(campaign, annotator)) else "–",
+        time=own.duration(spent) if spent else "–",
         days=len({row.at.date() for row in mine}),
-        pace=own.each(median(seconds)) if seconds else "–",
-        everybody=own.each(median(others)) if others else "",
+        pace=_pace(mine) or "–",
+        everybody=_pace(others),
         agreed=own.own_alpha(items, annotator.pk) if closed else None,
         gold=Matches(sum(known), len(known)) if closed and known else None,
         shares=shares,
@@ -148,6 +151,12 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         message=member.message if member else "",
         next=next_campaign(annotator, besides=campaign),
     )
+
+
+def _pace(rows: Sequence[LabelRow]) -> str:
+    """The median time of these labels."""
+    seconds = [row.seconds for row in rows if row.seconds]
+    return own.each(median(seconds)) if seconds else ""
 
 
 def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[Share], list[tuple[float, str]]]:
