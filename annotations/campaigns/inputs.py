@@ -1,4 +1,4 @@
-"""What forms, commands and code may set of a campaign: fields, bounds and defaults, said once."""
+"""What forms, commands and code may set of a campaign: fields and bounds, said once."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -10,31 +10,36 @@ from rest_framework import serializers
 from annotations.models import Campaign
 from bank.errors import BadInput
 
-# Bounds of fields, for the form's controls too; practice_pass, gold_rate and gold_pass are shares.
-BOUNDS: dict[str, dict[str, Any]] = {
-    "overlap": {"min_value": 1, "max_value": 100},
-    "lease_minutes": {"min_value": 1, "max_value": 7 * 24 * 60},
-    "daily_cap": {"min_value": 1, "max_value": 10_000},
-    "practice_pass": {"min_value": 0, "max_value": 1},
-    "gold_rate": {"min_value": 0, "max_value": 0.5},
-    "gold_pass": {"min_value": 0, "max_value": 1},
-    "gold_least": {"min_value": 1, "max_value": 1000},
-}
 
+class CampaignSettings(serializers.Serializer[Any]):
+    """How a campaign assigns its items and checks labels; all of it may be changed later. The passes and the rate are
+    shares.
+    """
 
-class CampaignSettings(serializers.ModelSerializer[Campaign]):
-    """How a campaign assigns its items and checks labels; all of it may be changed later."""
-
-    class Meta:
-        model = Campaign
-        fields = (*BOUNDS, "order", "due", "gold_stops")
-        extra_kwargs = BOUNDS
+    overlap = serializers.IntegerField(min_value=1, max_value=100)
+    lease_minutes = serializers.IntegerField(min_value=1, max_value=7 * 24 * 60)
+    order = serializers.ChoiceField(Campaign.Order.choices)
+    daily_cap = serializers.IntegerField(min_value=1, max_value=10_000, allow_null=True)
+    due = serializers.DateField(allow_null=True)
+    practice_pass = serializers.FloatField(min_value=0, max_value=1, allow_null=True)
+    gold_rate = serializers.FloatField(min_value=0, max_value=0.5)
+    gold_pass = serializers.FloatField(min_value=0, max_value=1)
+    gold_least = serializers.IntegerField(min_value=1, max_value=1000)
+    gold_stops = serializers.BooleanField()
 
     def validate_due(self, due: date | None) -> date | None:
         """A due date that is stored already may have passed."""
         if due is not None and is_past(due) and not (self.instance and self.instance.due == due):
             raise serializers.ValidationError(f"The due date {due} is in the past. Choose today, a later day or none.")
         return due
+
+
+SETTINGS: dict[str, Any] = dict(CampaignSettings().fields)
+
+
+def bounds_of(name: str) -> dict[str, Any]:
+    """The bounds of a setting, for the control of a form."""
+    return {"min_value": SETTINGS[name].min_value, "max_value": SETTINGS[name].max_value}
 
 
 def checked_settings(values: Mapping[str, Any], campaign: Campaign | None = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from annotations.campaigns.actions import (
     copy_campaign,
     pause_campaign,
 )
-from annotations.campaigns.inputs import CampaignSettings
+from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
@@ -124,7 +124,7 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign assigns items, its ballot, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
-    initial = model_to_dict(campaign, CampaignSettings.Meta.fields)
+    initial = model_to_dict(campaign, SETTINGS)
     form = AssignmentForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_valid():
         try:

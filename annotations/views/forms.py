@@ -18,7 +18,7 @@ from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
-from annotations.campaigns.inputs import BOUNDS, CampaignSettings
+from annotations.campaigns.inputs import SETTINGS, bounds_of
 from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
@@ -302,17 +302,17 @@ class AssignmentForm(Styled):
     """How items are assigned and labels checked."""
 
     overlap = forms.IntegerField(
-        label="Labels per item", initial=2, help_text="By different annotators.", **BOUNDS["overlap"]
+        label="Labels per item", initial=2, help_text="By different annotators.", **bounds_of("overlap")
     )
     lease_minutes = forms.IntegerField(
-        **BOUNDS["lease_minutes"],
+        **bounds_of("lease_minutes"),
         label="Minutes per item",
         initial=30,
         help_text="After this time an unfinished item goes to somebody else.",
     )
     order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
     daily_cap = forms.IntegerField(
-        **BOUNDS["daily_cap"],
+        **bounds_of("daily_cap"),
         required=False,
         label="Labels per day",
         help_text="Per person. Empty: no limit.",
@@ -323,18 +323,18 @@ class AssignmentForm(Styled):
         help_text="Shown to annotators. Labelling does not stop then.",
     )
     practice_pass = PercentField(
-        **BOUNDS["practice_pass"],
+        **bounds_of("practice_pass"),
         label="Practice, % right to pass",
         help_text="Empty: no practice round. Choose its items on the item pages.",
     )
     gold_rate = PercentField(
-        **BOUNDS["gold_rate"],
+        **bounds_of("gold_rate"),
         label="Hidden gold, % of items",
         help_text="Items whose right verdict is known. Empty: none.",
     )
-    gold_pass = PercentField(**BOUNDS["gold_pass"], label="Gold, % right to pass", initial=0.7)
+    gold_pass = PercentField(**bounds_of("gold_pass"), label="Gold, % right to pass", initial=0.7)
     gold_least = forms.IntegerField(
-        **BOUNDS["gold_least"], required=False, initial=5, label="Gold items first", help_text="Before a warning."
+        **bounds_of("gold_least"), required=False, initial=5, label="Gold items first", help_text="Before a warning."
     )
     gold_stops = forms.BooleanField(
         required=False, initial=True, label="After a warning without effect, assign no more items"
@@ -343,10 +343,7 @@ class AssignmentForm(Styled):
     def settings(self) -> dict[str, Any]:
         """The settings of a campaign. Empty fields get the defaults of the table."""
         given, unset = self.cleaned_data, Campaign()
-        return {
-            name: getattr(unset, name) if given.get(name) in (None, "") else given[name]
-            for name in CampaignSettings.Meta.fields
-        }
+        return {name: getattr(unset, name) if given.get(name) in (None, "") else given[name] for name in SETTINGS}
 
 
 class WithItems(BenchmarkChoice):
