@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from bank.errors import RETRY_AFTER, outage
+from bank.errors import RETRY_AFTER, BadInput, outage
 from bank.forms.fields import whole_number
 
 log = logging.getLogger("django.request")
@@ -103,11 +103,15 @@ class AllowedFilters(BaseFilterBackend):
 
 
 def explain(error: Exception, context: dict[str, Any]) -> Response:
-    """Errors as JSON. A refusal or a missing object says no more than that; nor does a fault of ours."""
+    """Errors as JSON: bad input is 400 at its field. A refusal or a missing object says no more than that; nor does a
+    fault of ours.
+    """
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
+    elif isinstance(error, BadInput):
+        error = exceptions.ValidationError({error.field or "detail": str(error).split("\n")})
     if answer := exception_handler(error, context):
         return answer
     set_rollback()

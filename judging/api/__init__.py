@@ -6,8 +6,6 @@ from django.db.models import Model
 from rest_framework import exceptions, mixins, serializers, status, viewsets
 from rest_framework.response import Response
 
-from bank.errors import BadInput
-
 M = TypeVar("M", bound=Model)
 
 
@@ -17,19 +15,12 @@ class Conflict(exceptions.APIException):
     status_code = status.HTTP_409_CONFLICT
 
 
-def validation_error(error: BadInput) -> exceptions.ValidationError:
-    return exceptions.ValidationError({error.field or "detail": str(error).split("\n")})
-
-
 class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):
-    """A resource that everybody reads who may read judging. What an action refuses is 400 at its field."""
+    """A resource that everybody reads who may read judging."""
 
     request: Any  # of somebody who has signed in
     access_rule = "read-judging"
     lookup_value_regex = "[0-9]+"
-
-    def handle_exception(self, exc: Exception) -> Response:
-        return super().handle_exception(validation_error(exc) if isinstance(exc, BadInput) else exc)
 
     def validated(self, takes: type[serializers.Serializer[Any]]) -> Any:
         """What was sent, as the action takes it."""

@@ -9,8 +9,6 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.strict import StrictSerializer
-from bank.errors import BadInput
-from judging.api import validation_error
 from leaderboard import outside
 from leaderboard.models import OutsideScore
 
@@ -47,8 +45,5 @@ class OutsideScores(mixins.ListModelMixin, viewsets.GenericViewSet[OutsideScore]
         asked = OutsideScoresIn(data=request.data)
         asked.is_valid(raise_exception=True)
         data: dict[str, Any] = dict(asked.validated_data)
-        try:
-            outside.set_scores(by=cast(User, request.user), **data)
-        except BadInput as error:
-            raise validation_error(error) from None
+        outside.set_scores(by=cast(User, request.user), **data)
         return Response(data, status=status.HTTP_201_CREATED)

@@ -15,11 +15,9 @@ from rest_framework.views import APIView
 from accounts.models import User
 from accounts.rules import allowed
 from bank.api.strict import StrictSerializer
-from bank.errors import BadInput
 from bank.models import Recipe
 from bank.recipes import spec as specs
 from bank.recipes import store
-from judging.api import validation_error
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
 from leaderboard.api import CsvRenderer, JsonLinesRenderer
@@ -69,10 +67,7 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     @extend_schema(request=OpenApiTypes.OBJECT, responses=RecipeSerializer)
     def create(self, request: Request) -> Response:
         """Store a recipe. 201 for a new or changed version, 200 where one says the same."""
-        try:
-            recipe, changed = store.save(specs.parsed(request.data), by=cast(User, request.user))
-        except BadInput as error:
-            raise validation_error(error) from None
+        recipe, changed = store.save(specs.parsed(request.data), by=cast(User, request.user))
         return Response(
             self.get_serializer(recipe).data, status=status.HTTP_201_CREATED if changed else status.HTTP_200_OK
         )
@@ -81,10 +76,7 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     @action(detail=True, methods=["post"])
     def publish(self, request: Request, name: str = "") -> Response:
         """Publish an edition of what rests on hidden keys in the recipe's board: {"edition": its number}."""
-        try:
-            edition = recipe_editions.publish(self.get_object(), by=cast(User, request.user))
-        except BadInput as error:
-            raise validation_error(error) from None
+        edition = recipe_editions.publish(self.get_object(), by=cast(User, request.user))
         return Response({"edition": edition.number}, status=status.HTTP_201_CREATED)
 
 
@@ -168,19 +160,13 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             made = evaluations.start_evaluation(recipe=recipe, judge=judge, by=cast(User, request.user), **data)
         except store.UnknownRecipe as error:
             raise ValidationError({"recipe": str(error)}) from None
-        except BadInput as error:
-            raise validation_error(error) from None
         return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses=EvaluationSerializer)
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str = "") -> Response:
         """Ask again what failed, and go on with what paused."""
-        evaluation = self.get_object()
-        try:
-            evaluations.retry(evaluation)
-        except BadInput as error:
-            raise validation_error(error) from None
+        evaluations.retry(self.get_object())
         return Response(self.get_serializer(self.get_object()).data)
 
 
@@ -224,10 +210,7 @@ class RecipeRows(RowsView):
             raise NotFound from None
         if "a" not in given and "b" not in given:
             return Response(boards.board(recipe, request.user).as_json())
-        try:
-            rows = boards.compare(recipe, request.user, given.get("a", ""), given.get("b", ""))
-        except BadInput as error:
-            raise validation_error(error) from None
+        rows = boards.compare(recipe, request.user, given.get("a", ""), given.get("b", ""))
         return Response([row.as_json() for row in rows])
 
 
