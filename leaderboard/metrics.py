@@ -1,8 +1,8 @@
 """How judges are compared with people: one object per metric, with everything about it.
 
-A metric is computed from the rows with verdicts of both people (``value``) and a judge (``told``), and is the mean over
-data sets and repeats; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come from
-sums over these rows instead (``boards.judge_ranks``).
+A metric is computed from the rows with verdicts of both people (``value``) and a judge (``judged``), and is the mean
+over data sets and repeats; ``group`` says which rows depend on each other. Ranks of judges, and numbers by level, come
+from sums over these rows instead (``boards.judge_ranks``).
 """
 
 from collections.abc import Callable, Sequence
@@ -80,16 +80,16 @@ OF_REPLIES = (CONSISTENCY, MCC, READABLE)
 
 
 class OfPairs:
-    """Votes of people (``value``) and a judge (``told``) on the same pairs, of any number of data sets and repeats."""
+    """Votes of people (``value``) and a judge (``judged``) on the same pairs, over data sets and repeats."""
 
     def __init__(self, paired: pd.DataFrame) -> None:
         self.rows = {
             "first": paired["value"],
-            "second": paired["told"],
+            "second": paired["judged"],
             "cluster": paired["group"].to_numpy(),
             "stratum": strata_of(paired),
         }
-        self.paired, self.failed = paired, paired["told"].isna().to_numpy()
+        self.paired, self.failed = paired, paired["judged"].isna().to_numpy()
         self.scores, self.agreement = cache(self._scores), cache(self._agreement)
         self.in_orders = cache(partial(_right_in_orders, paired))
 
@@ -100,9 +100,9 @@ class OfPairs:
     def _agreement(self, *, decided: bool) -> Measured:
         """The share of rows with the same verdict. A failure, kept where it counts as wrong, is another one."""
         read = only_decided if decided else three_way
-        value, told = read(self.rows["first"]), read(self.rows["second"])
-        counted = (value != MISSING) & ((told != MISSING) | self.failed)
-        return rate(hits=(value == told)[counted], **self._parts(counted)), None
+        value, judged = read(self.rows["first"]), read(self.rows["second"])
+        counted = (value != MISSING) & ((judged != MISSING) | self.failed)
+        return rate(hits=(value == judged)[counted], **self._parts(counted)), None
 
     def _parts(self, rows: BoolArray) -> dict[str, Any]:
         return {name: self.rows[name][rows] for name in ("cluster", "stratum")}
@@ -111,8 +111,8 @@ class OfPairs:
         return kappa(**self.rows), None
 
     def tie_rate(self) -> Measured:
-        told = three_way(self.rows["second"])
-        return rate(hits=(told == TIE)[told != MISSING], **self._parts(told != MISSING)), None
+        judged = three_way(self.rows["second"])
+        return rate(hits=(judged == TIE)[judged != MISSING], **self._parts(judged != MISSING)), None
 
     def right_in(self, orders: Sequence[str]) -> Measured:
         """The share of a judge's verdicts in one order that are people's, or the mean of this share over both."""
@@ -121,13 +121,13 @@ class OfPairs:
         return self._by_order(counted > 0, lambda rows: mean(values=right[rows], ends=(0.0, 1.0), **self._parts(rows)))
 
     def kappa_of_orders(self) -> Measured:
-        told = self.paired.reindex(columns=IN_ORDERS)
+        judged = self.paired.reindex(columns=IN_ORDERS)
         first_of_item = ~self.paired.duplicated(["item", "repeat"])  # where each label counts, it has several rows
-        both = ((told > MISSING).all(axis=1) & first_of_item).to_numpy()
+        both = ((judged > MISSING).all(axis=1) & first_of_item).to_numpy()
         return self._by_order(
             both,
             lambda rows: agreements.cohen_kappa(
-                first=told.loc[rows, GIVEN], second=told.loc[rows, SWAPPED], **self._parts(rows)
+                first=judged.loc[rows, GIVEN], second=judged.loc[rows, SWAPPED], **self._parts(rows)
             ),
         )
 
@@ -172,12 +172,12 @@ def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray
     """One row of ten for each pair: whether it counts, and its cell in the confusion table. ``failures``: those that
     are kept count, but have no cell.
     """
-    first, second = three_way(paired["value"]), three_way(paired["told"])
-    told = second != MISSING
+    first, second = three_way(paired["value"]), three_way(paired["judged"])
+    judged = second != MISSING
     terms = np.zeros((len(paired), 10))
     counted = (first < TIE) & (second < TIE) if decided else np.ones(len(paired), dtype=bool)
-    terms[:, 0] = counted & (told | failures)
-    terms[np.flatnonzero(told), 1 + 3 * first[told] + second[told]] = 1
+    terms[:, 0] = counted & (judged | failures)
+    terms[np.flatnonzero(judged), 1 + 3 * first[judged] + second[judged]] = 1
     return terms
 
 
@@ -185,9 +185,9 @@ def _right_in_orders(paired: pd.DataFrame) -> FloatArray:
     """For each row (n, 3): whether it has a judge's verdict in both orders, and whether each of these is people's."""
     if GIVEN not in paired:
         return np.zeros((len(paired), 3))
-    told, value = paired[list(IN_ORDERS)].to_numpy(), three_way(paired["value"])[:, None]
-    counted = ~np.isnan(told).any(axis=1, keepdims=True) & (value != MISSING)
-    return np.hstack([counted, counted & (told == value)]).astype(np.float64)
+    judged, value = paired[list(IN_ORDERS)].to_numpy(), three_way(paired["value"])[:, None]
+    counted = ~np.isnan(judged).any(axis=1, keepdims=True) & (value != MISSING)
+    return np.hstack([counted, counted & (judged == value)]).astype(np.float64)
 
 
 def _mean_right(sums: FloatArray, *, orders: Sequence[str]) -> FloatArray:
@@ -323,7 +323,7 @@ PAIRS = (
 
 
 class OfGrades:
-    """Scores, percentages of points or rankings by people (``value``) and a judge (``told``), of any number of data
+    """Scores, percentages of points or rankings by people (``value``) and a judge (``judged``), of any number of data
     sets and repeats.
     """
 
@@ -332,9 +332,9 @@ class OfGrades:
         self.scores = cache(self._scores)
 
     def correlation(self, name: str) -> Measured:
-        told, value = (self.paired[column].to_numpy(np.float64) for column in ("told", "value"))
+        judged, value = (self.paired[column].to_numpy(np.float64) for column in ("judged", "value"))
         result = {PEARSON: pearson, SPEARMAN: spearman}[name](
-            x=told, y=value, cluster=self.cluster, stratum=self.stratum
+            x=judged, y=value, cluster=self.cluster, stratum=self.stratum
         )
         return result.estimate, result.p
 
@@ -343,21 +343,21 @@ class OfGrades:
         return mean(values=distance, cluster=self.cluster, stratum=self.stratum, ends=(0.0, 1.0)), None
 
     def agreement(self) -> Measured:
-        hits = (self.paired["told"] == self.paired["value"]).to_numpy(np.float64)
+        hits = (self.paired["judged"] == self.paired["value"]).to_numpy(np.float64)
         return rate(hits=hits, cluster=self.cluster, stratum=self.stratum), None
 
     def _scores(self) -> ClassScores:
-        value, told = (self.paired[column].to_numpy(object) for column in ("value", "told"))
-        return class_scores(reference=value, prediction=told, cluster=self.cluster, stratum=self.stratum)
+        value, judged = (self.paired[column].to_numpy(object) for column in ("value", "judged"))
+        return class_scores(reference=value, prediction=judged, cluster=self.cluster, stratum=self.stratum)
 
     def kappa(self) -> Measured:
-        told, value = (self.paired[column].to_numpy(object) for column in ("told", "value"))
-        return agreements.cohen_kappa(first=told, second=value, cluster=self.cluster, stratum=self.stratum), None
+        judged, value = (self.paired[column].to_numpy(object) for column in ("judged", "value"))
+        return agreements.cohen_kappa(first=judged, second=value, cluster=self.cluster, stratum=self.stratum), None
 
 
 def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
-    """The distance of each judged ranking (``told``) from people's (``value``), shape (n,)."""
-    return distances(first=paired["told"].tolist(), second=paired["value"].tolist())
+    """The distance of each judged ranking (``judged``) from people's (``value``), shape (n,)."""
+    return distances(first=paired["judged"].tolist(), second=paired["value"].tolist())
 
 
 def _r_of_sums(sums: FloatArray) -> FloatArray:
@@ -377,14 +377,14 @@ def _products(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _centred(paired: pd.DataFrame) -> FloatArray:
-    x, y = paired["told"].to_numpy(np.float64), paired["value"].to_numpy(np.float64)
+    x, y = paired["judged"].to_numpy(np.float64), paired["value"].to_numpy(np.float64)
     return _products(x - x.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
 
 
 def _ranks(paired: pd.DataFrame) -> FloatArray:
     """Taken once, within each ``part``."""
     columns = []
-    for name in ("told", "value"):
+    for name in ("judged", "value"):
         within = paired.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
         columns.append(within.to_numpy(np.float64) - 0.5)
     return _products(columns[0], columns[1]) if len(paired) else np.zeros((0, 6))
@@ -395,7 +395,7 @@ def _values_counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.Dat
 
 
 def _hits(paired: pd.DataFrame) -> FloatArray:
-    return np.asarray(paired["told"] == paired["value"], dtype=np.float64)
+    return np.asarray(paired["judged"] == paired["value"], dtype=np.float64)
 
 
 SCORES = (

@@ -20,7 +20,7 @@ HEAD = ["board", "model", "score", "lower_is_better", "source"]
 def set_scores(
     *, board: str, scores: Mapping[str, float], source: str, lower_is_better: bool = False, by: User | None = None
 ) -> int:
-    """Replace a board's scores; none removes it. Returns how many there are now. Raises BadInput."""
+    """Replace a board's scores; without any the board is removed. Returns how many there are now. Raises BadInput."""
     board, source = " ".join(board.split()), source.strip()
     if not 0 < len(board) <= 120:
         raise BadInput("The name of the benchmark has 1 to 120 characters.", "board")

@@ -196,7 +196,7 @@ class Spec(Part):
     def _fit(self) -> Self:
         last = self.turns[-1]
         if len({scenario.benchmark for scenario in self.scenario}) < len(self.scenario):
-            raise ValueError("a benchmark stands in scenario once: choose its parts by split and levels")
+            raise ValueError("list each benchmark once in scenario: choose its parts by split and levels")
         if any(turn.kind == "cot" for turn in self.turns[-1:]) and self.metric != "language":
             raise ValueError("reasoning alone gives no answer: let a direct or likelihood turn follow")
         if self.metric == "ece" and last.kind != "likelihood":
@@ -314,7 +314,7 @@ def _check_size(text: str) -> None:
 
 
 def to_yaml(spec: Spec) -> str:
-    """The recipe as YAML, without what is as it is by default. It reads back unchanged."""
+    """The recipe as YAML, without the values that are the default. It reads back unchanged."""
     value = spec.model_dump(mode="json", exclude_defaults=True)
     value = {"name": spec.name, "version": spec.version} | value
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)

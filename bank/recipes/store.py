@@ -60,7 +60,7 @@ def newest(recipes: "QuerySet[Recipe]") -> "QuerySet[Recipe]":
 
 
 def benchmark_of(scenario: Scenario) -> Benchmark | None:
-    """The benchmark that a scenario names; None where there is none of that name."""
+    """The benchmark that a scenario names, or None if it does not exist."""
     try:
         return Benchmark.objects.named(scenario.benchmark)
     except Benchmark.DoesNotExist:

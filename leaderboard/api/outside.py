@@ -20,7 +20,7 @@ class OutsideScoreSerializer(serializers.ModelSerializer[OutsideScore]):
 
 
 class OutsideScoresIn(StrictSerializer):
-    """All scores of one benchmark; they replace what was there, and none removes it."""
+    """All scores of one benchmark. They replace the earlier ones; an empty object removes the benchmark."""
 
     board = serializers.CharField(max_length=120)
     source = serializers.CharField(  # type: ignore[assignment]  # the base class has an attribute of this name

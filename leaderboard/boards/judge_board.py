@@ -226,8 +226,8 @@ def _value(estimate: Estimate, p: float | None, repeats: int = 1, over: str = ""
 
 
 def _of_repeats(verdicts: pd.DataFrame, asked: int) -> dict[str, MetricValue]:
-    """How steady a judge is over the repeats that it was asked for; ``verdicts`` has ``item, repeat, told, group``."""
-    steady = steadiness(verdicts.assign(verdict=verdicts["told"].map(scores.over_orders)), asked=asked)
+    """How steady a judge is over the repeats asked for; ``verdicts`` has ``item, repeat, judged, group``."""
+    steady = steadiness(verdicts.assign(verdict=verdicts["judged"].map(scores.over_orders)), asked=asked)
     coverage = share(len(verdicts), asked * verdicts["item"].nunique())
     return {
         name: replace(_value(estimate, None), coverage=coverage)
@@ -254,9 +254,9 @@ class Comparison:
         self.labels = labels[labels["item"].isin(self.items.index)]
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
-        """The verdicts of a judge: ``item, repeat, told``."""
+        """The verdicts of a judge: ``item, repeat, judged``."""
         verdicts = self.scope.kind.numbers(self.scope, scores.of_runs(self.scope, runs), self.items)
-        return verdicts.rename(columns={"value": "told"})
+        return verdicts.rename(columns={"value": "judged"})
 
     @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
@@ -279,7 +279,7 @@ class Comparison:
         return scores.mean_by_item(self.labels)
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
-        """Each metric of ``told`` against ``value``: the mean over data sets and repeats."""
+        """Each metric of ``judged`` against ``value``: the mean over data sets and repeats."""
         return _measured(self.scope.kind.metrics, OfGrades(paired))
 
     def by_dataset(
@@ -323,14 +323,14 @@ class Comparison:
         }
 
     def leave_one_out(self) -> pd.DataFrame:
-        """Each label (``told``) with the aggregate of the other people on its item (``value``)."""
+        """Each label (``judged``) with the aggregate of the other people on its item (``value``)."""
         many = self.labels[self.labels.groupby("item")["item"].transform("size") > 1]
         if many.empty:
-            return many.assign(told=many["value"])[["item", "told", "value"]]
+            return many.assign(judged=many["value"])[["item", "judged", "value"]]
         if pd.api.types.is_numeric_dtype(many["value"]):
             by_item = many.groupby("item")["value"]
             others = (by_item.transform("sum") - many["value"]) / (by_item.transform("size") - 1)
-            return many[["item"]].assign(told=many["value"], value=others)
+            return many[["item"]].assign(judged=many["value"], value=others)
         if isinstance(many["value"].iloc[0], str):
             return _leave_one_out_words(many)
         rows = [
@@ -338,14 +338,14 @@ class Comparison:
             for item, labels in many.groupby("item")
             for index, value in labels["value"].items()
         ]
-        return pd.DataFrame(rows, columns=["item", "told", "value"])
+        return pd.DataFrame(rows, columns=["item", "judged", "value"])
 
 
 def _leave_one_out_words(labels: pd.DataFrame) -> pd.DataFrame:
     """The most frequent word of the others, the first in alphabetical order of several; see ``scores.mean_of``."""
     codes, names = pd.factorize(labels["value"], sort=True)
     others = _counts_of_others(labels["item"], codes, len(names))
-    return labels[["item"]].assign(told=labels["value"], value=np.asarray(names)[others.argmax(axis=1)])
+    return labels[["item"]].assign(judged=labels["value"], value=np.asarray(names)[others.argmax(axis=1)])
 
 
 class PairComparison(Comparison):
@@ -361,9 +361,9 @@ class PairComparison(Comparison):
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         frame = votes.with_failures(votes.of_runs(self.scope, runs), self.scope.failures)
-        told = _coded(frame.rename(columns={"choice": "told"}), "told")
+        judged = _coded(frame.rename(columns={"choice": "judged"}), "judged")
         in_orders = votes.in_orders(self.scope, runs).drop(columns="failed")
-        return told.merge(in_orders, on=["item", "repeat"], how="left")
+        return judged.merge(in_orders, on=["item", "repeat"], how="left")
 
     @guard.working()
     def replies_of(self, runs: list[Run]) -> pd.DataFrame:
@@ -406,20 +406,20 @@ def sided(scope: Scope, runs: list[Run]) -> Sided | None:
     if comparison.labels.empty:
         return None
     labels, truth = comparison.leave_one_out(), comparison.aggregated()
-    told = comparison.verdicts_of(runs).dropna(subset="told")
+    judged = comparison.verdicts_of(runs).dropna(subset="judged")
     decided = ("first", "second")
     labels, truth = (frame[frame["value"].isin(decided)] for frame in (labels, truth))
-    shared = set(labels["item"]) & set(truth["item"]) & set(told["item"])
+    shared = set(labels["item"]) & set(truth["item"]) & set(judged["item"])
     if not shared:
         return None
     groups = comparison.items["group"]
 
     def agreeing(frame: pd.DataFrame) -> Number:
         on = frame[frame["item"].isin(shared)]
-        hits = (on["told"] == on["value"]).to_numpy(np.float64)
+        hits = (on["judged"] == on["value"]).to_numpy(np.float64)
         return number(rate(hits=hits, cluster=groups.reindex(on["item"]).to_numpy()))
 
-    return Sided(agreeing(truth.merge(told[["item", "told"]], on="item")), agreeing(labels), len(shared))
+    return Sided(agreeing(truth.merge(judged[["item", "judged"]], on="item")), agreeing(labels), len(shared))
 
 
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:
@@ -434,13 +434,13 @@ def majority_of(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 
 def leave_one_out_majority(labels: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Each label (``told``) with the majority of the other people on its item (``value``), from labels ``item,
+    """Each label (``judged``) with the majority of the other people on its item (``value``), from labels ``item,
     annotator, value``. Items with a single label are left out.
     """
     codes = encode(labels["value"])
     others = _counts_of_others(labels["item"], codes, len(VERDICTS))
     has_others = others.sum(axis=1) > 0
-    frame = labels.loc[has_others, ["item"]].assign(told=labels.loc[has_others, "value"])
+    frame = labels.loc[has_others, ["item"]].assign(judged=labels.loc[has_others, "value"])
     return frame.assign(value=words(RULES[rule](others[has_others])))
 
 
@@ -453,10 +453,10 @@ def _counts_of_others(items: "pd.Series[Any]", codes: IntArray, size: int) -> In
 
 
 def _pairs_of_labels(labels: pd.DataFrame) -> pd.DataFrame:
-    """Each label (``value``) with each other label on its item (``told``): every two of them twice."""
+    """Each label (``value``) with each other label on its item (``judged``): every two of them twice."""
     paired = labels.merge(labels, on="item", suffixes=("", "_other"))
     paired = paired[paired["annotator"] != paired["annotator_other"]]
-    return paired.rename(columns={"value_other": "told"})[["item", "told", "value"]]
+    return paired.rename(columns={"value_other": "judged"})[["item", "judged", "value"]]
 
 
 # ---- what a judge costs, and how people reviewed its verdicts ----

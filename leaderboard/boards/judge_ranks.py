@@ -51,7 +51,7 @@ class ItemSums:
         self.judges: dict[int, _Summed] = {}
 
     def add(self, run: int, paired: pd.DataFrame, *, ranked: bool) -> None:
-        """Add a judge; ``paired`` has ``item, value, told, repeat, dataset, level``."""
+        """Add a judge; ``paired`` has ``item, value, judged, repeat, dataset, level``."""
         paired = paired[paired["item"].isin(self.block.index)]
         repeats = [rows for _, rows in paired.groupby("repeat")]
         by_set = [self._summed(rows, rows["dataset"], self.sets) for rows in repeats]

@@ -192,7 +192,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
 @dataclass(frozen=True, eq=False, slots=True)
 class Battle:
     """Outcomes in the form that Bradley-Terry and Elo take: indices into ``names``, and 1, 0.5 or 0 for the first, or
-    of continuous preferences these; ``chosen`` has the choices alone, which Elo goes by.
+    of continuous preferences these; ``chosen`` has the choices alone, from which Elo is computed.
     """
 
     frame: pd.DataFrame

@@ -410,7 +410,7 @@ def _item_table(paired: pd.DataFrame, gap: "pd.Series[Any]") -> pd.DataFrame:
 
 
 def _distances(paired: pd.DataFrame, name: str) -> FloatArray:
-    return distance_of_rankings(paired.rename(columns={name: "told", "people": "value"})[["told", "value"]])
+    return distance_of_rankings(paired.rename(columns={name: "judged", "people": "value"})[["judged", "value"]])
 
 
 def _correlations(name: str, paired: pd.DataFrame) -> Measure:

@@ -930,15 +930,15 @@ def _cells_of_judges(scope: Scope) -> tuple[Cells, dict[str, int]]:
         return {}, {}
     sample_of = comparison.items["sample"]
     ids = dict(scope.benchmark.samples.values_list("pk", "key"))
-    by_item = labels.sort_values(["item", "annotator"]).groupby("item")["value"].agg(lambda told: str(list(told)))
+    by_item = labels.sort_values(["item", "annotator"]).groupby("item")["value"].agg(lambda values: str(list(values)))
 
     def cell(verdicts: pd.DataFrame) -> Cell:
         rows = verdicts[verdicts["item"].isin(by_item.index)].sort_values(["item", "repeat"])
-        told = rows["item"].map(by_item) + "\x1f" + rows["told"].astype(str)
-        by_sample = told.groupby(rows["item"].map(sample_of)).agg("\x1e".join)
+        verdict_facts = rows["item"].map(by_item) + "\x1f" + rows["judged"].astype(str)
+        by_sample = verdict_facts.groupby(rows["item"].map(sample_of)).agg("\x1e".join)
         return {ids[int(sample)]: _hash(fact) for sample, fact in by_sample.items()}
 
-    cells: Cells = {PEOPLES: {WHOLE: cell(pd.DataFrame({"item": by_item.index, "repeat": 0, "told": PEOPLES}))}}
+    cells: Cells = {PEOPLES: {WHOLE: cell(pd.DataFrame({"item": by_item.index, "repeat": 0, "judged": PEOPLES}))}}
     runs_of = {}
     for runs in votes.judge_groups(scope):
         if numbers := cell(comparison.verdicts_of(runs)):

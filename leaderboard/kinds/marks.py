@@ -1,7 +1,7 @@
 """Marks that a judge gives an answer beside the right one: of the answer (MMBench, Table 3: 1 to 5) or of its reasoning
 (ChEF, C.4: 0 to 10). People give none.
 
-A mark tells of a known answer whether it is right, so it owes to what the right one is.
+Whoever knows an answer can tell from its mark whether it is right, so marks are as hidden as the right answers.
 """
 
 from dataclasses import replace

@@ -186,7 +186,7 @@ def _agreement_cell(
 
 
 def reading(page: AgreementPage) -> list[tuple[str, str]]:
-    """What the matrix shows: a term and what is said of it."""
+    """What the matrix shows: terms with their explanations."""
     few = f"with fewer than {FEWEST} it has no colour"
     return [
         (page.metric_label, f"of two voters: {page.in_words[:1].lower()}{page.in_words[1:]}"),

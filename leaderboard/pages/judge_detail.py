@@ -1,4 +1,4 @@
-"""The public page of a judge beside people: its agreement, what sways it, what it costs, how steady it is, its card."""
+"""The public page of a judge beside people: its agreement, its biases, what it costs, how steady it is, its card."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class AgreementLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SwayLine:
+class BiasLine:
     benchmark: str
     bias: str
     words: str
@@ -87,8 +87,8 @@ class JudgePage:
     stand_in: StandIn | None
     lines: list[AgreementLine]
     axis: SafeString
-    sways: list[SwayLine]
-    sways_axis: SafeString
+    biases: list[BiasLine]
+    biases_axis: SafeString
     cost: "Cost | None"
     steady: list[Fact]
     steady_of: str
@@ -144,15 +144,15 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
         return None
     ends = [end for on in found for end in (*on.row.value.ends, on.person.value if on.person else None, on.floor)]
     scale = marks.axis(ends, width=marks.WIDE)
-    swayed = [one for on in found for one in _sways(on)]
-    sway_scale = _sway_scale(swayed)
+    measured = [one for on in found for one in _measured_biases(on)]
+    bias_scale = _bias_scale(measured)
     return JudgePage(
         lead=_lead(judge, found),
         stand_in=next((test for on in found if (test := _stand_in_panel(on))), None),
         lines=[_agreement_line(on, scale) for on in found],
         axis=marks.axis_head(scale, two),
-        sways=[_sway(on, row, sway_scale) for on, row in swayed],
-        sways_axis=marks.axis_head(sway_scale, lambda value: "" if value else "0"),
+        biases=[_bias_line(on, row, bias_scale) for on, row in measured],
+        biases_axis=marks.axis_head(bias_scale, lambda value: "" if value else "0"),
         cost=next((cost for on in found if (cost := _cost(on))), None),
         steady=_steady(found[0]) if found else [],
         steady_of=f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}" if found else "",
@@ -260,7 +260,7 @@ def _result(person: standin.TestedAnnotator) -> str:
     return "too few items" if person.rejected is None else "as good" if person.rejected else "not shown"
 
 
-def _sways(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:
+def _measured_biases(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:
     """The biases that were measured."""
     if not on.kind.biases or on.run.judge.is_baseline:
         return
@@ -274,19 +274,19 @@ def _strong(on: _Judged, row: BiasRow) -> float:
     return on.kind.scale_width * bias_page.LIMITS[row.bias][1]
 
 
-def _sway_scale(swayed: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
+def _bias_scale(measured: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
     """One axis for biases of several units, on which 1 is where each is strong."""
-    ends = [abs(end) / _strong(on, row) for on, row in swayed for end in row.value.ends if end is not None]
+    ends = [abs(end) / _strong(on, row) for on, row in measured for end in row.value.ends if end is not None]
     far = min(FAR, max([1.5, *ends]))
     return marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
 
 
-def _sway(on: _Judged, row: BiasRow, scale: marks.Axis) -> SwayLine:
+def _bias_line(on: _Judged, row: BiasRow, scale: marks.Axis) -> BiasLine:
     """A bias with its interval; a mark where the interval leaves 0 out."""
     write: Any = signed_points if bias_page.is_share(row.bias, on.kind) else signed
     strong = _strong(on, row)
     value, low, high = (None if end is None else end / strong for end in row.value.ends)
-    return SwayLine(
+    return BiasLine(
         benchmark=on.address.benchmark.titled,
         bias=bias_page.LABELS[row.bias],
         words=bias_page.words_of(row.bias, on.kind),
@@ -347,7 +347,7 @@ def _prices(on: _Judged) -> SafeString:
 
 def _steady(on: _Judged) -> list[Fact]:
     """How steady a judge is, in percent with intervals; only what was measured."""
-    same_in_orders = next((row.detail.consistent for _, row in _sways(on) if row.detail.consistent), UNKNOWN)
+    same_in_orders = next((row.detail.consistent for _, row in _measured_biases(on) if row.detail.consistent), UNKNOWN)
     again, readable, ties = (
         _value_of(on.board, on.run.pk, metric.name) for metric in (CONSISTENCY, READABLE, TIE_RATE)
     )

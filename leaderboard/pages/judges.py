@@ -338,7 +338,7 @@ def over_data_sets(address: Address, board: JudgesBoard) -> str:
 
 
 def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, str]]:
-    """What the columns are: a term and what is said of it. ``ceiling``: how it is computed, in words."""
+    """What the columns are: terms with their explanations. ``ceiling``: how it is computed, in words."""
     compared = f"the {against} who labelled it" if page.reference == MAJORITY else "every label that people gave it"
     words = [
         (True, "", f"A judge's verdict on an item is compared with {compared}."),

@@ -72,7 +72,7 @@ class LevelLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Swayed:
+class Influence:
     """A model's number on its first board if one thing about it were otherwise."""
 
     name: str
@@ -92,15 +92,15 @@ class ModelPage:
     levels_of: str
     levels_said: str  # which rows are left out
     levels_axis: SafeString
-    swayed: list[Swayed]
-    swayed_axis: SafeString
+    influences: list[Influence]
+    influences_axis: SafeString
     history: SafeString
     history_of: str
     facts: list[Fact]
 
     @property
     def by_place(self) -> bool:
-        return any(line.name.startswith(SHOWN) for line in self.swayed)
+        return any(line.name.startswith(SHOWN) for line in self.influences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
         return None
     first = found[0] if found else None
     levels = _levels(first) if first else _Levels()
-    swayed, swayed_axis = _swayed(first, model) if first else ([], BLANK)
+    influences, influences_axis = _influences(first, model) if first else ([], BLANK)
     history, followed = _history(first) if first else (BLANK, "")
     return ModelPage(
         lead=_lead(first) if first else "Not on a public board yet.",
@@ -135,8 +135,8 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
         levels_of=f"{_title(first)}, {levels.measure}" if first else "",
         levels_said=levels.said,
         levels_axis=levels.axis,
-        swayed=swayed,
-        swayed_axis=swayed_axis,
+        influences=influences,
+        influences_axis=influences_axis,
         history=history,
         history_of=f"{_title(first)}, {followed}" if first else "",
         facts=_facts(model),
@@ -334,7 +334,7 @@ def _parts(on: _OnBoard, board: ModelsBoard, level: str) -> Iterator[_Part]:
         yield _Part(path, own.number(name), own.n, median(others) if others else None)
 
 
-def _swayed(on: _OnBoard, model: EvaluatedModel) -> tuple[list[Swayed], SafeString]:
+def _influences(on: _OnBoard, model: EvaluatedModel) -> tuple[list[Influence], SafeString]:
     """What the model's number would be with length held equal, at each place, and by others' verdicts; the axis.
 
     The line in each bar is the number as it is on the board. Nothing of editions, and of a million votes.
@@ -346,7 +346,7 @@ def _swayed(on: _OnBoard, model: EvaluatedModel) -> tuple[list[Swayed], SafeStri
     ends = [end for each in found for end in each.number.ends]
     scale = marks.axis([*ends, on.number.value], most=3, unit=scored.shape_of(on.scope, on.board).unit)
     lines = [
-        Swayed(
+        Influence(
             name=each.name,
             words=each.words,
             value=main.write(each.number.value),

@@ -445,7 +445,7 @@ RANK_IN_WORDS = (
 
 
 def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
-    """What the columns are: a term and what is said of it."""
+    """What the columns are: terms with their explanations."""
     against, held = anchor or "the other answer", page.held_word
     words = [
         (True, "Rank", RANK_IN_WORDS),

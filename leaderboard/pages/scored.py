@@ -191,7 +191,7 @@ def _level_cell(name: str, level: Level | None, main: Column, low: float, high: 
 
 
 def reading(page: ScoredPage) -> list[tuple[str, str]]:
-    """What the columns are: a term and what is said of it."""
+    """What the columns are: terms with their explanations."""
     words = [
         (True, "Rank", RANK_IN_WORDS),
         (True, page.main.label, f"ranks: {page.in_words}. Bars are 95% intervals."),

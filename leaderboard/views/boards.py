@@ -170,10 +170,10 @@ def _judges(request: HttpRequest, address: Address) -> str:
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
     """What the board shows; ``live``: with what other boards say of the same judges now."""
-    swayed = {}
+    biases = {}
     if live and scope.kind.biases:
-        swayed = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
-    page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=swayed)
+        biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
+    page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = None
     if live and scope.kind.stand_in:

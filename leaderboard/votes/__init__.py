@@ -86,7 +86,7 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
 
 
 def locate(ids: Any, targets: Any) -> tuple[Any, Any]:
-    """Which of the ``wanted`` are among ``ids``, which rise (a mask), and the place of each in them."""
+    """A mask of the ``targets`` that are among ``ids``, which rise, and the place of each in them."""
     if len(ids) and int(ids[-1]) - int(ids[0]) + 1 == len(ids):  # none is left out: no need to look for them
         place = targets.astype(np.int32, copy=False) - np.int32(ids[0])
         known = (place >= 0) & (place < len(ids))
@@ -384,10 +384,10 @@ def in_orders(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     parts = []
     for run in runs:
         item, repeat, choice, turned = verdicts(scope, run)
-        rows = pd.DataFrame({"item": item, "repeat": repeat, "told": np.minimum(choice, TIED)})
+        rows = pd.DataFrame({"item": item, "repeat": repeat, "judged": np.minimum(choice, TIED)})
         given, swapped = (rows[(turned == place) & (choice != UNASKED)] for place in (False, True))
         parts.append(given.merge(swapped, on=["item", "repeat"]))
-    both = pd.concat(parts).rename(columns={"told_x": GIVEN, "told_y": SWAPPED})
+    both = pd.concat(parts).rename(columns={"judged_x": GIVEN, "judged_y": SWAPPED})
     both["failed"] = (both[[GIVEN, SWAPPED]] == MISSING).any(axis=1)
     both = both.sort_values("failed", kind="stable").drop_duplicates(["item", "repeat"])
     if scope.failures == AS_TIE:

@@ -133,7 +133,7 @@ class TestCeiling:
     def test_against_the_majority_leaves_the_labels_own_vote_out(self, brought):
         # ffs: each f meets {f, s} = a draw = tie; s meets {f, f} = first. f alone is compared with nobody.
         found = leave_one_out_majority(self.rows("ffs", "f"), "plurality")
-        assert list(zip(found["told"], found["value"], strict=True)) == [
+        assert list(zip(found["judged"], found["value"], strict=True)) == [
             ("first", "tie"),
             ("first", "tie"),
             ("second", "first"),
