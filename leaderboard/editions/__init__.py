@@ -407,10 +407,11 @@ def cells_of(scope: Scope) -> Cells:
             for name, rows in _sample_facts(scope).groupby("model")
         }
     ids = {str(pk): key for pk, key in scope.benchmark.samples.values_list("pk", "key")}
-    return {
-        model: {number: {ids[sample]: facts for sample, facts in cell.items()} for number, cell in numbers.items()}
-        for model, numbers in by_model.items()
-    }
+
+    def by_key(cell: Cell) -> Cell:
+        return {ids[sample]: facts for sample, facts in cell.items()}
+
+    return {model: {number: by_key(cell) for number, cell in numbers.items()} for model, numbers in by_model.items()}
 
 
 def _edition_cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:

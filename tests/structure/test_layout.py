@@ -1,5 +1,6 @@
 """Rules of the house that a reader relies on."""
 
+import ast
 import importlib
 import json
 import re
@@ -222,3 +223,17 @@ def test_single_rows_are_read_past_their_reader_by_the_named_workers_alone():
         "bank/guard.py",
         "bank/models/responses.py",  # managers
     }
+
+
+LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def loops_within(node: ast.AST) -> int:
+    """How many comprehensions lie within each other, at most."""
+    below = max((loops_within(child) for child in ast.iter_child_nodes(node)), default=0)
+    return below + isinstance(node, LOOPS)
+
+
+def test_no_more_than_two_comprehensions_lie_within_each_other():
+    product = [path for path in tracked("*.py") if path.relative_to(ROOT).parts[0] != "tests"]
+    assert [path for path in product if loops_within(ast.parse(path.read_text(encoding="utf-8"))) > 2] == []
