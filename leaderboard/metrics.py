@@ -31,7 +31,7 @@ Measured = tuple[Estimate, float | None] | None  # with p if there is a test; No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """``label`` is its heading in a table, ``words`` a description in one line. ``lowest`` is its minimum, ``heat`` the
+    """``label`` is its heading in a table, ``words`` a description in one line. ``heat`` is the
     two ends of the color scale of its cells, worst first.
 
     ``compute`` takes the rows as the kind of verdict prepares them (``OfPairs``, ``OfGrades``); without it the metric
@@ -45,7 +45,6 @@ class Metric:
     compute: Callable[[Any], Measured] | None = None
     of_sums: Callable[[FloatArray], FloatArray] | None = None
     terms: Callable[[pd.DataFrame], FloatArray] | None = None
-    lowest: float = 0.0
     heat: tuple[float, float] = (0.2, 1.0)
     always_shown: bool = False  # also shown when another metric is chosen
 
@@ -287,7 +286,6 @@ PAIRS = (
         words="Cohen's kappa over first, second and tie: agreement beyond chance",
         compute=OfPairs.kappa,
         of_sums=kappa_of,
-        lowest=-1.0,
         heat=(-0.1, 0.9),
         always_shown=True,
     ),
@@ -311,7 +309,6 @@ PAIRS = (
         label="Kappa of orders",
         words="Cohen's kappa between a judge's verdicts in the two orders of a pair: agreement beyond chance",
         compute=OfPairs.kappa_of_orders,
-        lowest=-1.0,
         heat=(-0.1, 0.9),
     ),
     TIE_RATE,
@@ -406,7 +403,6 @@ SCORES = (
         compute=lambda paired: paired.correlation(PEARSON),
         of_sums=_r_of_sums,
         terms=_centred,
-        lowest=-1.0,
         heat=(0.0, 0.9),
         always_shown=True,
     ),
@@ -417,7 +413,6 @@ SCORES = (
         compute=lambda paired: paired.correlation(SPEARMAN),
         of_sums=_r_of_sums,
         terms=_ranks,
-        lowest=-1.0,
         heat=(0.0, 0.9),
         always_shown=True,
     ),
@@ -454,7 +449,6 @@ def _kappa(classes: str) -> Metric:
         label="Kappa",
         words=f"Cohen's kappa over the {classes}: agreement beyond chance",
         compute=OfGrades.kappa,
-        lowest=-1.0,
         heat=(-0.1, 0.9),
         always_shown=True,
     )

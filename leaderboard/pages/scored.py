@@ -7,7 +7,7 @@ from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, interval, percent, value_or_interval, whole
 from leaderboard.hidden import is_kept_back
-from leaderboard.kinds.base import Column, Shape
+from leaderboard.kinds.base import Column, Kind, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.marks import Cell
@@ -74,7 +74,7 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     choices = board if isinstance(board, ChoiceBoard) else None
     return ScoredPage(
         table=table(
-            _scored_columns(None if is_kept_back(scope) else address, shape, rows, levels, (low, high)),
+            _scored_columns(None if is_kept_back(scope) else address, scope.kind, shape, rows, levels, (low, high)),
             rows,
             sorting=sorting,
             row_css=lambda row: classes[row.model],
@@ -101,7 +101,12 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
 
 
 def _scored_columns(
-    address: Address | None, shape: Shape, rows: list[ModelRow], levels: list[str], ends: tuple[float, float]
+    address: Address | None,
+    kind: Kind,
+    shape: Shape,
+    rows: list[ModelRow],
+    levels: list[str],
+    ends: tuple[float, float],
 ) -> list[TableColumn[ModelRow]]:
     """Without an ``address`` the rows lead nowhere."""
     main = shape.main
@@ -109,7 +114,7 @@ def _scored_columns(
     scale = marks.axis([end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit)
 
     def answers(row: ModelRow) -> str:
-        return address.to("leaderboard:answers", **address.view(), model=row.model) if address else ""
+        return address.to(kind.rows_page, **address.view(), model=row.model) if address else ""
 
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
