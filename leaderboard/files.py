@@ -87,7 +87,7 @@ def as_parquet(rows: list[JSON]) -> bytes:
 # ---- text for a terminal ----
 
 
-Column = tuple[str, Callable[[JSON], str]]
+PrintedColumn = tuple[str, Callable[[JSON], str]]
 
 
 def three(value: float | None, digits: int = 3) -> str:
@@ -120,11 +120,11 @@ def wtl(numbers: JSON) -> str:
     return "/".join(whole(numbers[name]) for name in ("wins", "ties", "losses"))
 
 
-def interval_column(name: str, label: str = "", digits: int = 3) -> Column:
+def interval_column(name: str, label: str = "", digits: int = 3) -> PrintedColumn:
     return label or name.replace("_", " "), lambda row: with_interval(row, name, digits)
 
 
-def plain_column(name: str) -> Column:
+def plain_column(name: str) -> PrintedColumn:
     return LABELS.get(name, name.replace("_", " ")), partial(_any_cell, name=name)
 
 
@@ -144,7 +144,7 @@ OF_MODELS = {
 STEPS = ("label", "judge", "random", "none", "no_text")  # in which the option of an answer is found
 
 
-def columns(what: str, rows: list[JSON]) -> list[Column]:
+def columns(what: str, rows: list[JSON]) -> list[PrintedColumn]:
     """The columns in which a table is printed: all, or those that were chosen of it."""
     if what == "models":
         return _columns_of_models(rows)
@@ -153,9 +153,9 @@ def columns(what: str, rows: list[JSON]) -> list[Column]:
     return [plain_column(name) for name in names if name not in ends]
 
 
-def _columns_of_models(rows: list[JSON]) -> list[Column]:
+def _columns_of_models(rows: list[JSON]) -> list[PrintedColumn]:
     first = rows[0] if rows else {"levels": {}}
-    model: list[Column] = [("rank", rank_of), plain_column("model")]
+    model: list[PrintedColumn] = [("rank", rank_of), plain_column("model")]
     kind = next((name for name in OF_MODELS if name in first), "")
     if kind:
         digits = 2 if kind == "score" else 3
@@ -163,7 +163,7 @@ def _columns_of_models(rows: list[JSON]) -> list[Column]:
     if kind == "score":
         return [*model, *_parts(first)]
     if kind == "vanilla":
-        steps: Column = ("/".join(STEPS), lambda row: "/".join(str(row["extraction"][step]) for step in STEPS))
+        steps: PrintedColumn = ("/".join(STEPS), lambda row: "/".join(str(row["extraction"][step]) for step in STEPS))
         return [*model, steps]
     if kind:
         return model
@@ -174,11 +174,11 @@ def _columns_of_models(rows: list[JSON]) -> list[Column]:
     return [*model, *_parts(first)]
 
 
-def _parts(first: JSON) -> list[Column]:
+def _parts(first: JSON) -> list[PrintedColumn]:
     """A column for each level or category; none where the only one would repeat the whole."""
     group = "categories" if "categories" in first else "levels"
 
-    def of_part(name: str) -> Column:
+    def of_part(name: str) -> PrintedColumn:
         def cell(row: JSON) -> str:
             numbers = row[group][name]
             return wtl(numbers) if isinstance(numbers, dict) else three(numbers, 2)

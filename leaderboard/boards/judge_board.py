@@ -13,7 +13,7 @@ from bank import guard
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board, level_names, share
-from leaderboard.boards.judge_ranks import Cell, ItemSums
+from leaderboard.boards.judge_ranks import ItemSums, LevelValue
 from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
@@ -80,7 +80,7 @@ class Against:
 
     ceiling: dict[str, MetricValue]
     standing: dict[str, dict[int, Place]]
-    cells: dict[str, dict[int, dict[str, Cell]]]
+    cells: dict[str, dict[int, dict[str, LevelValue]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from stats.ranks import Place, degrees_of_freedom, places
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LevelValue:
     """A metric within a level or data set, and the number of rows behind it."""
 
     value: float | None
@@ -76,14 +76,14 @@ class ItemSums:
 
         return {name: sums_of(metric.terms) for name, metric in self.metrics.items() if metric.terms}
 
-    def cells(self) -> dict[str, dict[int, dict[str, Cell]]]:
+    def cells(self) -> dict[str, dict[int, dict[str, LevelValue]]]:
         """By metric, run and level: the mean over repeats, and of how many rows."""
-        by_metric: dict[str, dict[int, dict[str, Cell]]] = {name: {} for name in self.metrics}
+        by_metric: dict[str, dict[int, dict[str, LevelValue]]] = {name: {} for name in self.metrics}
         for run, judge in self.judges.items():
             for name, cells in judge.cells.items():
                 values = _values(self.metrics[name], cells)
                 by_metric[name][run] = {
-                    level: Cell(_known(values[:, at]), int(cells[:, at, 0].max(initial=0)))
+                    level: LevelValue(_known(values[:, at]), int(cells[:, at, 0].max(initial=0)))
                     for at, level in enumerate(self.levels)
                     if cells[:, at].any()
                 }

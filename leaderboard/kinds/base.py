@@ -25,7 +25,7 @@ from leaderboard.votes.scores import mean_of
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class NumberColumn:
     """A number of a row: its field, its heading, how it is formatted, what it means."""
 
     name: str
@@ -42,10 +42,10 @@ class Shape:
     None for other scales. ``in_words`` says what the number is; ``short`` is its unit next to a few figures.
     """
 
-    main: Column
+    main: NumberColumn
     short: str
     in_words: str = ""
-    beside: tuple[Column, ...] = ()
+    beside: tuple[NumberColumn, ...] = ()
     ends: tuple[float, float] = (0.0, 1.0)
     unit: float = 0.01
     hundred: float | None = 1.0

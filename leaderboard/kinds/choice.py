@@ -16,7 +16,7 @@ from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
 from leaderboard.boards.keyed import models as models_by_keys
 from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent, signed_points
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
 
 
@@ -50,7 +50,7 @@ class Keyed(Kind):
         return versus.judges_by_readings(scope, first, second)
 
 
-ONE_PASS = Column("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
+ONE_PASS = NumberColumn("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
 
 
 class Choice(Keyed):
@@ -62,10 +62,13 @@ class Choice(Keyed):
     board = ChoiceBoard
     rotates = True
     shape = Shape(
-        Column("circular", "Circular %", percent, "Right in every rotation of the options"),
+        NumberColumn("circular", "Circular %", percent, "Right in every rotation of the options"),
         "right %",
         "circular: right in every rotation of the options",
-        beside=(ONE_PASS, Column("difference", "Difference", signed_points, "Circular minus one pass, in points")),
+        beside=(
+            ONE_PASS,
+            NumberColumn("difference", "Difference", signed_points, "Circular minus one pass, in points"),
+        ),
     )
     shapes = {
         "vanilla": Shape(ONE_PASS, "right %", "one pass: nobody answered in every rotation of the options"),

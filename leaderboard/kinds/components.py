@@ -6,7 +6,7 @@ from leaderboard import metrics
 from leaderboard.boards import scores
 from leaderboard.boards.scores import Shares
 from leaderboard.figures import tenth
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
 from leaderboard.votes import points
 
@@ -16,7 +16,7 @@ class Components(Kind):
     title = "Components"
     column = "parts"
     shape = Shape(
-        Column("score", "Score %", tenth, "Points of all components per total weight"),
+        NumberColumn("score", "Score %", tenth, "Points of all components per total weight"),
         "points %",
         "points per weight, in percent; a category is the mean over its components",
         ends=(0.0, 100.0),

@@ -17,7 +17,7 @@ from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.scores import Shares
 from leaderboard.figures import percent
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.score import IN_WORDS, MEAN
 from leaderboard.scope import Scope
 
@@ -52,7 +52,7 @@ class Reference(_Marks):
         ends=(1.0, 5.0),
         unit=1.0,
         hundred=None,
-        beside=(Column("exact_match", "Exact match %", percent, "Of the same answers, those that are the key"),),
+        beside=(NumberColumn("exact_match", "Exact match %", percent, "Of the same answers, those that are the key"),),
     )
 
     def models(self, scope: Scope) -> ModelsBoard:

@@ -8,7 +8,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
 
 
@@ -17,7 +17,7 @@ class Pair(Kind):
     title = "Pairs"
     column = "choice"
     item_kind = Item.Kind.PAIR
-    shape = Shape(Column("win_rate", "Win rate, %", percent, "Wins of all items; a tie is no win"), "win %")
+    shape = Shape(NumberColumn("win_rate", "Win rate, %", percent, "Wins of all items; a tie is no win"), "win %")
     metrics = metrics.PAIRS
     pairwise = True
     biases = ("position", "length", "self")

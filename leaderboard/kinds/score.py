@@ -6,9 +6,9 @@ from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard import metrics
 from leaderboard.figures import two
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 
-MEAN = Column("score", "Score", two, "Mean score")
+MEAN = NumberColumn("score", "Score", two, "Mean score")
 IN_WORDS = "mean of the scores, an item counts once"
 
 

@@ -10,7 +10,7 @@ from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
 from leaderboard.boards.keyed import YesNoBoard
 from leaderboard.figures import percent
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.choice import Keyed
 from leaderboard.scope import Scope
 from stats.answer_text import answer_in
@@ -26,14 +26,14 @@ class YesNo(Keyed):
     question = "yes_no"
     board = YesNoBoard
     shape = Shape(
-        Column("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
+        NumberColumn("accuracy", "Accuracy %", percent, "Share of right answers; one that says neither is not right"),
         "right %",
         "accuracy: an answer that says neither yes nor no is not right",
         beside=(
-            Column("precision", "Precision %", percent, "Of the answers yes, how many are right"),
-            Column("recall", "Recall %", percent, "Of the questions whose answer is yes, how many were found"),
-            Column("f1", "F1 %", percent, "Harmonic mean of precision and recall"),
-            Column("yes_ratio", "Yes %", percent, "Share of answers that say yes: a tendency, not a score"),
+            NumberColumn("precision", "Precision %", percent, "Of the answers yes, how many are right"),
+            NumberColumn("recall", "Recall %", percent, "Of the questions whose answer is yes, how many were found"),
+            NumberColumn("f1", "F1 %", percent, "Harmonic mean of precision and recall"),
+            NumberColumn("yes_ratio", "Yes %", percent, "Share of answers that say yes: a tendency, not a score"),
         ),
     )
 

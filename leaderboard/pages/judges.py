@@ -11,7 +11,7 @@ from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, REFERENCES, Against, JudgesBoard
 from leaderboard.boards.judge_board import JudgeRow as Row
-from leaderboard.boards.judge_ranks import Cell as LevelValue
+from leaderboard.boards.judge_ranks import LevelValue
 from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
 from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import NONE, number_of, percent, rank_range, tick, two, value_or_interval, whole

@@ -7,7 +7,7 @@ from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, interval, percent, value_or_interval, whole
 from leaderboard.hidden import is_kept_back
-from leaderboard.kinds.base import Column, Kind, Shape
+from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
 from leaderboard.pages.marks import Cell
@@ -22,8 +22,7 @@ from leaderboard.pages.models import (
     sorted_rows,
     value_of,
 )
-from leaderboard.pages.table import Column as TableColumn
-from leaderboard.pages.table import Sorting, Table, figure, names, row_classes, table, tints
+from leaderboard.pages.table import Column, Sorting, Table, figure, names, row_classes, table, tints
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
@@ -42,8 +41,8 @@ class ScoredPage:
     """The table, and for multiple choice those of ``steps`` and ``letters`` below it."""
 
     table: Table
-    main: Column
-    beside: tuple[Column, ...]
+    main: NumberColumn
+    beside: tuple[NumberColumn, ...]
     in_words: str
     levels: bool
     level_word: str
@@ -107,7 +106,7 @@ def _scored_columns(
     rows: list[ModelRow],
     levels: list[str],
     ends: tuple[float, float],
-) -> list[TableColumn[ModelRow]]:
+) -> list[Column[ModelRow]]:
     """Without an ``address`` the rows lead nowhere."""
     main = shape.main
     settled = [row for row in rows if not is_provisional(row)]
@@ -126,13 +125,13 @@ def _scored_columns(
     def tick(value: float) -> str:
         return whole(100 * value) if shape.unit != 1.0 else f"{value:g}"
 
-    def beside(column: Column) -> TableColumn[ModelRow]:
+    def beside(column: NumberColumn) -> Column[ModelRow]:
         return figure(
             column.label, lambda row: row.number(column.name), column.write, sort=column.name, title=column.title
         )
 
-    def at_level(name: str) -> TableColumn[ModelRow]:
-        return TableColumn(
+    def at_level(name: str) -> Column[ModelRow]:
+        return Column(
             short(name),
             lambda row: _level_cell(name, row.level(name), main, *ends),
             kind="heat",
@@ -144,7 +143,7 @@ def _scored_columns(
     return [
         rank_column(is_provisional),
         model_column(model_pages(row.model for row in rows), answers),
-        TableColumn(
+        Column(
             main.label,
             main_cell,
             kind="interval",
@@ -153,9 +152,7 @@ def _scored_columns(
             title=main.title,
             axis=marks.axis_head(scale, tick),
         ),
-        TableColumn(
-            "n", lambda row: n_cell(row, main.label, answers(row), main.name), sort="n", title="Samples or items"
-        ),
+        Column("n", lambda row: n_cell(row, main.label, answers(row), main.name), sort="n", title="Samples or items"),
         *(beside(column) for column in shape.beside),
         length_column(),
         *(at_level(name) for name in levels),
@@ -184,7 +181,7 @@ def short(path: str) -> str:
     return name.replace("_", " ").replace("/", "/\u200b")
 
 
-def _level_cell(name: str, level: Level | None, main: Column, low: float, high: float) -> Cell:
+def _level_cell(name: str, level: Level | None, main: NumberColumn, low: float, high: float) -> Cell:
     number = level.number(main.name) if level else UNKNOWN
     at = number.high if number.value is None else number.value  # an interval of an edition has no value
     if level is None or at is None:
@@ -224,13 +221,13 @@ def _steps(board: ChoiceBoard) -> Table:
         total, found = sum(row.extraction.values()), row.extraction["label"] + row.extraction["judge"]
         return percent(found / total if total else None)
 
-    def counted(step: str) -> TableColumn[ChoiceRow]:
-        return TableColumn(STEPS[step], lambda row: f"{row.extraction[step]:,}")
+    def counted(step: str) -> Column[ChoiceRow]:
+        return Column(STEPS[step], lambda row: f"{row.extraction[step]:,}")
 
     columns = [
         names("Model", lambda row: row.model),
         *(counted(step) for step in STEPS),
-        TableColumn("Found %", extracted),
+        Column("Found %", extracted),
     ]
     rows = sorted(board.rows, key=lambda row: row.model.casefold())
     caption = "How the option of each answer was found"
@@ -241,12 +238,12 @@ def _letters(board: ChoiceBoard) -> Table:
     """Shares of chosen options, of the key first."""
     letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
 
-    def of_letter(letter: str) -> TableColumn[tuple[str, dict[str, float]]]:
+    def of_letter(letter: str) -> Column[tuple[str, dict[str, float]]]:
         def cell(row: tuple[str, dict[str, float]]) -> Cell:
             share = row[1].get(letter, 0.0)
             return Cell(percent(share), css=marks.heat(share, 0.0, 0.6))
 
-        return TableColumn(letter, cell, kind="heat", css="c")
+        return Column(letter, cell, kind="heat", css="c")
 
     key = [("Key", board.right)] if board.right else []
     return table(
