@@ -128,7 +128,10 @@ class CriterionRevision(OpenedByRow):
 class CriteriaAccess(models.Model):
     """One read of criteria: who, when, how, and why. Written only by ``record``, never changed."""
 
-    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    # Found by the index that begins with it.
+    who = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
     by_command = models.CharField(max_length=100, blank=True)
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     how = models.CharField(max_length=40)
@@ -140,6 +143,7 @@ class CriteriaAccess(models.Model):
         indexes = [
             models.Index(fields=["who", "id"], name="access_of_person"),
             models.Index(fields=["how", "id"], name="access_how"),
+            models.Index(fields=["who", "how", "id"], name="access_way_of_person"),
         ]
 
     @property
