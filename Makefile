@@ -9,7 +9,7 @@ STYLED := 'static/css/*.css' 'static/js/*.js'
 
 FAILED := -n 0 -v --last-failed --last-failed-no-failures none
 
-.PHONY: setup run test check format docs screenshots audit bench soak lock clean
+.PHONY: setup run test check format docs screenshots audit wheel installed bench soak lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make check  lint, types, imports, migrations, audit       make bench  speed, as ratios       make soak  the long checks"
 	@echo "make format Python, templates, styles and scripts as make check wants them"
 	@echo "make docs   the documentation as a site, in site/         make screenshots  the pictures in it, taken anew"
+	@echo "make wheel  evalsite as a tool for uvx, pipx or pip, in dist/"
 	@echo "make audit  known faults of the packages it runs on, asked of the package index"
 
 $(VENV)/made:
@@ -35,7 +36,12 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/base
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
-setup: $(VENV)/base
+$(VENV)/postgres $(VENV)/parquet $(VENV)/sentry $(VENV)/bleu: $(VENV)/%: requirements/%.txt $(VENV)/base
+	@$(PIP) -r $<
+	@touch $@
+
+# EXTRAS="postgres parquet": what an installation may have besides
+setup: $(VENV)/base $(EXTRAS:%=$(VENV)/%)
 
 run: setup
 	@exec $(BIN)/python manage.py serve
@@ -88,6 +94,16 @@ docs: $(VENV)/docs/made
 screenshots: $(VENV)/dev
 	@$(BIN)/python -m tests.screenshots
 
+# A tool for uvx, pipx or pip: dist/evalsite-*.whl.
+wheel: $(VENV)/dev
+	@rm -rf dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@ls dist/*.whl
+
+# That wheel in an empty environment, with the newest packages that its bounds allow.
+installed: wheel
+	@$(BIN)/python -m tests.installed dist/*.whl
+
 # Known faults of what evalsite runs on; it asks the package index for each package.
 audit: $(VENV)/dev $(VENV)/audit/made
 	@$(BIN)/python -m tests.audit $(AUDIT) $(VENV)/audit/bin/pip-audit
@@ -98,14 +114,17 @@ bench: $(VENV)/dev
 soak: $(VENV)/dev
 	EVALSITE_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
 
-# Locks without addresses: hashes only.
+# Locks of pyproject.toml without addresses: hashes only. Everything together first; the others take its versions.
+LOCK := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+EXTRA := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]], sep="\n")
 lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/base.in -o requirements/base.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/parquet.in -o requirements/parquet.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c requirements/dev.txt requirements/bleu.in -o requirements/bleu.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/audit.in -o requirements/audit.txt
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/docs.in -o requirements/docs.txt
+	$(LOCK) pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/base.txt
+	for extra in postgres parquet sentry bleu; do \
+		$(PYTHON) -c '$(EXTRA)' $$extra | $(LOCK) - -c requirements/dev.txt -o requirements/$$extra.txt || exit 1; \
+	done
+	$(LOCK) --group audit -o requirements/audit.txt
+	$(LOCK) --group docs -o requirements/docs.txt
 
 clean:
 	rm -rf $(VENV)

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from evalsite.web_server import *  # noqa: F403
 
-
-def on_starting(server: object) -> None:
-    """Look once, before any process serves, whether this installation may: see evalsite.checks."""
-    manage = Path(__file__).with_name("manage.py")
-    if subprocess.run([sys.executable, str(manage), "may_start", "--web"]).returncode:  # noqa: S603 (ours)
-        sys.exit(1)
+# Look once, before the site is loaded, whether this installation may start: see evalsite.checks.
+_manage = Path(__file__).with_name("manage.py")
+if subprocess.run([sys.executable, str(_manage), "may_start", "--web"]).returncode:  # noqa: S603 (ours)
+    sys.exit(1)

@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any
 
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 IN_MEMORY = 2**20  # bytes of a body; larger ones lie in a file meanwhile
 LARGEST = 9 * 2**20  # bytes of a body that is received first: a browser sends files in pieces of 8 MB
@@ -124,6 +125,7 @@ AT_ONCE = 4  # requests that a process computes at once; gunicorn's threads only
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 os.umask(0o077)
 application = ThreadPoolApplication(get_wsgi_application(), at_once=AT_ONCE)
+get_resolver().url_patterns  # noqa: B018 (imports every page, which the first request would wait for)
 
 # What start-up made lives as long as the process: without this the collector looks through all of it again and again,
 # an eighth of the CPU of a request.

@@ -13,7 +13,7 @@ from stats.proportions import jackknifed, no_interval
 from stats.results import Estimate
 
 METHOD = "BLEU, delete-a-group jackknife"
-MISSING = "BLEU needs sacrebleu: pip install --require-hashes -r requirements/bleu.txt"
+MISSING = "BLEU needs sacrebleu: `make setup EXTRAS=bleu` in a clone, or the wheel with [bleu]"
 
 
 def bleu(*, said: Sequence[str], references: Sequence[str], cluster: npt.ArrayLike, level: float = 0.95) -> Estimate:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from typing import Any
 
-LOCKED = ("requirements/base.txt", "requirements/parquet.txt")
+LOCKED = tuple(f"requirements/{name}.txt" for name in ("base", "postgres", "parquet", "sentry", "bleu"))
 
 
 def main(*arguments: str) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-NEEDED = "Parquet needs pyarrow: pip install --require-hashes -r requirements/parquet.txt"
+NEEDED = "Parquet needs pyarrow: `make setup EXTRAS=parquet` in a clone, or the wheel with [parquet]"
 
 
 class NoPyarrow(LookupError):

@@ -45,7 +45,7 @@ def test_a_parquet_file_that_comes_in_names_what_is_missing(format, folder, mana
 def test_beside_other_files_it_is_not_left_out_in_silence(db, folder, no_pyarrow):
     folder("samples", [SAMPLES[1]])
     folder("responses", None, name="responses.parquet", raw=BYTES)
-    with pytest.raises(NoPyarrow, match="pip install"):
+    with pytest.raises(NoPyarrow, match="make setup EXTRAS=parquet"):
         run_import(path=folder.root, slug="small")
 
 

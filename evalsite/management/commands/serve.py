@@ -1,29 +1,22 @@
 """manage.py serve: everything a person needs to try evalsite on this machine, in one process group."""
 
-import ctypes
 import errno
 import os
-import signal
 import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 
 from bank.models import Benchmark
 from evalsite import checks
 from evalsite.demo import llmfao
 from evalsite.demo.accounts import PASSWORD, SIGN_INS
 from evalsite.demo.loader import load
-
-STOP_WITHIN = 10  # seconds
 
 
 class Command(BaseCommand):
@@ -52,25 +45,15 @@ class Command(BaseCommand):
                 else f"Nothing can listen at {options['bind']}: {problem.strerror or problem}."
             )
         demo = self._prepare(with_demo=settings.LOCAL and not options["no_demo"])
-        web = ["-m", "gunicorn", "--config", "python:evalsite.web_server", "--bind", options["bind"]]
-        processes = [_start(web), _start(["manage.py", "worker"])]
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _interrupt)
-        try:
-            self._announce(address, processes, demo)
-            if demo and not llmfao.is_here():
-                llmfao.load_llmfao()
-                self.stdout.write("LLMFAO is in, too: real votes of 124 people and two judges.")
-            while all(process.poll() is None for process in processes):
-                time.sleep(0.5)
-            raise CommandError("The web server or the worker ended; see the lines above.")
-        except KeyboardInterrupt:
-            self.stdout.write("\nStopping ...")
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_IGN)  # asked twice, it still stops in order
-            _stop(processes)
-        self.stdout.write("Stopped. The data is kept.")
+        arguments = ["--bind", options["bind"], "--health", _local_url(address) + "healthz"]
+        arguments += ["--say", self._announcement(address, demo)]
+        if demo and not llmfao.is_here():
+            arguments += ["--then", "load_demo"]
+        connections.close_all()
+        sys.stdout.flush()
+        os.chdir(settings.BASE_DIR)
+        os.environ["EVALSITE_DATA"] = str(settings.DATA)  # as it was meant where this was called
+        os.execv(sys.executable, [sys.executable, "-m", "evalsite.supervisor", *arguments])  # noqa: S606 (ours)
 
     def _prepare(self, *, with_demo: bool) -> bool:
         call_command("migrate", verbosity=0, interactive=False)
@@ -84,26 +67,16 @@ class Command(BaseCommand):
             load()
         return Benchmark.objects.filter(slug="everyday-scenes").exists()
 
-    def _announce(self, address: tuple[str, int], processes: list[subprocess.Popen[bytes]], demo: bool) -> None:
-        while not _answers(_local_url(address) + "healthz"):
-            if any(process.poll() is not None for process in processes):
-                raise CommandError("The web server or the worker did not start; see the lines above.")
-            time.sleep(0.1)
+    def _announcement(self, address: tuple[str, int], demo: bool) -> str:
         if settings.LOCAL:
-            self.stdout.write(f"\nevalsite runs at http://localhost:{address[1]}/\n")
+            lines = [f"\nevalsite runs at http://localhost:{address[1]}/, its data is in {settings.DATA}\n"]
         else:
             names = ", ".join(f"https://{name.removeprefix('.')}/" for name in settings.ALLOWED_HOSTS)
-            self.stdout.write(f"\nevalsite listens at {_local_url(address)} for a proxy that speaks HTTPS as {names}\n")
+            lines = [f"\nevalsite listens at {_local_url(address)} for a proxy that speaks HTTPS as {names}\n"]
         if demo:
-            self.stdout.write("Sign in as one of these:")
-            for name, description in SIGN_INS.items():
-                self.stdout.write(f"  {name:<11} {PASSWORD:<15} {description}")
-        self.stdout.write("Ctrl-C stops it.\n")
-        self.stdout.flush()
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+            lines.append("Sign in as one of these:")
+            lines += [f"  {name:<11} {PASSWORD:<15} {description}" for name, description in SIGN_INS.items()]
+        return "\n".join([*lines, "Ctrl-C stops it."])
 
 
 def _parse_bind(bind: str) -> tuple[str, int]:
@@ -144,36 +117,3 @@ def _why_not_bound(address: tuple[str, int]) -> OSError | None:
     except OSError as error:
         return error
     return None
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=2):  # noqa: S310 (our own address)
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
-
-
-def _start(arguments: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, *arguments]
-    return subprocess.Popen(command, cwd=settings.BASE_DIR, preexec_fn=_end_with_parent)  # noqa: S603 (ours)
-
-
-def _end_with_parent() -> None:
-    """Where the system can (Linux): a killed parent takes its children with it, so that no port stays taken."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-        if os.getppid() == 1:
-            os._exit(1)
-
-
-def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-    deadline = time.monotonic() + STOP_WITHIN
-    for process in processes:
-        try:
-            process.wait(max(0.1, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()

@@ -1,0 +1,48 @@
+"""The wheel that `make wheel` builds: what lies in it, and that it runs from where it was unpacked."""
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tests.installed import walk
+from tests.judging.outside import ROOT
+
+pytestmark = pytest.mark.one_database
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder / "site-packages")
+    return folder / "site-packages"
+
+
+def test_it_puts_one_package_into_site_packages_and_has_the_licences_of_what_it_carries(unpacked):
+    names = {path.name.partition("-")[0] for path in unpacked.iterdir()}
+    assert names == {"evalsite_installed", "evalsite"}  # the second is its description
+    licences = next(unpacked.glob("*.dist-info")) / "licenses"
+    assert {path.relative_to(licences).as_posix() for path in licences.rglob("*LICENSE")} == {
+        "LICENSE",
+        "static/vendor/TABLER-LICENSE",
+        "static/vendor/katex/LICENSE",
+    }
+
+
+def test_everything_that_git_knows_of_the_apps_is_in_it_and_nothing_else(unpacked):
+    parts = ["accounts", "annotations", "bank", "evalsite", "judging", "leaderboard", "stats"]
+    parts += ["locale", "static", "templates", "manage.py", "gunicorn.conf.py", "docs/statistics.md"]
+    git = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *parts]
+    listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    site = unpacked / "evalsite_installed" / "site"
+    carried = {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+    assert carried == set(listed) - {"evalsite/installed.py"}  # the package itself
+
+
+def test_it_runs_from_there_with_its_data_in_the_home_folder(unpacked, tmp_path):
+    command = [sys.executable, "-c", "import evalsite_installed; evalsite_installed.main()"]
+    walk(command, tmp_path, PYTHONPATH=str(unpacked))
