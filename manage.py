@@ -5,6 +5,8 @@ import os
 import sys
 
 if __name__ == "__main__":
+    if sys.version_info < (3, 11):  # noqa: UP036 (whoever runs it may have another)
+        sys.exit("evalsite needs Python 3.11 or newer; this is {}.{}.".format(*sys.version_info[:2]))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     os.umask(0o077)  # what evalsite writes is for nobody else on this machine
     try:

@@ -6,9 +6,11 @@ localhost, keeps an SQLite database in the data folder and makes its own keys th
 
 import logging
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 from evalsite import keys, logs
 
@@ -97,6 +99,11 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}")}
+if "postgresql" in DATABASES["default"]["ENGINE"] and find_spec("psycopg") is None:
+    raise ImproperlyConfigured(
+        "DATABASE_URL names PostgreSQL, and psycopg is not here: `make setup EXTRAS=postgres` in a clone, or install "
+        "the wheel with [postgres]."
+    )
 DATABASES["default"]["CONN_MAX_AGE"] = None
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

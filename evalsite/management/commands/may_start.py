@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from evalsite import checks
+from evalsite import doctor
 
 
 class Command(BaseCommand):
@@ -15,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("--web", action="store_true", help="look at what only pages need, too")
 
     def handle(self, *, web: bool, **options: Any) -> None:
-        if found := list(checks.faults(web=web)):
-            raise CommandError("evalsite does not start.\n" + "\n".join(found))
-        for fault in checks.warnings():
-            self.stderr.write(fault)
+        if faults := list(doctor.faults(web=web)):
+            raise CommandError("evalsite does not start.\n" + "\n".join(faults))
+        if (found := doctor.proxy_setting()).level == "warning":
+            self.stderr.write(found.words)

@@ -16,7 +16,7 @@ from annotations.models import Label
 from bank import exposure
 from bank.models import Benchmark, Item, Response
 from bank.models.catalogue import in_hidden_splits
-from evalsite import health
+from evalsite import doctor
 from judging.models import Judgment, Run
 
 VERDICTS: tuple[tuple[Manager[Any], str, str], ...] = (
@@ -30,14 +30,14 @@ class Command(migrate.Command):
     requires_system_checks = [INSTALLATION, Tags.database, Tags.models]  # others load the code of every page
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if health.older(connections[options["database"]]):
-            raise CommandError(f"The database is not that of this version: {health.OLDER}.")
+        if doctor.older(connections[options["database"]]):
+            raise CommandError(f"The database is not that of this version: {doctor.OLDER}.")
         is_ahead = _update_is_ahead()
         super().handle(*args, **options)
         if is_ahead and not _update_is_ahead():
             for paragraph in closed_in_words():
                 self.stdout.write(f"\n{paragraph}")
-        if health.migrations() == health.OK:
+        if not doctor.migrations().is_fault:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
 
 

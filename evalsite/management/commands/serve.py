@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from bank.models import Benchmark
-from evalsite import checks
+from evalsite import doctor
 from evalsite.demo import llmfao
 from evalsite.demo.accounts import PASSWORD, SIGN_INS
 from evalsite.demo.loader import load
@@ -58,7 +58,7 @@ class Command(BaseCommand):
     def _prepare(self, *, with_demo: bool) -> bool:
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
-        if faults := list(checks.faults(web=True)):
+        if faults := list(doctor.faults(web=True)):
             raise CommandError("evalsite does not start.\n" + "\n".join(faults))
         if not with_demo:
             return False

@@ -1,0 +1,204 @@
+"""`manage.py doctor` in front of broken installations: it names what is broken and what to run."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from collections import namedtuple
+from contextlib import suppress
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from accounts.audit import record
+from accounts.models import InstallationKey
+from bank.models import SampleImage
+from evalsite import doctor
+from evalsite.demo.accounts import make_account
+from judging.models import Judge, WorkerBeat
+from tests.judging.outside import ROOT, Installation
+from tests.judging.small import make_benchmark
+from tests.operations.served import free_port
+from tests.operations.test_health import read_only
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def well(media, people, settings):
+    """An installation in which nothing is wrong but what a test breaks."""
+    media.mkdir(parents=True, exist_ok=True)
+    settings.LOCAL = True
+    WorkerBeat.objects.create(name="w", seen_at=timezone.now())
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
+
+
+def examined():
+    """What is not well, by name."""
+    out = StringIO()
+    with suppress(CommandError):  # it ends with 1
+        call_command("doctor", "--json", stdout=out)
+    return {name: one for name, one in json.loads(out.getvalue()).items() if one["level"] != "ok"}
+
+
+def faulty(name):
+    """The words of the one fault there is."""
+    faults = {about: one["words"] for about, one in examined().items() if one["level"] == "fault"}
+    assert set(faults) == {name}
+    return faults[name]
+
+
+def warned(name):
+    found = examined()
+    assert not [one for one in found.values() if one["level"] == "fault"]
+    return found[name]["words"]
+
+
+def test_of_a_well_installation_it_says_what_it_found_and_ends_with_0(well, people, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    assert examined() == {}
+    out = StringIO()
+    call_command("doctor", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == len(doctor.EXAMINATIONS)
+    assert all(line.startswith("ok ") for line in lines)
+
+
+def test_a_folder_of_another_user_and_a_full_disk(well, settings, media, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(100, 99, 1))
+    assert "no space is left" in faulty("storage")
+    monkeypatch.undo()
+    (media / "file").write_bytes(b"")
+    settings.MEDIA_ROOT = media / "file"
+    assert "must belong to the user that runs this" in faulty("storage")
+
+
+def test_a_database_that_others_may_read(well, settings, tmp_path):
+    settings.DATA = tmp_path / "open"
+    settings.DATA.mkdir(mode=0o700)
+    copy = settings.DATA / "evalsite.sqlite3"
+    copy.write_bytes(b"")
+    copy.chmod(0o644)
+    assert f"run `chmod go-rwx {copy}`" in warned("storage")
+
+
+def test_a_database_that_cannot_be_written_or_lacks_migrations(well):
+    with read_only():
+        assert "it is read-only" in faulty("database")
+    recorder = MigrationRecorder(connection)
+    last = max(recorder.applied_migrations())
+    recorder.record_unapplied(*last)
+    try:
+        assert "run `manage.py migrate`" in faulty("migrations")
+    finally:
+        recorder.record_applied(*last)
+
+
+def test_keys_of_another_installation(well, settings):
+    InstallationKey.objects.update_or_create(pk=1, defaults={"secret": "11" * 32})
+    settings.CRITERIA_KEYS = ["b3RoZXIta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXMtIS4="]
+    assert "Restore the keys that belong to it" in faulty("keys")
+
+
+def test_demo_accounts_where_others_may_sign_in_and_nobody_who_is_an_administrator(well, people, settings):
+    settings.LOCAL = False
+    settings.TRUSTED_PROXIES = 0
+    make_account("admin")
+    assert "manage.py remove_demo_accounts" in faulty("accounts")
+    type(people["administrator"]).objects.filter(role="administrator").update(is_active=False)
+    assert "make_user NAME --role administrator" in warned("accounts")
+
+
+def test_a_worker_that_is_not_there(well):
+    WorkerBeat.objects.all().delete()
+    assert "start one by `manage.py worker`" in faulty("worker")
+
+
+def test_a_mail_server_that_refuses(well, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
+    assert f"127.0.0.1:{settings.EMAIL_PORT} takes no mail" in faulty("mail")
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    assert "set EMAIL_URL" in warned("mail")
+
+
+def test_a_proxy_that_the_settings_do_not_count_or_that_does_not_answer(well, settings):
+    settings.LOCAL = False
+    settings.TRUSTED_PROXIES = 0
+    assert "TRUSTED_PROXIES is 0" in warned("proxy")
+    settings.TRUSTED_PROXIES = 1
+    settings.ALLOWED_HOSTS = [f"127.0.0.1:{free_port()}"]
+    assert "look at the proxy and at DNS" in warned("proxy")
+    settings.BEHIND_PROXY = True
+    assert "set TRUSTED_PROXIES=1" in warned("proxy")
+
+
+def test_a_clock_that_is_not_the_databases_or_was_set_back(well, monkeypatch):
+    record("sign-in", name="kay")
+    now = timezone.now()
+    monkeypatch.setattr(doctor.database, "now", lambda: now - timedelta(seconds=45))
+    assert "+45 s from the database's" in faulty("clock")
+    monkeypatch.undo()
+    for clock in (doctor.database, doctor.timezone):
+        monkeypatch.setattr(clock, "now", lambda: now - timedelta(hours=3))
+    assert "the clock was set back" in faulty("clock")
+
+
+def test_endpoints_without_a_key_or_out_of_reach(well, monkeypatch):
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        here = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        Judge.objects.create(name="keyless", base_url=here, key_env="JUDGE_KEY")
+        Judge.objects.create(name="away", base_url=f"http://127.0.0.1:{free_port()}/v1")
+        Judge.objects.create(name="fine", base_url=here)
+        words = warned("endpoints")
+    assert "keyless: JUDGE_KEY is not set here" in words
+    assert "away: 127.0.0.1:" in words
+    assert "fine" not in words
+
+
+def test_pictures_of_another_folder(well):
+    make_benchmark(samples=2)
+    assert "pictures" not in examined()
+    Path(doctor.settings.MEDIA_ROOT, SampleImage.objects.first().path).unlink()
+    assert "1 of the newest" in faulty("pictures")
+
+
+@pytest.mark.one_database
+def test_styles_that_were_not_collected_and_settings_that_do_not_start(tmp_path):
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    fresh = here.start("doctor").communicate()
+    assert "run `manage.py migrate`" in fresh[0]
+    assert "Run `manage.py collectstatic --no-input`" in fresh[0]
+    for environment, words in (
+        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"CRITERIA_KEYS": "short"}, "key 1 is not 32 bytes"),
+        ({"ALLOWED_HOSTS": "*"}, "Name the hosts under which people reach evalsite"),
+    ):
+        process = here.start("doctor", **environment)
+        assert words in process.communicate()[1]
+        assert process.returncode == 1
+
+
+@pytest.mark.one_database
+def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
+    here = Installation(tmp_path / "data", f"postgres://nobody@127.0.0.1:{free_port()}/none")
+    process = here.start("doctor", "--json")
+    found = json.loads(process.communicate()[0])
+    assert found["database"]["level"] == "fault"
+    assert "keys" not in found
+    without = "import sys; sys.modules['psycopg'] = None; sys.argv = ['manage.py', 'doctor']; "
+    run = f"{without}import runpy; runpy.run_path('manage.py', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, env=here.environment, capture_output=True, text=True)
+    assert "make setup EXTRAS=postgres" in done.stderr
+    assert "Traceback" not in done.stderr
