@@ -274,8 +274,9 @@ def clock() -> Finding:
         return fault(f"this machine's clock is {ahead:+.0f} s from the database's: let both follow NTP (`timedatectl`)")
     latest = AuditEntry.objects.aggregate(at=Max("at"))["at"]
     if latest and latest > timezone.now() + timedelta(seconds=CLOCK_OFF):
-        return fault(f"the audit log has an entry of {latest:%Y-%m-%d %H:%M} UTC, after now: the clock was set back")
-    return ok(f"{timezone.now():%Y-%m-%d %H:%M} UTC")
+        at = timezone.localtime(latest)
+        return fault(f"the audit log has an entry of {at:%Y-%m-%d %H:%M %Z}, after now: the clock was set back")
+    return ok(f"{timezone.localtime():%Y-%m-%d %H:%M %Z}")
 
 
 def endpoints() -> Finding:

@@ -6,7 +6,7 @@ Also refuses unsafe settings.
 import os
 import secrets
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -64,6 +64,14 @@ def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
         raise ImproperlyConfigured(
             f"DEBUG is on, which shows the inside of every fault, and ALLOWED_HOSTS names {', '.join(sorted(hosts))}."
             " Unset DEBUG, or name localhost alone."
+        )
+
+
+def refuse_unknown(name: str, value: str, known: Collection[str]) -> None:
+    """Raises ImproperlyConfigured for a value that a setting does not take."""
+    if value not in known:
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}, and may be {', '.join(known) if len(known) < 9 else 'Europe/Rome, for example'}."
         )
 
 

@@ -4,10 +4,10 @@ LOCAL is an installation for this machine only: none of ALLOWED_HOSTS, DATABASE_
 localhost, keeps an SQLite database in the data folder and makes its own keys there.
 """
 
-import logging
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from zoneinfo import available_timezones
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -139,7 +139,8 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
-TIME_ZONE = "UTC"
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")  # in which times are shown; days of quotas and budgets end by UTC
+keys.refuse_unknown("TIME_ZONE", TIME_ZONE, available_timezones())
 
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "home"
@@ -228,28 +229,28 @@ SPECTACULAR_SETTINGS = {
 }
 
 
-def _briefly(record: logging.LogRecord) -> bool:
-    if getattr(record, "status_code", 0) < 500:
-        record.exc_info = None
-    return True
-
-
+LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING
+keys.refuse_unknown("LOG_FORMAT", LOG_FORMAT, ("text", "json"))
+keys.refuse_unknown("LOG_LEVEL", LOG_LEVEL, ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    # Requests under an unknown host name, and those that are refused, take a line each, not thirty.
     "filters": {
-        "briefly": {"()": "django.utils.log.CallbackFilter", "callback": _briefly},
+        "briefly": {"()": "django.utils.log.CallbackFilter", "callback": logs.briefly},
         "complete": {"()": "django.utils.log.CallbackFilter", "callback": logs.complete},
     },
-    "formatters": {"line": {"format": "%(at)s [%(level)-9s] %(message)-30s [%(name)s]%(request)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["complete"]}},
+    "formatters": {
+        "text": {"format": "%(at)s [%(level)-9s] %(message)-30s [%(name)s]%(ids)s"},
+        "json": {"()": "evalsite.logs.JSONFormatter"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["complete"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "django.security.DisallowedHost": {"filters": ["briefly"]},
         "django.request": {"filters": ["briefly"]},
         **{
-            name: {"level": "INFO"}
+            name: {"level": LOG_LEVEL}
             for name in ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")
         },
     },

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -169,7 +170,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
             if run.state not in Run.GOING:
                 break
             if run.state == Run.State.WAITING and run.next_try_at:
-                display.say(f"{run.state_reason} Try {run.tries} at {run.next_try_at:%H:%M:%S} UTC.")
+                display.say(f"{run.state_reason} Try {run.tries} at {timezone.localtime(run.next_try_at):%H:%M:%S %Z}.")
             else:
                 display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
             try:

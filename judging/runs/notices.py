@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.db.models import F
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts import notices
 from accounts.models import User
@@ -42,5 +43,6 @@ def _text(run: Run) -> str:
         case Run.State.PAUSED if run.state_reason:
             return f"{name} is paused: {run.state_reason}."
         case Run.State.WAITING if run.next_try_at:
-            return f"{name} waits: {run.state_reason} It is tried again by itself, next at {run.next_try_at:%H:%M} UTC."
+            at = timezone.localtime(run.next_try_at)
+            return f"{name} waits: {run.state_reason} It is tried again by itself, next at {at:%H:%M %Z}."
     return ""

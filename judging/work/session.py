@@ -98,7 +98,12 @@ class Session(CallResults):
             try:
                 await self._renew_share()
             except DatabaseError as error:
-                log.warning("Run %s: the database renews no share (%s)", self.run.pk, type(error).__name__)
+                log.warning(
+                    "Run %s: the database renews no share (%s)",
+                    self.run.pk,
+                    type(error).__name__,
+                    extra={"run": self.run.pk},
+                )
             await asyncio.sleep(self.patience.tick)
 
     async def _renew_share(self) -> None:
@@ -218,7 +223,12 @@ class Session(CallResults):
             self.lease_lost()
             return
         except DatabaseError as error:
-            log.warning("Run %s: the database does not answer (%s), trying again", self.run.pk, type(error).__name__)
+            log.warning(
+                "Run %s: the database does not answer (%s), trying again",
+                self.run.pk,
+                type(error).__name__,
+                extra={"run": self.run.pk},
+            )
             await asyncio.sleep(self.patience.wait_after(1))
             return
         finally:
@@ -288,7 +298,7 @@ class Session(CallResults):
 
     def _crashed(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
-            log.error("Run %s stops", self.run.pk, exc_info=error)
+            log.error("Run %s stops", self.run.pk, exc_info=error, extra={"run": self.run.pk})
             self.end(Run.State.PAUSED, CRASHED)
 
     async def _call(self, pending: PendingCall) -> None:
@@ -330,7 +340,7 @@ class Session(CallResults):
             ):
                 self._done(pending, self.kind.row(pending.job, Reading("error", reason=MISSING_PICTURE)))
             else:
-                log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
+                log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error, extra={"run": self.run.pk})
                 self._without_pictures()
             return None
         return request, encode(model=self.judge.model, messages=messages, parameters=request.parameters)
@@ -365,7 +375,7 @@ class Session(CallResults):
                 self.lease_lost()
                 return
             except Exception:
-                log.exception("Run %s stops", self.run.pk)
+                log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
                 self.end(Run.State.PAUSED, CRASHED)
                 return
 

@@ -1,5 +1,6 @@
 """Writes of a worker to its run. Each one checks, in its own transaction, that the worker still holds the run."""
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -11,6 +12,8 @@ from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.work import identity, leases, raw_sql, run_kinds
 from judging.work.identity import Opened, Replies
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -52,10 +55,10 @@ def commit(*, run: Run, batch: Batch) -> Seen:
     What is stored already stays as it is. Raises LeaseLost and stores nothing when the hold is gone: others make these
     calls again.
     """
-    said = {} if batch.live is None else {"live": batch.live}
+    live = {} if batch.live is None else {"live": batch.live}
     with transaction.atomic():
         locked = leases.lock(run)
-        leases.renew(run, in_flight=batch.in_flight, **said)
+        leases.renew(run, in_flight=batch.in_flight, **live)
         others = leases.sweep(locked, but=run.hold) if locked.budget is not None else ()
         rows, replies = batch.rows, batch.replies
         other_model = False
@@ -91,6 +94,9 @@ def commit(*, run: Run, batch: Batch) -> Seen:
             RunClaim.objects.filter(pk__in=batch.claims).delete()
         if changes:
             raw_sql.change(Run, changes, id=run.pk)
+    for attempt in batch.attempts:
+        said = {"run": run.pk, "item": attempt.item_id}
+        log.debug("Run %s: a call ended: %s (%s)", run.pk, attempt.outcome, attempt.http_status, extra=said)
     elsewhere = sum(hold.in_flight for hold in others)
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed

@@ -77,7 +77,7 @@ async def serve(
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
-                    log.info("Run %s begins", run.pk)
+                    log.info("Run %s begins", run.pk, extra={"run": run.pk})
                     active[run.pk] = asyncio.create_task(work(run, shared=shared, stop=stop))
                 idle = until_idle and not active and not beside.is_busy and await db(is_idle, name, pictures=pictures)
                 answered = now

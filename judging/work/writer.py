@@ -166,17 +166,24 @@ class Writer(ABC):
         except leases.LeaseLost:
             self.lease_lost()
         except (OperationalError, InterfaceError) as error:
-            log.warning("Run %s: the database does not answer (%s), left for now", self.run.pk, type(error).__name__)
+            log.warning(
+                "Run %s: the database does not answer (%s), left for now",
+                self.run.pk,
+                type(error).__name__,
+                extra={"run": self.run.pk},
+            )
             self.end(Run.State.QUEUED)
         except Exception:
-            log.exception("Run %s stops", self.run.pk)
+            log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
             self.end(Run.State.PAUSED, CRASHED)
         try:
             await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
         except leases.LeaseLost:
             self.lease_lost()
         if self.lost:
-            log.warning("Run %s is held by others now; what was not stored is dropped", self.run.pk)
+            log.warning(
+                "Run %s is held by others now; what was not stored is dropped", self.run.pk, extra={"run": self.run.pk}
+            )
         return self.lost or bool(self.ending and self.ending.alone)
 
     @abstractmethod
@@ -207,7 +214,7 @@ class Writer(ABC):
             live={"curve": self.curve} | self.left_word,
         )
         if ended.state in (Run.State.PAUSED, Run.State.WAITING):
-            log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason)
+            log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason, extra={"run": self.run.pk})
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -241,7 +248,12 @@ class Writer(ABC):
             except DatabaseError as error:
                 if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
-                log.warning("Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__)
+                log.warning(
+                    "Run %s: the database takes no batch (%s), trying again",
+                    self.run.pk,
+                    type(error).__name__,
+                    extra={"run": self.run.pk},
+                )
                 tries += 1
                 await asyncio.sleep(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
 

@@ -1,11 +1,17 @@
 """Log lines say which request they belong to, and tell no values."""
 
 import io
+import json
 import logging
 import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+
+from evalsite import logs
+from tests.judging.outside import Installation
+from tests.operations.test_health import read_only
 
 
 @pytest.fixture
@@ -48,3 +54,55 @@ def test_a_refused_page_is_told_in_a_line_and_a_broken_one_with_its_traceback(cl
     monkeypatch.setattr("leaderboard.views.queries.newest_visible", lambda viewer: 1 / 0)
     assert client.get("/leaderboards/").status_code == 500
     assert "ZeroDivisionError: division by zero" in lines()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_refused_for_a_fault_of_the_machine_takes_one_line_that_gives_the_reason(client_of, lines):
+    curator = client_of("curator")
+    curator.raise_request_exception = False
+    with read_only():
+        assert curator.post("/accounts/tokens/").status_code == 503
+        (page,) = lines()
+        assert "/accounts/tokens/ The database cannot be written: it is read-only." in page
+        assert Client().get("/readyz").status_code == 503
+        (_, ready) = lines()
+        assert "Not ready: database: The database cannot be written" in ready
+
+
+def test_lines_of_json_name_request_run_and_item():
+    record = logging.getLogger("judging.work").makeRecord(
+        "judging.work", logging.INFO, "", 0, "Run %s begins", (7,), None, extra={"run": 7, "item": 3}
+    )
+    logs.request_id.set("0123456789abcdef")
+    line = json.loads(logs.JSONFormatter().format(record))
+    assert timezone.datetime.fromisoformat(line.pop("at"))
+    assert line == {
+        "level": "info",
+        "logger": "judging.work",
+        "message": "Run 7 begins",
+        "request_id": "0123456789abcdef",
+        "run": 7,
+        "item": 3,
+    }
+
+
+@pytest.mark.one_database
+def test_format_level_and_time_zone_are_settings(tmp_path):
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    here.environment |= {"LOG_FORMAT": "json", "LOG_LEVEL": "warning", "TIME_ZONE": "Europe/Rome"}
+    told = here.run("""
+import logging
+from django.utils import timezone
+logging.getLogger("judging").info("quiet")
+logging.getLogger("judging").warning("loud")
+print(timezone.localtime().tzname())
+""")
+    (line,) = told.stderr.splitlines()
+    assert json.loads(line)["message"] == "loud"
+    assert told.stdout.strip() in ("CET", "CEST")
+    for name, value in (("LOG_FORMAT", "xml"), ("LOG_LEVEL", "loud"), ("TIME_ZONE", "Rome")):
+        process = here.start("doctor", **{name: value})
+        problem = process.communicate()[1]
+        assert f"{name} is '{value}'" in problem.replace("LOUD", "loud")
+        assert "Traceback" not in problem
+        assert process.returncode == 1

@@ -125,7 +125,7 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
     except (BadFile, BadInput, LookupError) as error:
         _fail(upload, preview.without_paths(str(error), upload))
     except Exception:
-        log.exception("Upload %s failed", upload.pk)
+        log.exception("Upload %s failed", upload.pk, extra={"upload": upload.pk})
         _fail(upload, "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause "
               "in the worker's log.")  # fmt: skip
 
