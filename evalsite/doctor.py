@@ -45,7 +45,6 @@ OLDER = (
     "it was made by a version whose data this one cannot take over. Nothing was changed. Start with a new data folder "
     "(EVALSITE_DATA) and, where DATABASE_URL is set, an empty database; or go back to the version that made it"
 )
-WORKER_SILENT_AFTER = 60  # seconds
 PATIENCE = 2000  # milliseconds that a probe waits for whoever writes
 SPARE, SCARCE = 64 * 2**20, 2**30  # bytes that must be free, and that should be
 ANSWERS_WITHIN = 5  # seconds, of what is asked by network
@@ -219,10 +218,10 @@ def worker() -> Finding:
     newest, now = WorkerBeat.objects.order_by("-seen_at").first(), database.now()
     if newest is None or newest.seen_at < now - WorkerBeat.FORGOTTEN_AFTER:
         return fault("none is running: start one by `manage.py worker`")
-    silent = (now - newest.seen_at).total_seconds()
-    if silent >= WORKER_SILENT_AFTER:
-        return fault(f"silent for {silent:.0f} s: look at its log, or start it again")
-    return ok(f"{WorkerBeat.objects.count()}, the newest seen {silent:.0f} s ago")
+    silent = now - newest.seen_at
+    if silent >= WorkerBeat.SILENT_AFTER:
+        return fault(f"silent for {silent.total_seconds():.0f} s: look at its log, or start it again")
+    return ok(f"{WorkerBeat.objects.count()}, the newest seen {silent.total_seconds():.0f} s ago")
 
 
 def mails() -> Finding:

@@ -24,7 +24,7 @@ from django.utils.crypto import salted_hmac
 
 from accounts.http import client_address, network_of
 from bank import guard
-from evalsite import health, logs, views
+from evalsite import health, logs, metrics, views
 
 PLACES = 2**16  # slots; two addresses of one minute rarely share one
 PLACE = struct.Struct("<II")
@@ -67,7 +67,7 @@ def _count(place: int, minute: int) -> int:
 
 log = logging.getLogger(__name__)
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
-HEALTH = {"/healthz": health.healthz, "/readyz": health.readyz}
+PROBES = {"/healthz": health.healthz, "/readyz": health.readyz, "/metrics": metrics.metrics}
 COMPRESSED = ("text/html", "text/csv", "application/json")
 METHODS = ("GET", "HEAD", "POST")
 COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
@@ -142,8 +142,8 @@ def probes(get_response: Handler) -> Handler:
     """Answer health probes under any host name: monitoring asks by address."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path in HEALTH and request.method in ("GET", "HEAD"):
-            response = HEALTH[request.path](request)
+        if request.path in PROBES and request.method in ("GET", "HEAD"):
+            response = PROBES[request.path](request)
             response["Cache-Control"] = "no-store"
             return response
         return get_response(request)

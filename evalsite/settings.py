@@ -52,6 +52,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "evalsite.middleware.numbered",
+    "evalsite.metrics.timed",
     "evalsite.middleware.bare_head",
     "evalsite.middleware.unannounced_proxy",
     "django.middleware.security.SecurityMiddleware",
@@ -160,7 +161,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_SSL_REDIRECT = env.bool("SSL_REDIRECT", default=not LOCAL)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 # What proxies say of the client (its address, and whether it spoke HTTPS) is believed of so many, counted from us.
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)  # its name before there was a number; evalsite.checks says so
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY))
@@ -229,6 +230,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /metrics
 LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING
 keys.refuse_unknown("LOG_FORMAT", LOG_FORMAT, ("text", "json"))

@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from accounts.rules import requires
 from accounts.urls import people
-from evalsite import health, views
+from evalsite import health, metrics, views
 from leaderboard.views import home
 
 api = [
@@ -28,6 +28,7 @@ urlpatterns = [
     path("api/docs/", views.api_docs, name="api-docs"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("favicon.ico", requires("read-public")(RedirectView.as_view(url="/static/favicon.svg")), name="favicon"),
 ]
 

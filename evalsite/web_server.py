@@ -1,6 +1,8 @@
 """How gunicorn serves evalsite: its settings, for ``manage.py serve`` and for ``gunicorn.conf.py``."""
 
 import os
+import shutil
+import tempfile
 
 wsgi_app = "evalsite.wsgi"
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
@@ -21,3 +23,10 @@ control_socket_disable = True
 umask = 0o077
 # What a proxy says is believed by TRUSTED_PROXIES alone (evalsite.settings), not by the server, too.
 forwarded_allow_ips = ""
+
+# Where the processes of this server keep what /metrics tells of requests. They find it in their environment.
+os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="evalsite-metrics-"))
+
+
+def on_exit(server: object) -> None:
+    shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

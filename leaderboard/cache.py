@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.cache import cache, caches
+from prometheus_client import Histogram
 
 from leaderboard import changes
 
@@ -25,6 +26,12 @@ MOST = 96  # values kept until something changes
 LONG = 0.5  # seconds, from which on a value is put into a file
 HOUR = 3600  # seconds
 COMPUTED_BY = ("accounts", "annotations", "bank", "judging", "leaderboard", "stats")
+COMPUTED = Histogram(
+    "evalsite_board_seconds",
+    "Boards that were computed, or taken from a file",
+    ["board"],
+    buckets=(0.1, 0.3, 1, 3, 10, 30),
+)
 _MISSING = object()
 _kept: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 _lock = threading.Lock()
@@ -44,7 +51,8 @@ def cached(what: str, parts: Sequence[Any], make: Callable[[], T], *, seconds: i
     key = key_of(*parts)
     value: T = cache.get(f"{what}:{key}", _MISSING)
     if value is _MISSING:
-        value = _in_files(f"{what}:{key_of(_program(), key)}", make, seconds) if shared else make()
+        with COMPUTED.labels(what).time():
+            value = _in_files(f"{what}:{key_of(_program(), key)}", make, seconds) if shared else make()
         cache.set(f"{what}:{key}", value, seconds)
     return value
 

@@ -71,6 +71,7 @@ class JudgeShare(models.Model):
 class WorkerBeat(models.Model):
     """When each worker was last seen, for /readyz and the run page. A worker that stops deletes its row."""
 
+    SILENT_AFTER = timedelta(minutes=1)  # then something is wrong with it
     FORGOTTEN_AFTER = timedelta(minutes=10)  # for workers that were killed
 
     name = models.CharField(max_length=100, unique=True)

@@ -63,6 +63,7 @@ TABLE = {
     "api-schema": EVERYBODY,
     "healthz": EVERYBODY,
     "readyz": EVERYBODY,
+    "metrics": EVERYBODY,  # on this machine, or with the token: test_metrics
     "favicon": EVERYBODY,
     "bank:index": STAFF,
     "bank:access-log": {"administrator"},
