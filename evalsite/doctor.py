@@ -4,6 +4,7 @@
 Each examination answers with one Finding. None of them writes anything.
 """
 
+import logging
 import os
 import platform
 import shutil
@@ -41,6 +42,7 @@ from judging.endpoints.judges import readiness
 from judging.models import Judge, WorkerBeat
 from leaderboard import changes
 
+log = logging.getLogger(__name__)
 OLDER = (
     "it was made by a version whose data this one cannot take over. Nothing was changed. Start with a new data folder "
     "(EVALSITE_DATA) and, where DATABASE_URL is set, an empty database; or go back to the version that made it"
@@ -48,6 +50,7 @@ OLDER = (
 PATIENCE = 2000  # milliseconds that a probe waits for whoever writes
 SPARE, SCARCE = 64 * 2**20, 2**30  # bytes that must be free, and that should be
 ANSWERS_WITHIN = 5  # seconds, of what is asked by network
+STARTS_WITHIN = 60  # seconds, of the database after the machine
 CLOCK_OFF = 5  # seconds that the clocks of machines may differ
 PICTURES = 200  # of the newest that are looked for
 STATIC = "favicon.svg"  # any file that pages link to
@@ -366,16 +369,20 @@ def faults(*, web: bool) -> Iterator[str]:
             yield found.words
 
 
-def wait_for_database(seconds: float) -> None:
-    """Wait until the database takes connections: one that is just starting is no reason to end."""
+def wait_for_database(seconds: float = STARTS_WITHIN) -> None:
+    """Wait until the database takes connections: that it is just starting is no reason to end."""
     deadline = time.monotonic() + seconds
+    told = False
     while True:
         try:
             connection.ensure_connection()
         except OperationalError as error:
-            refused = "refused" in str(error) or "starting up" in str(error) or "resolve" in str(error)
-            if not refused or time.monotonic() > deadline:
-                return  # who asks next is told why
+            starting = any(words in str(error) for words in ("refused", "starting up", "name"))
+            if not starting or time.monotonic() > deadline:
+                return  # who looks next says why
+            if not told:
+                log.info("The database does not answer yet: waiting up to %.0f s", seconds)
+                told = True
             time.sleep(0.5)
         else:
             return

@@ -1,12 +1,14 @@
 """manage.py migrate, which leaves alone what this version cannot take over, and gives a new database its key"""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Manager, QuerySet
 
@@ -33,12 +35,28 @@ class Command(migrate.Command):
         if doctor.older(connections[options["database"]]):
             raise CommandError(f"The database is not that of this version: {doctor.OLDER}.")
         is_ahead = _update_is_ahead()
-        super().handle(*args, **options)
+        with _alone(connections[options["database"]]):
+            super().handle(*args, **options)
         if is_ahead and not _update_is_ahead():
             for paragraph in closed_in_words():
                 self.stdout.write(f"\n{paragraph}")
         if not doctor.migrations().is_fault:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
+
+
+@contextmanager
+def _alone(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Where several web servers start at once, one migrates and the others wait. SQLite's lock does that by itself."""
+    if database.vendor != "postgresql":
+        yield
+        return
+    with database.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext('evalsite migrate'))")
+    try:
+        yield
+    finally:
+        with database.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(hashtext('evalsite migrate'))")
 
 
 def _update_is_ahead() -> bool:

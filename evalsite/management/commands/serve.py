@@ -21,9 +21,11 @@ from evalsite.demo.loader import load
 
 class Command(BaseCommand):
     help = "Start evalsite: database, demo data, web server and worker. Ctrl-C stops all."
+    requires_system_checks: list[str] = []  # the database may not answer yet; see evalsite.doctor
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-demo", action="store_true", help="do not bring the demo data in")
+        parser.add_argument("--no-worker", action="store_true", help="only the web server: workers run elsewhere")
         parser.add_argument(
             "--bind",
             metavar="ADDRESS",
@@ -44,16 +46,21 @@ class Command(BaseCommand):
                 if problem.errno == errno.EADDRINUSE
                 else f"Nothing can listen at {options['bind']}: {problem.strerror or problem}."
             )
+        doctor.wait_for_database()
         demo = self._prepare(with_demo=settings.LOCAL and not options["no_demo"])
-        arguments = ["--bind", options["bind"], "--health", _local_url(address) + "healthz"]
-        arguments += ["--say", self._announcement(address, demo)]
-        if demo and not llmfao.is_here():
-            arguments += ["--then", "load_demo"]
+        if options["no_worker"]:
+            self.stdout.write(self._announcement(address, demo))
+            arguments = ["gunicorn", "--config", "python:evalsite.web_server", "--bind", options["bind"]]
+        else:
+            arguments = ["evalsite.supervisor", "--bind", options["bind"], "--health", _local_url(address) + "healthz"]
+            arguments += ["--say", self._announcement(address, demo)]
+            if demo and not llmfao.is_here():
+                arguments += ["--then", "load_demo"]
         connections.close_all()
-        sys.stdout.flush()
+        self.stdout.flush()
         os.chdir(settings.BASE_DIR)
         os.environ["EVALSITE_DATA"] = str(settings.DATA)  # as it was meant where this was called
-        os.execv(sys.executable, [sys.executable, "-m", "evalsite.supervisor", *arguments])  # noqa: S606 (ours)
+        os.execv(sys.executable, [sys.executable, "-m", *arguments])  # noqa: S606 (ours)
 
     def _prepare(self, *, with_demo: bool) -> bool:
         call_command("migrate", verbosity=0, interactive=False)

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from evalsite import doctor
 from judging.work import loop, worker
 
 
@@ -20,6 +21,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_idle: bool, **options: Any) -> None:
+        doctor.wait_for_database()
         call_command("may_start")
         self.stdout.write(f"Worker {worker.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
