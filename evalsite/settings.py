@@ -230,6 +230,10 @@ SPECTACULAR_SETTINGS = {
 }
 
 
+# For how many days `manage.py tidy` keeps notices that were read, and calls without a verdict of runs that have ended;
+# 0: for ever.
+KEEP_NOTICES_DAYS = env.int("KEEP_NOTICES_DAYS", default=180)
+KEEP_CALLS_DAYS = env.int("KEEP_CALLS_DAYS", default=0)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /metrics
 LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING

@@ -1,0 +1,90 @@
+"""What grows in an installation: how much of it there is, and what of it may go."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Mail, Notice, Session
+from bank import guard
+from bank.models import CriteriaAccess
+from judging.models import Attempt, Judgment, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Heap:
+    """Rows or files of one kind. ``goes``: how many of them may go; ``clear`` removes them, None where nothing does."""
+
+    name: str
+    count: int
+    size: int | None  # bytes, of files
+    rule: str  # what stays, in words
+    goes: int = 0
+    clear: Callable[[], object] | None = None
+
+
+def heaps() -> Iterator[Heap]:
+    """Everything that grows by itself, the largest kinds of it first."""
+    with guard.working():
+        yield _rows("judgments", Judgment.objects.all(), "kept")
+        yield _rows("entries of the audit log", AuditEntry.objects.all(), "kept")
+        yield _rows("readings of criteria", CriteriaAccess.objects.all(), "kept")
+        yield _rows("mails that wait", Mail.objects.all(), "until they are sent or given up")
+        yield _rows(
+            "sessions", Session.objects.all(), "until they end", Session.objects.filter(expire_date__lt=timezone.now())
+        )
+        notices, calls = Notice.objects.all(), Attempt.objects.all()
+        yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
+        ended = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
+        yield _aged("calls without a verdict", calls, ended, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
+    yield _files("pictures", Path(settings.MEDIA_ROOT), "kept")
+    yield _files("corrupted pictures", settings.CORRUPTED_FOLDER, "up to CORRUPTED_BYTES, the oldest go by themselves")
+    yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")
+    yield _old_files("kept boards", settings.DATA / "boards", timedelta(days=1))
+    if connection.vendor == "sqlite":
+        size = Path(connection.settings_dict["NAME"]).stat().st_size
+        yield Heap("database", 1, size, "`manage.py rotate_criteria_key --compact` gives back what is free in it")
+
+
+def free() -> int:
+    """Bytes that are free in the data folder."""
+    return shutil.disk_usage(settings.DATA).free
+
+
+def _rows(name: str, rows: QuerySet[Any], rule: str, going: QuerySet[Any] | None = None) -> Heap:
+    if going is None:
+        return Heap(name, rows.count(), None, rule)
+    return Heap(name, rows.count(), None, rule, going.count(), going.delete)
+
+
+def _aged(name: str, rows: QuerySet[Any], ended: QuerySet[Any], days: int, column: str, which: str) -> Heap:
+    """Rows of which those that have ended go some days after a time in a column; 0 days keep them."""
+    if not days:
+        return _rows(name, rows, "kept")
+    old = ended.filter(**{f"{column}__lt": timezone.now() - timedelta(days=days)})
+    return _rows(name, rows, f"{days} days, {which}", old)
+
+
+def _files(name: str, folder: Path, rule: str) -> Heap:
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return Heap(name, len(sizes), sum(sizes), rule)
+
+
+def _old_files(name: str, folder: Path, age: timedelta) -> Heap:
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    old = [path for path in paths if path.stat().st_mtime < time.time() - age.total_seconds()]
+
+    def clear() -> None:
+        for path in old:
+            path.unlink(missing_ok=True)
+
+    size = sum(path.stat().st_size for path in paths)
+    return Heap(name, len(paths), size, "a day", len(old), clear)
