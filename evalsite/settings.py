@@ -261,3 +261,20 @@ LOGGING = {
         },
     },
 }
+
+if SENTRY_DSN := env.str("SENTRY_DSN", default=""):
+    if find_spec("sentry_sdk") is None:
+        raise ImproperlyConfigured(
+            "SENTRY_DSN is set, and sentry-sdk is not here: `make setup EXTRAS=sentry` in a clone, or the wheel "
+            "with [sentry]."
+        )
+    import sentry_sdk
+
+    # Faults alone, without what may be hidden: no variables, no bodies, nobody's address.
+    sentry_sdk.init(
+        SENTRY_DSN,
+        include_local_variables=False,
+        max_request_body_size="never",
+        send_default_pii=False,
+        max_breadcrumbs=0,
+    )

@@ -1,5 +1,6 @@
 """Log lines say which request they belong to, and tell no values."""
 
+import gzip
 import io
 import json
 import logging
@@ -8,6 +9,7 @@ import re
 import pytest
 from django.test import Client
 from django.utils import timezone
+from werkzeug import Response
 
 from evalsite import logs
 from tests.judging.outside import Installation
@@ -93,6 +95,7 @@ def test_format_level_and_time_zone_are_settings(tmp_path):
     told = here.run("""
 import logging
 from django.utils import timezone
+from werkzeug import Response
 logging.getLogger("judging").info("quiet")
 logging.getLogger("judging").warning("loud")
 print(timezone.localtime().tzname())
@@ -106,3 +109,29 @@ print(timezone.localtime().tzname())
         assert f"{name} is '{value}'" in problem.replace("LOUD", "loud")
         assert "Traceback" not in problem
         assert process.returncode == 1
+
+
+@pytest.mark.one_database
+def test_sentry_is_told_of_a_fault_without_variables(tmp_path, httpserver):
+    told = []
+    httpserver.expect_request(re.compile("/api/7/envelope/")).respond_with_handler(
+        lambda request: told.append(gzip.decompress(request.data)) or Response("{}")
+    )
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    here.environment["SENTRY_DSN"] = f"http://public@127.0.0.1:{httpserver.port}/7"
+    done = here.run("""
+import logging, sentry_sdk
+def breaks(criterion):
+    return 1 / 0
+try:
+    breaks("-".join(["hidden", "words"]))
+except ZeroDivisionError:
+    logging.getLogger("judging").exception("Run %s stops", 7)
+sentry_sdk.flush(5)
+""")
+    assert done.returncode == 0, done.stderr
+    (envelope,) = told
+    assert b"ZeroDivisionError" in envelope
+    assert b"in breaks" in envelope or b'"function":"breaks"' in envelope
+    assert b"hidden-words" not in envelope
+    assert b"criterion" not in envelope.replace(b"breaks(criterion)", b"").replace(b"def breaks", b"")
