@@ -35,7 +35,13 @@ if __name__ == "__main__":
         if not apps.ready:
             raise
         from bank.errors import outage
+        from evalsite import doctor
 
         if words := outage(error):
             sys.exit(f"Error: {words} Try again when that is over.")
+        by_database = "DatabaseError" in {
+            kind.__name__ for kind in type(error).__mro__
+        }  # Django's, or the driver's own
+        if by_database and sys.argv[1:2] != ["migrate"] and (found := doctor.safely(doctor.migrations)).is_fault:
+            sys.exit(f"Error: The database is not that of this version: {found.words}.")
         raise

@@ -175,15 +175,11 @@ def migrations() -> Finding:
 
 
 def older(database: BaseDatabaseWrapper) -> bool:
-    """Whether the database was made by migrations that are no longer here. A squashed one stands for those that it
-    replaces, if the database had them all.
-    """
+    """Whether the database was made by migrations that are no longer here."""
     applied = set(MigrationRecorder(database).applied_migrations())
-    ours = MigrationLoader(None).disk_migrations
-    replaced = [set(migration.replaces) for migration in ours.values()]
-    unknown = applied - set(ours) - set().union(*replaced)
+    ours = set(MigrationLoader(None).disk_migrations)
     apps = {app for app, _ in ours}
-    return any(app in apps for app, _ in unknown) or any(of & applied and not of <= applied for of in replaced)
+    return any(app in apps for app, _ in applied - ours)
 
 
 def keys() -> Finding:
