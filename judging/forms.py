@@ -477,6 +477,7 @@ class JudgeForm(InputForm):
             "waits": "Minutes before it is tried again",
             "give_up_after": "Minutes until a run gives up",
             "price_in": "Price of tokens sent",
+            "price_cached": "Price of tokens sent again",
             "price_out": "Price of tokens received",
         }
     )

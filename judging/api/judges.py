@@ -39,6 +39,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             "waits",
             "give_up_after",
             "price_in",
+            "price_cached",
             "price_out",
             "abilities",
             "simulated",

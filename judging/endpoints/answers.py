@@ -83,6 +83,7 @@ class Answer:
     fingerprint: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int = 0  # of the prompt's, those that the endpoint had read before
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,7 @@ def completed(content: bytes) -> Answer:
         fingerprint=_printable(data.get("system_fingerprint")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_cached(usage),
     )
     if not choice.get("error") and choice.get("finish_reason") != "error":
         return answer
@@ -140,7 +142,8 @@ def completed(content: bytes) -> Answer:
     failed = _error_inside(choice.get("error"), content) or Answer(
         Outcome.TRANSIENT, 0.0, 200, words="the model behind the endpoint failed", detail=_detail(content)
     )
-    return replace(failed, prompt_tokens=answer.prompt_tokens, completion_tokens=answer.completion_tokens)
+    counts = {name: getattr(answer, name) for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
+    return replace(failed, **counts)
 
 
 def _error_inside(error: Any, content: bytes) -> Answer | None:
@@ -314,6 +317,11 @@ def _printable(value: Any) -> str:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**31 else None
+
+
+def _cached(usage: Mapping[str, Any]) -> int:
+    details = usage.get("prompt_tokens_details")
+    return _count(details.get("cached_tokens")) or 0 if isinstance(details, dict) else 0
 
 
 def _detail(content: bytes) -> str:

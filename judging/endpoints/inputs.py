@@ -54,7 +54,13 @@ class JudgeIn(serializers.Serializer[Any]):
         min_value=0,
         max_value=LARGEST,
         **OPTIONAL,
-        help_text="US dollars per million tokens sent.",
+        help_text="US dollars per million tokens sent. Without prices, those that are known of the address and model.",
+    )
+    price_cached = serializers.FloatField(
+        min_value=0,
+        max_value=LARGEST,
+        **OPTIONAL,
+        help_text="The same of tokens that the endpoint has read before. Empty: as others.",
     )
     price_out = serializers.FloatField(
         min_value=0,

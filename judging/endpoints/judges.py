@@ -14,6 +14,7 @@ from django.db import transaction
 
 from bank.errors import BadInput
 from bank.text.names import as_stored
+from judging.endpoints.prices import PRICES, listed
 from judging.endpoints.waiting import DAY, WAITS
 from judging.models import BASELINES, Judge
 
@@ -73,7 +74,8 @@ def add_judge(
 
     ``any_host`` is for commands. Pages and the API accept only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS:
     otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
-    and model gets the new limits and prices; its own address and variable are accepted as before.
+    and model gets the new limits and prices; its own address and variable are accepted as before. Without prices it
+    gets those that are listed for the address and model, if any are.
     """
     name, model, base_url = as_stored(name), model.strip(), base_url.strip().rstrip("/")
     if not name or name.startswith("baseline-"):
@@ -85,6 +87,8 @@ def add_judge(
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
     if (limits.get("price_in") is None) != (limits.get("price_out") is None):
         raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
+    if limits.get("price_in") is None and (known := listed(base_url, model)):
+        limits |= {name: getattr(known, name) for name in PRICES}
     values = limits | {
         "key_env": key_env,
         "waits": _waits(waits),

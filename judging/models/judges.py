@@ -33,6 +33,7 @@ class Judge(models.Model):
     give_up_after = models.PositiveIntegerField(default=1_440, db_default=1_440)  # minutes of nothing but errors
     paced_until = models.DateTimeField(null=True, blank=True)  # call starts up to here are reserved, over all workers
     price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
+    price_cached = models.FloatField(null=True, blank=True)  # of tokens sent that the endpoint had read before
     price_out = models.FloatField(null=True, blank=True)
     abilities = models.JSONField(default=dict, blank=True)
     any_host = models.BooleanField(default=False)  # added by command: not limited to JUDGE_HOSTS

@@ -7,11 +7,18 @@ from judging.models import Judge, Run
 ORDINARY_PROMPT, ORDINARY_REPLY = 2_000, 300
 
 
-def price(judge: Judge, prompt_tokens: int | None, completion_tokens: int | None) -> float | None:
-    """What tokens cost in US dollars by the judge's prices; None without prices or without a count."""
+def price(
+    judge: Judge, prompt_tokens: int | None, completion_tokens: int | None, cached_tokens: int = 0
+) -> float | None:
+    """What tokens cost in US dollars by the judge's prices; None without prices or without a count.
+
+    ``cached_tokens``: of the prompt's, those that the endpoint had read before; they may have a price of their own.
+    """
     if judge.price_in is None or judge.price_out is None or prompt_tokens is None:
         return None
-    return (prompt_tokens * judge.price_in + (completion_tokens or 0) * judge.price_out) / 1e6
+    cached = min(cached_tokens, prompt_tokens) if judge.price_cached is not None else 0
+    sent = (prompt_tokens - cached) * judge.price_in + cached * (judge.price_cached or 0.0)
+    return (sent + (completion_tokens or 0) * judge.price_out) / 1e6
 
 
 def typical_call(run: Run) -> float:
@@ -40,7 +47,7 @@ class Spending:
 
     def pay(self, answer: Answer) -> tuple[float | None, float]:
         """What a call cost as far as its tokens tell, and what to count for it: a typical call where they do not."""
-        cost = price(self._judge, answer.prompt_tokens, answer.completion_tokens)
+        cost = price(self._judge, answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens)
         if cost is not None:
             self.typical += 0.1 * (cost - self.typical)
         counted = cost if cost is not None else self.typical if answer.outcome == Outcome.OK else 0.0

@@ -210,7 +210,7 @@ WORKERS = (
     "annotations/api/views.py",  # one's own label
     "annotations/api/views.py",  # one's own label
     "evalsite/middleware.py",  # who is served
-    "evalsite/metrics.py",  # counts, for operators
+    "evalsite/(metrics|tidying).py",  # counts, for operators
 )
 
 

@@ -8,6 +8,7 @@ from accounts.management.base import InstallationCommand
 from bank.errors import BadInput
 from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.judges import add_judge
+from judging.endpoints.prices import listed
 from judging.inputs import add_arguments, checked, fields_of
 
 
@@ -26,5 +27,9 @@ class Command(InstallationCommand):
             judge = add_judge(**given.validated_data, any_host=True)
         except BadInput as error:
             raise CommandError(str(error)) from None
+        if given.validated_data["price_in"] is None and (known := listed(judge.base_url, judge.model)):
+            self.stdout.write(
+                f"Its prices are those that are listed: {known.words}. --price-in and --price-out give others."
+            )
         key = f"its key from {judge.key_env}" if judge.key_env else "no key"
         self.stdout.write(f"{judge.name}: {judge.model} at {judge.base_url}, {judge.concurrency} calls at once, {key}.")
