@@ -2,6 +2,7 @@
 
 import hmac
 import os
+from collections.abc import Sequence
 from hashlib import sha256
 
 from cryptography.exceptions import InvalidTag
@@ -9,7 +10,7 @@ from django.apps import apps
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Cast
 
-from accounts.crypto import EncryptedTextField, Unreadable
+from accounts.crypto import Cipher, EncryptedTextField, Unreadable
 from accounts.models import InstallationKey
 
 ONLY = 1  # the id of the one row
@@ -35,6 +36,21 @@ def check_keys() -> None:
     """Create the key in a new database. Raises WrongKeys if CRITERIA_KEYS do not decrypt this one."""
     forget()
     _key()
+
+
+def sealed() -> str:
+    """The key as the database holds it, encrypted; "" if there is none."""
+    stored = InstallationKey.objects.filter(pk=ONLY).annotate(token=Cast("secret", models.TextField()))
+    return stored.values_list("token", flat=True).first() or ""
+
+
+def opens(token: str, keys: Sequence[str]) -> bool:
+    """Whether CRITERIA_KEYS like these belong to the database that holds its key like this."""
+    try:
+        InstallationKey._meta.get_field("secret").open(token, Cipher(keys))
+    except InvalidTag:
+        return False
+    return True
 
 
 def forget() -> None:

@@ -32,7 +32,7 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
     values = {name: os.environ.get(name, "").strip() for name in HINTS}
     path = data / FILE
     if local and not all(values.values()):
-        stored = _read_key_file(path) or _make_unless_data(path)
+        stored = read_file(path) or _make_unless_data(path)
         values = {name: value or stored.get(name, "") for name, value in values.items()}
     for name, value in values.items():
         if not value:
@@ -84,7 +84,8 @@ def keep_private(data: Path) -> None:
                 path.chmod(mode)
 
 
-def _read_key_file(path: Path) -> dict[str, str]:
+def read_file(path: Path) -> dict[str, str]:
+    """What a key file holds, by name; nothing if it is not there."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
@@ -126,7 +127,7 @@ def _write_new_keys(path: Path) -> dict[str, str]:
     try:
         os.link(draft, path)
     except FileExistsError:
-        values = _read_key_file(path)
+        values = read_file(path)
     finally:
         draft.unlink()
     return values

@@ -35,7 +35,10 @@ LONGEST = (
     *("operations/test_start.py", "access/test_links.py", "judging/test_processes.py", "operations/test_served.py"),
     *("leaderboard/test_demo.py", "browser/"),
 )
-TOGETHER = ("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py")
+TOGETHER = (
+    *("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py"),
+    "test_backup.py",
+)
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 
 

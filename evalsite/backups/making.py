@@ -1,0 +1,95 @@
+"""Making a backup, and showing that it can be restored. The caller holds ``folders.alone``."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+
+from django.conf import settings
+from django.db import connection
+
+from accounts import installation_key
+from evalsite import keys
+from evalsite.backups import databases, folders
+from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
+
+TRIAL = "evalsite_verify_"  # begins the name of the place, and database, into which a backup is restored to look at it
+
+
+def make(folder: Path) -> Path:
+    """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys."""
+    if folder.resolve().is_relative_to(settings.MEDIA_ROOT):
+        raise Failed(f"{folder} is in the folder of pictures, which would be backed up into itself.")
+    if not databases.tables():
+        raise Failed(f"There is nothing to back up: no tables are in {databases.NAME}.")
+    key = installation_key.sealed()
+    if key and not installation_key.opens(key, settings.CRITERIA_KEYS):
+        raise installation_key.WrongKeys
+    earlier = folders.complete(folder)
+    path = folders.begin(folder)
+    try:
+        project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        rows = databases.dump(path / DATABASE)
+        files = {DATABASE: folders.sha256(path / DATABASE)}
+        files |= _copy_pictures(path, earlier[-1] if earlier else None)  # after the database: they are only added
+        own_keys = settings.DATA / keys.FILE
+        if settings.LOCAL and own_keys.exists():
+            folders.copy(own_keys, path / keys.FILE)
+            files[keys.FILE] = folders.sha256(path / keys.FILE)
+        folders.finish(path, Manifest(project["version"], at, connection.vendor, key, rows, files))
+    except BaseException:
+        shutil.rmtree(path)
+        raise
+    return path
+
+
+def _copy_pictures(path: Path, earlier: Path | None) -> dict[str, str]:
+    """Copy them, those that the backup before has as a second name of its files. Returns the SHA-256 of each."""
+    known: dict[str, str] = {}
+    with suppress(Failed):  # one that is damaged serves for nothing, and keeps nobody from making another
+        known = folders.read_manifest(earlier).files if earlier else {}
+    files = {}
+    for picture in folders.pictures(settings.MEDIA_ROOT):
+        source, name = settings.MEDIA_ROOT / picture, f"{MEDIA}/{picture}"
+        with suppress(FileNotFoundError):  # a failed import has just removed it
+            sha256 = folders.sha256(earlier / name) if earlier else ""
+            if earlier and sha256 == known.get(name) and folders.is_unchanged(source, earlier / name):
+                folders.link(earlier / name, path / name)
+            else:  # also where the backup before is damaged
+                folders.copy(source, path / name)
+                sha256 = folders.sha256(path / name)
+            files[name] = sha256
+    return files
+
+
+def verify(backup: Path) -> str:
+    """Restore a backup into an empty place of its own; returns what the restore said. Raises Failed."""
+    with _trial_place(backup.parent) as environment:
+        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "restore", str(backup), "--link"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 (ours)
+    if done.returncode:
+        raise Failed(f"It does not come back whole: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+@contextmanager
+def _trial_place(folder: Path) -> Iterator[dict[str, str]]:
+    """The environment of an empty installation with the keys of this one. What a killed one left is removed."""
+    for left in folder.glob(f"{TRIAL}*"):
+        databases.drop(left.name)
+        shutil.rmtree(left)
+    place = folder / f"{TRIAL}{token_hex(4)}"
+    place.mkdir(mode=0o700)
+    try:
+        with databases.trial(place.name) as url:
+            environment = os.environ | {"EVALSITE_DATA": str(place), "DATABASE_URL": url}
+            yield {name: value for name, value in environment.items() if value}
+    finally:
+        shutil.rmtree(place)

@@ -1,0 +1,55 @@
+"""manage.py backup"""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from evalsite import keys
+from evalsite.backups import folders, making
+from evalsite.management.base import in_words
+
+
+class Command(BaseCommand):
+    requires_system_checks: list[str] = []
+    help = (
+        "Back up database and pictures into a new folder below DIR, named by the time, while evalsite runs. "
+        "docs/backup.md says how to schedule it and what about the keys."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", metavar="DIR", type=Path, help="where the backups are")
+        parser.add_argument("--keep", metavar="N", type=int, help="then delete all backups in DIR but the newest N")
+        parser.add_argument(
+            "--verify", action="store_true", help="restore it into an empty place and compare; older ones stay if not"
+        )
+        parser.add_argument(
+            "--verify-only", action="store_true", help="verify the newest backup in DIR, or that in it, and make none"
+        )
+
+    def handle(self, *, folder: Path, keep: int | None, verify: bool, verify_only: bool, **options: Any) -> None:
+        with in_words():
+            if verify_only:
+                backup = folders.newest(folder).resolve()
+                with folders.alone(backup.parent):
+                    self._verify(backup)
+                return
+            with folders.alone(folder):
+                made = making.make(folder.resolve())
+                self._tell(made)
+                if verify:
+                    self._verify(made)
+                for old in folders.remove_older(folder, max(keep, 1)) if keep is not None else ():
+                    self.stdout.write(f"Deleted {old}.")
+
+    def _tell(self, made: Path) -> None:
+        manifest = folders.read_manifest(made)
+        rows, pictures = sum(manifest.rows.values()), len(manifest.pictures)
+        self.stdout.write(f"{made}: {rows:,} rows of {len(manifest.rows)} tables and {pictures:,} files of pictures.")
+        if keys.FILE in manifest.files:
+            self.stdout.write(f"It holds the keys ({keys.FILE}): whoever has it can read everything.")
+        else:
+            self.stdout.write("Keep SECRET_KEY and CRITERIA_KEYS, too: nothing hidden can be read without them.")
+
+    def _verify(self, backup: Path) -> None:
+        self.stdout.write(f"Verified by restoring it. {making.verify(backup)}")
