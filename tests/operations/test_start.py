@@ -1,6 +1,5 @@
 """What an installation does not start with: it says so in words, and nothing was made or changed."""
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -153,27 +152,3 @@ def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
     )
     assert [path.stat().st_mode & 0o777 for path in (data, data / "evalsite.sqlite3")] == [0o700, 0o600]
     assert [(data / "media" / name).stat().st_mode & 0o77 for name in ("", "a", "a/b.png")] == [0, 0, 0]
-
-
-@pytest.mark.one_database
-def test_the_backup_of_the_documentation_comes_back_whole(fresh, tmp_path):
-    """The command of docs/operations.md, run while the database is open and its newest rows are only in the log."""
-    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
-    (tmp_path / "samples.jsonl").write_text(
-        '{"key": "1", "instruction": "Look.", "criteria": [{"kind": "guideline", "text": "hidden words"}]}'
-    )
-    fresh.manage("import_benchmark", "generic", str(tmp_path / "samples.jsonl"), "--benchmark", "kept")
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
-    code = next(line for line in text.splitlines() if ".backup(" in line).split("'")[1]
-    restored = tmp_path / "restored"
-    restored.mkdir()
-    with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as open_one:
-        open_one.execute("UPDATE bank_sample SET instruction = 'Look well.'")
-        open_one.commit()
-        paths = [str(tmp_path / "data" / "evalsite.sqlite3"), str(restored / "evalsite.sqlite3")]
-        subprocess.run([sys.executable, "-c", code, *paths], check=True)
-    there = Installation(restored, f"sqlite:///{restored}/evalsite.sqlite3")
-    there.manage("may_start")
-    export = ("export", "samples", "--benchmark", "kept", "--format", "jsonl", "--with-criteria", "--reason", "drill")
-    sample = json.loads(there.manage(*export))
-    assert (sample["instruction"], sample["criteria"][0]["text"]) == ("Look well.", "hidden words")
