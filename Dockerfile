@@ -1,12 +1,16 @@
 # evalsite for others, behind a proxy: compose.yaml starts it with all that it needs (docs/container.md).
-FROM python:3.11-slim-bookworm AS build
+FROM python:3.11-slim-trixie AS build
 COPY requirements/base.txt requirements/postgres.txt /tmp/requirements/
 RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes \
         --only-binary :all: -r /tmp/requirements/base.txt -r /tmp/requirements/postgres.txt
 
-FROM python:3.11-slim-bookworm
+FROM python:3.11-slim-trixie
 LABEL org.opencontainers.image.title="evalsite" org.opencontainers.image.licenses="MIT"
+# pg_dump and pg_restore, for backups: as new as the database in compose.yaml.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends postgresql-client-17 \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin evalsite \
     && install --directory --owner evalsite --group evalsite --mode 700 /data \
     && printf '#!/bin/sh\nexec python /app/manage.py "$@"\n' > /usr/local/bin/evalsite \

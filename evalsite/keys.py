@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 FILE = "local-keys.env"
 DATABASE = "evalsite.sqlite3"  # of a local installation, beside it
 HERE = {"localhost", "127.0.0.1", "[::1]", ".localhost"}
+DRIVER = "`make setup EXTRAS=postgres` in a clone, or install the wheel with [postgres]."
 HINTS = {
     "SECRET_KEY": "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'",
     "CRITERIA_KEYS": "python3 -c 'import base64, os; print(base64.urlsafe_b64encode(os.urandom(32)).decode())'",

@@ -101,10 +101,7 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}")}
 if "postgresql" in DATABASES["default"]["ENGINE"] and find_spec("psycopg") is None:
-    raise ImproperlyConfigured(
-        "DATABASE_URL names PostgreSQL, and psycopg is not here: `make setup EXTRAS=postgres` in a clone, or install "
-        "the wheel with [postgres]."
-    )
+    raise ImproperlyConfigured(f"DATABASE_URL names PostgreSQL, and psycopg is not here: {keys.DRIVER}")
 DATABASES["default"]["CONN_MAX_AGE"] = None
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

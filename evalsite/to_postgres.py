@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from psycopg.types.json import set_json_loads
 
-from evalsite import health
+from evalsite import doctor
 from evalsite.backups.folders import Failed
 
 BATCH = 2000  # rows in memory
@@ -38,8 +38,8 @@ def move(url: str, say: Callable[[str], object]) -> None:
         raise Failed("This installation does not use SQLite: there is nothing to move.")
     if not url.startswith(("postgres://", "postgresql://")):
         raise Failed("URL is of the form postgres://USER:PASSWORD@HOST/NAME.")
-    if (state := health.migrations()) != health.OK:
-        raise Failed(f"The database is not that of this version: {state}.")
+    if (found := doctor.migrations()).is_fault:
+        raise Failed(f"The database is not that of this version: {found.words}.")
     with psycopg.connect(url) as target:
         if target.execute("SELECT 1 FROM pg_tables WHERE schemaname = ANY(current_schemas(false))").fetchone():
             raise Failed(f"The database {target.info.dbname} is not empty. Make an empty one. Nothing was copied.")

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from psycopg.conninfo import make_conninfo
 
 from evalsite.backups import folders
 from evalsite.backups.folders import Failed
@@ -108,6 +107,8 @@ def _run(tool: str, *options: str) -> None:
     address |= {name: value for name, value in given.get("OPTIONS", {}).items() if isinstance(value, str)}
     # Not the password: everybody on the machine sees a command.
     password = {"PGPASSWORD": given["PASSWORD"]} if given.get("PASSWORD") else {}
+    from psycopg.conninfo import make_conninfo  # an extra
+
     command = [tool, "--dbname", make_conninfo(**address), *options]
     try:
         done = subprocess.run(command, env=os.environ | password, capture_output=True, text=True)  # noqa: S603 (theirs)

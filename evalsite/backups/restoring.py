@@ -15,7 +15,7 @@ from accounts import audit, installation_key
 from accounts.crypto import EncryptedTextField
 from bank.database import analyze
 from bank.models import FileLease, Import
-from evalsite import health, keys
+from evalsite import doctor, keys
 from evalsite.backups import databases, folders
 from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
 from judging.models import JudgeShare, Run, RunHold, WorkerBeat
@@ -83,7 +83,7 @@ def restore(backup: Path, manifest: Manifest, *, link: bool = False) -> str:
         raise
     rows = databases.rows()
     faults = [f"{table} has another number of rows" for table in rows if rows[table] != manifest.rows.get(table)]
-    if health.migrations() != health.OK:
+    if doctor.migrations().is_fault:
         call_command("migrate", verbosity=0, interactive=False)
     opened, closed = _sealed_texts()
     faults += [f"{place} holds what cannot be read with CRITERIA_KEYS" for place in closed]

@@ -80,7 +80,7 @@ def test_compose_gives_only_settings_that_there_are(compose):
     assert {name for name in named if f"| `{name}` |" not in table} == {"OPENAI_API_KEY"}
 
 
-def test_the_dockerfile_keeps_the_rules(instructions):
+def test_the_dockerfile_keeps_the_rules(instructions, compose):
     names = [name for name, _ in instructions]
     bases = [rest.split()[0] for name, rest in instructions if name == "FROM"]
     assert all(re.search(r":\d+\.\d+", base) for base in bases)
@@ -97,6 +97,8 @@ def test_the_dockerfile_keeps_the_rules(instructions):
     for name, rest in instructions:
         if name == "COPY" and "--from" not in rest:
             assert all((ROOT / source).exists() for source in rest.split()[:-1])
+    client = re.search(r"postgresql-client-(\d+)", str(instructions))[1]
+    assert compose["services"]["db"]["image"].startswith(f"postgres:{client}-")
     assert not [rest for name, rest in instructions if name == "ENV" and re.search(r"KEY|PASSWORD|SECRET", rest)]
 
 

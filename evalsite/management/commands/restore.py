@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from evalsite import checks
+from evalsite import doctor
 from evalsite.backups import folders, restoring
 from evalsite.management.base import in_words
 
@@ -34,5 +34,5 @@ class Command(BaseCommand):
                 os.execv(sys.executable, [sys.executable, *sys.argv, "--checked"])  # noqa: S606 (itself)
             restored = restoring.restore(chosen, manifest, link=link)
         self.stdout.write(f"Restored {chosen}, made at {manifest.at}.\n{restored}")
-        for fault in checks.faults(web=False):
+        for fault in doctor.faults(web=False):
             self.stdout.write(f"Before it starts: {fault}")

@@ -1,13 +1,13 @@
 """manage.py to_postgres"""
 
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite import keys
 from evalsite.management.base import in_words
-from evalsite.to_postgres import move
 
 
 class Command(BaseCommand):
@@ -22,7 +22,13 @@ class Command(BaseCommand):
         parser.add_argument("url", metavar="URL", help=words)
 
     def handle(self, *, url: str, **options: Any) -> None:
-        with in_words():
+        if find_spec("psycopg") is None:
+            raise CommandError(f"This needs PostgreSQL's driver: {keys.DRIVER}")
+        import psycopg
+
+        from evalsite.to_postgres import move
+
+        with in_words(psycopg.Error):
             move(url, self.stdout.write)
         if settings.LOCAL:
             own = settings.DATA / keys.FILE
