@@ -70,13 +70,13 @@ def _copy_pictures(path: Path, earlier: Path | None) -> dict[str, str]:
 
 
 def verify(backup: Path) -> str:
-    """Restore a backup into an empty place of its own; returns what the restore said. Raises Failed."""
+    """Restore a backup into an empty place of its own; returns what was found there. Raises Failed."""
     with _trial_place(backup.parent) as environment:
         command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "restore", str(backup), "--link"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 (ours)
     if done.returncode:
         raise Failed(f"It does not come back whole: {done.stderr.strip()}")
-    return done.stdout.strip()
+    return done.stdout.strip().splitlines()[-1]
 
 
 @contextmanager
