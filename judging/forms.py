@@ -12,7 +12,6 @@ from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.forms.folds import Fold
 from bank.models import Benchmark, Item
-from bank.models.verdict import LABEL
 from judging import protocols
 from judging.endpoints.inputs import JudgeIn
 from judging.inputs import InputForm, fields_of, form_field
@@ -376,7 +375,7 @@ class RunForm(RequestForm):
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in (*fixed, "step_calls")}
         if chosen.get("reasoning") == STEP_CALLS:
             chosen |= {"reasoning": "three-step", "step_calls": True}
-        if protocol.name == LABEL:
+        if "categories" in protocol.own_settings:
             chosen |= {"question": self.cleaned_data["question"]}
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
         return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()

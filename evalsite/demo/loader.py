@@ -29,9 +29,9 @@ from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
 from evalsite.demo import accounts, simulation
 from evalsite.demo.drafts import load_drafts
+from judging import protocols
 from judging.judgments import releases
 from judging.models import Judge, Run
-from judging.protocols import baselines
 from judging.runs.actions import start_run
 from judging.runs.juries import make_jury
 from leaderboard import editions
@@ -72,7 +72,7 @@ def load() -> None:
     load_drafts(folder=FOLDER, people=people)
     for protocol in PROTOCOLS:
         for judge in Judge.objects.exclude(baseline=""):
-            if baselines.can_judge(judge.baseline, protocol):
+            if judge.baseline in protocols.get(protocol).baselines:
                 settings = {"criteria": True} if judge.baseline == "criteria-overlap" else {}
                 start_run(judge=judge, benchmark=benchmark, protocol=protocol, settings=settings, by=people["curator"])
 

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from bank import exposure
-from bank.models import Item
+from bank.models import Item, ItemResponse
 from judging.protocols import prompts
+from judging.protocols.baselines import Baseline
 from judging.protocols.replies import ParsedVerdict, Place
 from judging.protocols.settings import (
     CONTEXTS,
@@ -95,6 +98,8 @@ class Protocol(ABC):
     words: ClassVar[str]  # what is asked, in a few words
     kind: ClassVar[str]  # of the items it judges: score, pair, batch
     verdict_kind: ClassVar[str]  # the boards that count its verdicts, see leaderboard.kinds
+    answers: ClassVar[int] = 1  # of an item; where items of one kind have more or fewer, the fewest
+    units: ClassVar[str] = "answers"  # its items, in words
     needs_answer: ClassVar[bool] = True  # or a sample can be judged by itself
     needs_options: ClassVar[bool] = False  # of the sample
     needs_criteria: ClassVar[tuple[str, ...]] = ()  # kinds of which a sample must have one
@@ -108,6 +113,7 @@ class Protocol(ABC):
     example: ClassVar[Mapping[str, Any]] = {}  # of settings without a default, to try a template out
     # What a prompt must tell the judge to write so that the reply can be read: patterns with a description.
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
+    baselines: ClassVar[Mapping[str, Baseline]] = {}  # the built-in judges that give such verdicts
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         check_names(chosen, (*NAMES, *self.own_settings))
@@ -174,6 +180,12 @@ class Protocol(ABC):
         """Whether the verdict is on the first or the last line of the reply."""
         return "first" if settings["reasoning"] == "after" else "last"
 
+    def fitting(self, items: QuerySet[Item]) -> QuerySet[Item]:
+        """Those of these items, of its kind, that it can be asked about."""
+        if self.answers > 1 or not self.needs_answer:
+            return items
+        return items.filter(Exists(ItemResponse.objects.filter(item=OuterRef("pk"))))
+
     @abstractmethod
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict: ...
 
@@ -205,6 +217,16 @@ class Protocol(ABC):
     def without_call(self, material: Material) -> dict[str, Any] | None:
         """The verdict, if the answer itself states it and no call is needed."""
         return None
+
+    def name_of(self, place: int) -> str:
+        """What the prompt calls the answer at a presented place."""
+        return "The answer"
+
+    def best(self, material: Material, place: int) -> str:
+        """The reply that most favours the answer at this presented place; empty where a verdict says what an answer
+        means, not how good it is, so that no attack could inflate it.
+        """
+        return ""
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         """The verdict by which the answers at these presented places lose; empty where there is none."""

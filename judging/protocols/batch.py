@@ -7,6 +7,8 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
+from judging.protocols.baselines import Case, Verdict, lengths, overlaps
+from judging.protocols.pair import Pair
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -32,21 +34,46 @@ def parse_ranking(text: str, *, place: Place, count: int) -> ParsedVerdict:
     raise NoVerdict(f"no ranking on the {place} line")
 
 
+def ranked(values: Sequence[float]) -> Verdict:
+    """Places by descending value; equal values share a rank."""
+    groups = [[place for place, value in enumerate(values) if value == level] for level in sorted(set(values))]
+    return {"ranking": groups[::-1]}
+
+
+def _drawn(case: Case) -> Verdict:
+    ranks = case.rng.sample(range(len(case.order)), len(case.order))
+    return ranked([ranks[position] for position in case.order])
+
+
 class Batch(Protocol):
     name = "batch"
     title = "Rankings"
     words = "the answers to a sample, best first"
     kind = Item.Kind.BATCH
+    answers = 3
+    units = "rankings"
     verdict_kind = "batch"
     answer_forms = ((r"(\[\[[A-C]\]\][, >]*){3}", "every letter in double brackets, [[A]], [[B]], [[C]]"),)
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False, "order": "shuffled"}
+    baselines = {
+        "random": _drawn,
+        "first": lambda case: {"ranking": [[place] for place in range(len(case.answers))]},
+        "longest": lambda case: ranked(lengths(case)),
+        "criteria-overlap": lambda case: ranked(overlaps(case)),
+    }
+    name_of = Pair.name_of
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "array", "items": {"type": "string", "enum": list(ascii_uppercase[: len(material.answers)])}}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_ranking(text, place=self.verdict_line(settings), count=len(material.answers))
+
+    def best(self, material: Material, place: int) -> str:
+        letter = ascii_uppercase[place]
+        order = letter + ascii_uppercase[: len(material.answers)].replace(letter, "")
+        return f"Judgement: {', '.join(f'[[{other}]]' for other in order)}"
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         answered = [place for place in range(len(material.answers)) if place not in places]

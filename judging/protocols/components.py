@@ -2,12 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bank import exposure
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Criterion, Material, Protocol
+from judging.protocols.baselines import CannotJudge, Case, Verdict, content_words
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, joined, split_thought
 from judging.protocols.settings import Settings
 
@@ -79,6 +80,23 @@ def _last_run(text: str) -> int:
     return start
 
 
+def _points(case: Case, points_of: Callable[[str, float], float]) -> Verdict:
+    if not case.parts:
+        raise CannotJudge("the sample has no components")
+    parts = {key: points_of(text, weight) for key, text, weight in case.parts}
+    return {"parts": parts, "score": 10 * sum(parts.values()) / sum(weight for *_, weight in case.parts)}
+
+
+def _overlap(case: Case) -> Verdict:
+    answer_words = content_words(case.answers)
+
+    def points_of(text: str, weight: float) -> float:
+        component_words = content_words([text])
+        return round(weight * len(component_words & answer_words) / len(component_words), 1) if component_words else 0.0
+
+    return _points(case, points_of)
+
+
 class Components(Protocol):
     name = "components"
     title = "Weighted components"
@@ -96,6 +114,10 @@ class Components(Protocol):
     )
     defaults = {"reasoning": "after"}
     fixed = ("criteria",)
+    baselines = {
+        "random": lambda case: _points(case, lambda text, weight: float(case.rng.randint(0, int(weight)))),
+        "criteria-overlap": _overlap,
+    }
 
     def values(self, material: Material, settings: Settings) -> dict[str, Any]:
         parts = [{"text": part.text, "weight": f"{part.weight:g}"} for part in _parts(material)]
@@ -110,6 +132,11 @@ class Components(Protocol):
             keys=[part.key for part in parts],
             weights=[part.weight or 0 for part in parts],
         )
+
+    def best(self, material: Material, place: int) -> str:
+        weights = [part.weight or 0 for part in material.criteria if part.kind == "component"]
+        parts = [f"score of component {n}: {weight:g}/{weight:g}" for n, weight in enumerate(weights, 1)]
+        return f"{', '.join(parts)}, total score: {sum(weights):g}/{sum(weights):g}.".capitalize()
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         return {"parts": {part.key: 0.0 for part in _parts(material)}, "score": 0.0}

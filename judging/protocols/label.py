@@ -91,6 +91,7 @@ class Label(Protocol):
     )
     defaults = {"criteria": False}
     fixed = ("criteria",)  # with letters as categories, a label would tell a hidden key
+    baselines = {"random": lambda case: {"option": case.rng.choice(list(case.categories))}}
     example = {"categories": ["some category", "another one"]}
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from string import ascii_uppercase
+from typing import Any, ClassVar
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
+from judging.protocols.baselines import PAIRS
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -28,13 +30,21 @@ def losing(places: Sequence[int]) -> str:
     return "tie" if len(places) > 1 else "second" if 0 in places else "first"
 
 
-class Pair(Protocol):
+class OfPairs(Protocol):
+    """Which of two answers is better."""
+
+    kind = Item.Kind.PAIR
+    answers = 2
+    units = "pairs"
+    verdict_kind = "pair"
+    baselines = PAIRS
+
+
+class Pair(OfPairs):
     name = "pair"
     title = "Pairs"
     words = "which answer is better, as people are asked"
-    kind = Item.Kind.PAIR
-    verdict_kind = "pair"
-    answer_forms = (
+    answer_forms: ClassVar[tuple[tuple[str, str], ...]] = (
         (r"\[\[A\]\]", "[[A]]"),
         (r"\[\[B\]\]", "[[B]]"),
         (r"\[\[C\]\]", "[[C]]"),
@@ -47,6 +57,12 @@ class Pair(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_letter(text, place=self.verdict_line(settings))
+
+    def name_of(self, place: int) -> str:
+        return f"Answer {ascii_uppercase[place]}"
+
+    def best(self, material: Material, place: int) -> str:
+        return f"Judgement: [[{ascii_uppercase[place]}]]"
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         return {"choice": losing(places)}

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
+from string import ascii_uppercase
 from typing import Any
 
-from bank.models import Item
-from bank.models.verdict import GRADED, choice_of
-from judging.protocols.base import Material, Protocol
-from judging.protocols.pair import losing
+from bank.models.verdict import EVEN, GRADED, choice_of
+from judging.protocols.base import Material
+from judging.protocols.baselines import PAIRS, Baseline, Case, Verdict
+from judging.protocols.pair import Pair, losing
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -27,21 +29,28 @@ def parse_preference(text: str, *, place: Place) -> ParsedVerdict:
     raise NoVerdict(NO_VOTE[place])
 
 
-class PairGraded(Protocol):
+def _graded(judge_pair: Baseline, case: Case) -> Verdict:
+    # As a choice between two, and never a strong one.
+    choice = judge_pair(case)["choice"]
+    return {"choice": choice, "preference": {"first": 0.75, "second": 0.25}.get(choice, EVEN)}
+
+
+class PairGraded(Pair):
     name = GRADED
     title = "Pairs, graded"
     words = "which answer is better, and by how much"
-    kind = Item.Kind.PAIR
-    verdict_kind = "pair"
     answer_forms = tuple((re.escape(f"[[{step}]]"), f"[[{step}]]") for step in PREFERENCES)
-    reasonings = ("none", "first", "after", "three-step")
-    defaults = {"criteria": False}
+    baselines = {name: partial(_graded, judge_pair) for name, judge_pair in PAIRS.items()}
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "string", "enum": list(PREFERENCES)}
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_preference(text, place=self.verdict_line(settings))
+
+    def best(self, material: Material, place: int) -> str:
+        letter, other = ascii_uppercase[place], ascii_uppercase[1 - place]
+        return f"Judgement: [[{letter}>>{other}]]"
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         choice = losing(places)

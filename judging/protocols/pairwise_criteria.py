@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bank.models import Item
-from judging.protocols.base import KINDS_OF_REFERENCE, Material, Protocol
-from judging.protocols.pair import losing
+from judging.protocols.base import KINDS_OF_REFERENCE, Material
+from judging.protocols.pair import OfPairs, losing
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Settings
 
@@ -47,12 +46,10 @@ def _as_vote(line: str) -> dict[str, Any] | None:
 ANSWER_THEN_REASON = "answer-then-reason"
 
 
-class PairwiseCriteria(Protocol):
+class PairwiseCriteria(OfPairs):
     name = "pairwise-criteria"
     title = "Pairs with criteria"
     words = "which answer is better; the judge sees the hidden criteria"
-    kind = Item.Kind.PAIR
-    verdict_kind = "pair"
     needs_criteria = ("guideline", "component", "range", *KINDS_OF_REFERENCE)
     lacking = "no sample has criteria"
     answer_forms = (
@@ -75,6 +72,12 @@ class PairwiseCriteria(Protocol):
 
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_vote(text, place=self.verdict_line(settings))
+
+    def name_of(self, place: int) -> str:
+        return f"Answer {place + 1}"
+
+    def best(self, material: Material, place: int) -> str:
+        return f"Answer{place + 1}"
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         return {"choice": losing(places)}

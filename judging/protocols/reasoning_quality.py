@@ -7,6 +7,7 @@ gives a score from 0 to 10. ChEF averages several samples of the judge: set ``re
 from typing import ClassVar
 
 from bank import exposure
+from judging.protocols.base import Material
 from judging.protocols.reference_score import ReferenceScore
 
 
@@ -21,3 +22,6 @@ class ReasoningQuality(ReferenceScore):
     reasonings: ClassVar[tuple[str, ...]] = ("first",)
     defaults = {"context": "none", "repeats": 3, "temperature": 1}
     fixed: ClassVar[tuple[str, ...]] = ("criteria", "context")
+
+    def best(self, material: Material, place: int) -> str:
+        return "Score: 10"

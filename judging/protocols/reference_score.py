@@ -40,6 +40,9 @@ class ReferenceScore(Protocol):
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_score(text, place=self.verdict_line(settings), scale=self.marks)
 
+    def best(self, material: Material, place: int) -> str:
+        return "Mark: 5"
+
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         return {"score": self.marks[0]}
 

@@ -8,6 +8,7 @@ from typing import Any
 from bank.models import Item
 from judging.endpoints.answers import Token
 from judging.protocols.base import Material, Protocol
+from judging.protocols.baselines import Case, Verdict, content_words, overlaps
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -71,6 +72,12 @@ def _as_number(text: str) -> float | None:
     return float(bare) if re.fullmatch(_NUMBER, bare) else None
 
 
+def _overlap(case: Case) -> Verdict:
+    """The share of the criteria's words that occur in the answer, mapped to the scale."""
+    share = overlaps(case)[0] / len(content_words(case.criteria))
+    return {"score": case.scale[round(share * (len(case.scale) - 1))]}
+
+
 class Score(Protocol):
     name = "score"
     title = "Scores"
@@ -81,6 +88,7 @@ class Score(Protocol):
     answer_forms = ((r"\[\[[0-9.]+\]\]", "a score in double brackets, [[{{ scale[0][0] }}]]"),)
     reasonings = ("none", "first", "after", "three-step")
     defaults = {"criteria": False}
+    baselines = {"random": lambda case: {"score": case.rng.choice(list(case.scale))}, "criteria-overlap": _overlap}
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "number", "enum": list(self.scale(material))}
@@ -88,6 +96,9 @@ class Score(Protocol):
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         scale, words = zip(*material.scale, strict=True)
         return parse_score(text, place=self.verdict_line(settings), scale=scale, words=words)
+
+    def best(self, material: Material, place: int) -> str:
+        return f"Judgement: [[{max(self.scale(material)):g}]]"
 
     def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
         return {"score": self.scale(material)[0]}

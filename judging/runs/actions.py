@@ -16,7 +16,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from judging import protocols
 from judging.models import OVERLAP, STRICT, Judge, Run, RunItem, RunTask, reason_key, table_of
-from judging.protocols import baselines, prompts
+from judging.protocols import prompts
 from judging.runs import attacks as attack_catalogue
 from judging.runs import item_sets, plan
 from judging.runs.collecting import COLLECTORS, Collector
@@ -254,7 +254,7 @@ def check_judge(
     """Raises BadInput for what this judge cannot do."""
     if not judge.can_run:
         raise BadInput(f"{judge.name} has no endpoint: its judgments were imported. Add it as a judge first.", "judge")
-    if judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):
+    if judge.is_baseline and judge.baseline not in protocol.baselines:
         raise BadInput(f"{judge.name} cannot judge with the protocol {protocol.name}.", "judge")
     if judge.baseline == OVERLAP and not settings.get("criteria"):
         raise BadInput(

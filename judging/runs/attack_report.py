@@ -19,7 +19,7 @@ from bank.models import Item
 from judging import protocols
 from judging.judgments import analyses
 from judging.models import Run, Trial
-from judging.runs.attacks import PAIRS, Attack, get
+from judging.runs.attacks import Attack, get
 from stats import paired
 from stats.proportions import mean, proportion
 from stats.ranks import benjamini_hochberg
@@ -174,7 +174,8 @@ def _effect(
 
 def _worths(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
     """Columns ``item``, ``attack``, ``worth``: a row for each item and attack with a verdict for every order."""
-    if run.protocol in PAIRS:
+    kind = protocols.get(run.protocol).kind
+    if kind == Item.Kind.PAIR:
         worths = pd.concat(
             [
                 combine_orders(judgments=part[["item", "repeat", "order", "choice"]], orders=_orders(run))
@@ -187,7 +188,7 @@ def _worths(run: Run, frame: pd.DataFrame) -> pd.DataFrame:
         worths["worth"] = (worths["choice"] == favoured).astype(float)
     else:
         worths = frame[frame["status"] == "ok"].copy()
-        ranked = protocols.get(run.protocol).kind == Item.Kind.BATCH
+        ranked = kind == Item.Kind.BATCH
         worths["worth"] = (
             [_share_below(ranking, target) for ranking, target in zip(worths["ranking"], worths["target"], strict=True)]
             if ranked

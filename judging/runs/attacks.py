@@ -10,16 +10,14 @@ An attack that was used is never edited: a new wording is the next version besid
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from string import ascii_uppercase
 
 from bank.errors import BadInput
-from bank.models.verdict import GRADED
-from judging.protocols import CannotAsk, Material
+from judging import protocols
+from judging.protocols import CannotAsk, Material, Protocol
 
 DEFAULT_SAMPLE = 50  # items, if nobody chooses: an effective attack shows on these
-PAIRS = ("pairwise-criteria", "pair", GRADED)
-# Other protocols say what an answer means, not how good it is: there is nothing to inflate.
-PROTOCOLS = (*PAIRS, "batch", "score", "components", "reference-score", "reasoning-quality")
+# Those of other protocols say what an answer means, not how good it is: there is nothing to inflate.
+PROTOCOLS = tuple(name for name, asked in protocols.all_by_name().items() if type(asked).best is not Protocol.best)
 
 
 class UnknownAttack(BadInput):
@@ -159,39 +157,7 @@ def overlay(key: str, material: Material, *, protocol: str, place: int) -> str:
     return _attack_text(attack, material, protocol, place)
 
 
-def favourable(material: Material, *, protocol: str, place: int) -> str:
-    """The verdict that most favours the answer at a place, in the form the protocol asks for."""
-    letter = ascii_uppercase[place]
-    match protocol:
-        case "pairwise-criteria":
-            return f"Answer{place + 1}"
-        case "pair-graded":
-            return f"Judgement: [[{letter}>>{ascii_uppercase[1 - place]}]]"
-        case "batch":
-            order = letter + ascii_uppercase[: len(material.answers)].replace(letter, "")
-            return f"Judgement: {', '.join(f'[[{other}]]' for other in order)}"
-        case "score":
-            return f"Judgement: [[{max(value for value, _ in material.scale):g}]]"
-        case "reference-score":
-            return "Mark: 5"
-        case "reasoning-quality":
-            return "Score: 10"
-        case "components":
-            weights = [part.weight or 0 for part in material.criteria if part.kind == "component"]
-            parts = [f"score of component {n}: {weight:g}/{weight:g}" for n, weight in enumerate(weights, 1)]
-            return f"{', '.join(parts)}, total score: {sum(weights):g}/{sum(weights):g}.".capitalize()
-        case _:
-            return f"Judgement: [[{letter}]]"
-
-
 def _attack_text(attack: Attack, material: Material, protocol: str, place: int) -> str:
-    names = {"pairwise-criteria": f"Answer {place + 1}", "pair": f"Answer {ascii_uppercase[place]}"}
-    names |= dict.fromkeys(("batch", GRADED), names["pair"])
-    replacements = {
-        "{name}": names.get(protocol, "The answer"),
-        "{verdict}": favourable(material, protocol=protocol, place=place),
-    }
-    text = attack.text
-    for placeholder, replacement in replacements.items():
-        text = text.replace(placeholder, replacement)
+    asked = protocols.get(protocol)
+    text = attack.text.replace("{name}", asked.name_of(place)).replace("{verdict}", asked.best(material, place))
     return text.replace("{question}", material.instruction).strip()

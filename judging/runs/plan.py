@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
@@ -14,11 +14,10 @@ from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleI
 from bank.text.digests import keyed_digest
 from judging import protocols
 from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of
-from judging.protocols import Criterion, Option, Protocol, baselines
+from judging.protocols import Criterion, Option, Protocol
 from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
-COMPONENTS = "components"
 # Of responses that are no answers. What was cut off is one, as far as it goes.
 UNANSWERED = (Response.Status.EMPTY, Response.Status.REFUSED, Response.Status.FILTERED, Response.Status.ERROR)
 # Why nobody was asked about an answer, by its status.
@@ -28,7 +27,6 @@ NOT_ASKED = {
     "filtered": "not asked: the answer was stopped by the provider's content filter",
     "error": "not asked: the call for the answer failed",
 }
-UNITS: dict[str, str] = {Item.Kind.PAIR: "pairs", Item.Kind.BATCH: "rankings", Item.Kind.SCORE: "answers"}
 SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
 
 
@@ -96,9 +94,7 @@ class Job:
 
 def judgeable_items(*, benchmark: Benchmark, protocol: Protocol, rejected: bool = False) -> "QuerySet[Item]":
     """What this protocol judges, in the benchmark's order; with ``rejected`` also items of rejected samples."""
-    items = Item.objects.filter(sample__benchmark=benchmark, kind=protocol.kind)
-    if protocol.kind == Item.Kind.SCORE and protocol.needs_answer:
-        items = items.filter(Exists(ItemResponse.objects.filter(item=OuterRef("pk"))))
+    items = protocol.fitting(Item.objects.filter(sample__benchmark=benchmark, kind=protocol.kind))
     if not rejected:
         items = items.exclude(sample__status=Sample.Status.REJECTED)
     return items.order_by("sample__position", "sample_id", "pk")
@@ -121,7 +117,7 @@ class Offer:
     def words(self) -> str:
         if self.problem:
             return self.problem
-        noun = UNITS[self.protocol.kind] if self.protocol.needs_answer else "items"
+        noun = self.protocol.units if self.protocol.needs_answer else "items"
         count = f"{self.items:,} {noun if self.items != 1 else noun.removesuffix('s')}"
         both = self.protocol.kind == Item.Kind.PAIR and self.protocol.settings({})["order"] == "both"
         return f"{count}{' in both orders' if both else ''}: {self.protocol.words}"
@@ -134,11 +130,11 @@ def offers(*, judge: Judge | None, benchmark: Benchmark, names: Sequence[str]) -
 
 
 def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol) -> Offer:
-    if judge and judge.is_baseline and not baselines.can_judge(judge.baseline, protocol.name):
+    if judge and judge.is_baseline and judge.baseline not in protocol.baselines:
         return Offer(protocol, 0, f"{judge.name} gives no such verdicts")
     items = judgeable_items(benchmark=benchmark, protocol=protocol).order_by()
     if not items.exists():
-        return Offer(protocol, 0, f"no {UNITS[protocol.kind]} yet: make items first")
+        return Offer(protocol, 0, f"no {protocol.units} yet: make items first")
     if protocol.needs_options:
         items = items.exclude(sample__options={})
     if protocol.needs_criteria:
@@ -158,9 +154,10 @@ def criteria_fingerprint(run: Run) -> str:
 def reads_criteria(run: Run) -> bool:
     """Whether this run shows criteria to its judge.
 
-    Only one baseline reads criteria in every protocol; all of them need the components to give points for them.
+    Only one baseline reads criteria in every protocol; all of them where the verdict is about the criteria.
     """
-    return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or run.protocol == COMPONENTS)
+    always = "criteria" in protocols.get(run.protocol).fixed
+    return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or always)
 
 
 def will_hold(run: Run) -> int:

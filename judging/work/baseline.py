@@ -2,8 +2,9 @@
 
 import random
 
-from judging.protocols import CannotAsk, baselines
-from judging.protocols.baselines import Case
+from judging import protocols
+from judging.protocols import CannotAsk
+from judging.protocols.baselines import CannotJudge, Case
 from judging.protocols.replies import Reading
 from judging.runs import requests
 from judging.runs.plan import Job
@@ -44,6 +45,7 @@ class Baseline(Writer):
                 ],
                 categories=[category["value"] for category in self.run.settings.get("categories", ())],
             )
-            return self.kind.row(job, Reading("ok", baselines.judge(self.judge.baseline, self.run.protocol, case)))
-        except (CannotAsk, baselines.CannotJudge) as error:
+            judge = protocols.get(self.run.protocol).baselines[self.judge.baseline]
+            return self.kind.row(job, Reading("ok", judge(case)))
+        except (CannotAsk, CannotJudge) as error:
             return self.kind.row(job, Reading("error", reason=str(error)))

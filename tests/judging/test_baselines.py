@@ -4,8 +4,9 @@ import random
 
 import pytest
 
+from judging import protocols
 from judging.models import OVERLAP, Judgment, Run
-from judging.protocols.baselines import CannotJudge, Case, judge
+from judging.protocols.baselines import CannotJudge, Case
 
 ANSWERS = ["A walnut bowl stands on it.", "Something or other is there on top of the table, I think."]
 CRITERIA = ["Names the walnut bowl.", "Says that it stands on the table."]
@@ -13,7 +14,7 @@ CRITERIA = ["Names the walnut bowl.", "Says that it stands on the table."]
 
 def verdict(name: str, *, answers=ANSWERS, criteria=CRITERIA, order=(0, 1), seed=7) -> str:
     case = Case(answers=answers, criteria=criteria, order=order, rng=random.Random(seed))
-    return judge(name, "pairwise-criteria", case)["choice"]
+    return protocols.get("pairwise-criteria").baselines[name](case)["choice"]
 
 
 def test_first_takes_whatever_stands_first():

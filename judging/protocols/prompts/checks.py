@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from jinja2 import TemplateError, TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
 
-from bank.models import Item
 from judging.protocols import CannotAsk, Criterion, Material, Option, Protocol, prompts
 from judging.protocols.settings import Settings
 
@@ -21,7 +20,6 @@ MOST_CHARACTERS = 20_000
 MOST_FAULTS = 12
 FENCE = ("<NAME-{{ nonce }}>", "</NAME-{{ nonce }}>")
 NONCE = "7d1e5a90c3b8f246"
-COUNTS = {Item.Kind.SCORE: 1, Item.Kind.PAIR: 2, Item.Kind.BATCH: 3}
 ALLOWED = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.For, nodes.If, nodes.Assign),
     *(nodes.AssignBlock, nodes.Getattr, nodes.Getitem, nodes.Slice, nodes.Filter, nodes.Test, nodes.Compare),
@@ -222,7 +220,7 @@ def _combination(settings: Settings, picture: str) -> str:
 
 
 def _needed(protocol: Protocol, settings: Settings, picture: str, hinted: bool) -> set[str]:
-    needed = {"The instruction", *(f"Answer {number}" for number in range(1, COUNTS[Item.Kind(protocol.kind)] + 1))}
+    needed = {"The instruction", *(f"Answer {number}" for number in range(1, protocol.answers + 1))}
     values = set(protocol.values(_material(protocol, Marks(), picture=picture), settings))
     if "components" in values:
         needed |= {"Component 1", "Component 2"}
@@ -232,14 +230,13 @@ def _needed(protocol: Protocol, settings: Settings, picture: str, hinted: bool) 
         needed.add("The criterion")
     if picture == "described" and "context" not in protocol.fixed:
         needed |= {"The description of the picture", "The objects in the picture"}
-    if protocol.name == "choice-extraction":
+    if protocol.needs_options:
         needed |= {"Option A", "Option B"}
     return needed
 
 
 def _material(protocol: Protocol, marks: Marks, *, picture: str, hinted: bool = False) -> Material:
     """Everything that a prompt of any protocol may show, each text marked."""
-    count = COUNTS[Item.Kind(protocol.kind)]
     criteria = (
         Criterion("1", "guideline", marks("The criterion")),
         Criterion("2", "soft_reference", marks("The reference answer")),
@@ -251,7 +248,7 @@ def _material(protocol: Protocol, marks: Marks, *, picture: str, hinted: bool = 
         instruction=marks("The instruction"),
         question_type="open-ended",
         hint=marks("The hint") if hinted else "",
-        answers=tuple(marks(f"Answer {number}") for number in range(1, count + 1)),
+        answers=tuple(marks(f"Answer {number}") for number in range(1, protocol.answers + 1)),
         criteria=criteria,
         options=(Option("A", "A", marks("Option A")), Option("B", "B", marks("Option B"))),
         scale=((1.0, "Poor"), (2.0, ""), (3.0, "Good")),
