@@ -23,7 +23,7 @@ from bank.models import Benchmark, Item, Sample
 from judging.models import Judgment, Run
 from leaderboard.cache import until_changed
 from leaderboard.definitions import changed
-from leaderboard.models import CAN_REST_ON_HIDDEN, Edition
+from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, BadScope, Scope
 from stats.arrays import BoolArray
 from stats.disclosure import MIN_SAMPLES
@@ -283,7 +283,7 @@ def rests_on_hidden(scope: Scope) -> bool:
     counts (``exposure.counted``).
     """
     if not scope.kind.hidden:
-        return scope.kind.name in CAN_REST_ON_HIDDEN and _has_uncounted(scope)
+        return not scope.kind.no_models and _has_uncounted(scope)
     if hidden_split(scope) is not None:
         return True
     splits = scope.benchmark.hidden_splits

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from accounts.rules import Viewer
 
 
-# Kinds of verdicts whose numbers rest on hidden criteria, see leaderboard.kinds: below staff never live.
-FROM_HIDDEN = ("components", "choice", "yes-no", "reference", "reasoning")
-# The others have editions where verdicts that held closed text are about answers from outside, or held keys.
-CAN_REST_ON_HIDDEN = (*FROM_HIDDEN, "pair", "score")
+# Kinds of verdicts that rest on hidden criteria, and whose live boards were frozen before there were editions.
+ONCE_FROZEN_LIVE = ("components", "choice", "yes-no", "reference", "reasoning")
 
 
 class Edition(models.Model):
@@ -62,7 +60,7 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
         """Below staff none of a live board that rests on hidden inputs: as were made before there were editions."""
         if allowed(viewer, "read-hidden"):
             return self
-        can = Q(what="models") & Q(made_from__kind__in=FROM_HIDDEN)
+        can = Q(what="models") & Q(made_from__kind__in=ONCE_FROZEN_LIVE)
         visible = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
         return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~visible)
 

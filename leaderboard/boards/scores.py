@@ -174,8 +174,7 @@ def verdicts_on_models(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """
     items = scores.items_of(scope)
     verdicts, runs = outcomes(scope)
-    frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
-    frame = frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
+    frame = scope.kind.by_model(verdicts[verdicts["item"].isin(items.index)].join(items, on="item"))
     if scope.edition:
         frame = frame[~frame["model"].isin(scope.without)]
         frame = frame[frame.groupby("model")["sample"].transform("nunique") >= MIN_SAMPLES]

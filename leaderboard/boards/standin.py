@@ -230,9 +230,8 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
         anchor = scope.anchor if (items[["a", "b"]] == scope.anchor).to_numpy().any() else ""
         values = votes.win_points(votes.sided(rows, anchor), scope.ties).rename(columns={"won": "value"})
     else:
-        items = scores.items_of(scope)
-        items = items[items["models"].map(len) == 1]
-        values = frame.join(items.assign(model=items["models"].str[0])[["model", "group"]], on="item", how="inner")
+        values = scope.kind.by_model(frame.join(scores.items_of(scope), on="item", how="inner"))
+        values = values[values["model"] != ""]
     return values.groupby(["model", "item", "group"], as_index=False, observed=True)["value"].mean()
 
 

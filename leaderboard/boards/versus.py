@@ -201,12 +201,8 @@ def _contrast(scope: Scope, frame: pd.DataFrame, a: str, b: str) -> Measure:
 
 
 def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
-    items = scores.items_of(scope)
-    verdicts, runs = board_of_scores.outcomes(scope)
-    frame = verdicts[verdicts["item"].isin(items.index)].join(items, on="item")
-    frame = frame.loc[[len(models) == 1 for models in frame["models"]]]
-    frame = frame.assign(model=[models[0] for models in frame["models"]])
-    refuse_unknown(set(frame["model"]), a, b)
+    frame, runs = board_of_scores.verdicts_on_models(scope)
+    refuse_unknown(set(frame["model"]) - {""}, a, b)
     frame = frame[frame["model"].isin([a, b])]
     frame = scope.kind.shares(scope, frame).whole
     by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()

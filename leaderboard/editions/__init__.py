@@ -444,8 +444,10 @@ def _sample_facts(scope: Scope) -> pd.DataFrame:
 def _as_read(scope: Scope) -> "pd.Series[str]":
     """By model and sample, the fact that boards of keyed answers have of the same answer, where its text names one."""
     parts = []
-    for name in ("choice", "yes-no"):
-        frame, _, _ = keyed.counted_answers(replace(scope, kind=KINDS[name], run=None, without=()))
+    for kind in KINDS.values():
+        if not kind.keyed:
+            continue
+        frame, _, _ = keyed.counted_answers(replace(scope, kind=kind, run=None, without=()))
         frame = frame[(frame["variant"] == "") & (frame["said"] != "")]
         parts.append(frame[["model", "sample"]].assign(fact=keyed.given(frame)))
     return pd.concat(parts).drop_duplicates(["model", "sample"]).set_index(["model", "sample"])["fact"]

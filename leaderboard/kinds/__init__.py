@@ -27,6 +27,8 @@ KINDS: dict[str, Kind] = {
     one.name: one
     for one in (USUAL, Score(), Batch(), Components(), Choice(), YesNo(), Nominal(), Reference(), Reasoning())
 }
+# Those that always rest on hidden criteria first; others do where verdicts held some.
+WITH_EDITIONS = [kind.name for kind in sorted(KINDS.values(), key=lambda kind: not kind.hidden) if not kind.no_models]
 _ALSO = {also: one for one in KINDS.values() for also in one.aliases}
 
 

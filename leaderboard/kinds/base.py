@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 from django.db.models import QuerySet
 
+from annotations import ballots
 from annotations.models import Label
 from bank import guard
-from bank.models import Benchmark, Item
+from bank.models import Benchmark
 from judging import protocols
 from judging.models import Judgment, Run
 from leaderboard.boards import bias, judge_board, scores, versus
@@ -20,7 +21,7 @@ from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
-from leaderboard.scope import Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.votes.scores import mean_of
 
 
@@ -58,7 +59,7 @@ class Kind:
     title: str
     aliases: tuple[str, ...] = ()  # other names it goes by
     column: str  # of the verdict
-    item_kind: str = Item.Kind.SCORE  # of the items that it is about
+    no_models = ""  # why no board of models counts it; those of other kinds may have editions
     shape: Shape  # of the board of models
     shapes: Mapping[str, Shape] = MappingProxyType({})  # by the number that ranks, where that can be another
     metrics: tuple[Metric, ...] = ()  # of judges; the first is shown unasked
@@ -69,7 +70,7 @@ class Kind:
     scale_width = 1  # roughly how many times wider than a scale from 1 to 5: decides which bias is notable
     stand_in = ""  # how a judge's verdict is compared with one person's: equality or distance
     reference = "mean of people"  # what judges are compared with
-    rows_page = "leaderboard:answers"  # where the rows behind a model's number are
+    rows_page = "leaderboard:answers"  # where the rows behind a model's number are; of others none
     board: type[ModelsBoard] = scores.ScoresBoard  # of models
     part_word = "level"
     counted_word = "item"
@@ -86,6 +87,11 @@ class Kind:
     def protocols(self) -> tuple[str, ...]:
         """The protocols that give verdicts of this kind."""
         return tuple(name for name, protocol in protocols.all_by_name().items() if protocol.verdict_kind == self.name)
+
+    @cached_property
+    def item_kind(self) -> str:
+        """The kind of items that it is about."""
+        return protocols.get(self.protocols[0]).kind
 
     @property
     def in_address(self) -> str | None:
@@ -114,8 +120,17 @@ class Kind:
 
     @guard.working()
     def labels(self) -> QuerySet[Label]:
-        """People's labels with a verdict of this kind."""
-        return Label.objects.filter(**{f"{self.column}__isnull": False})
+        """People's labels with a verdict of this kind.
+
+        Where ballots of several kinds fill its column, a label is of the kind of its campaign's protocol; those of
+        campaigns with yet another protocol, as files may bring, are of the first of these kinds.
+        """
+        labels = Label.objects.filter(**{f"{self.column}__isnull": False})
+        filling = [name for name, ballot in ballots.BALLOTS.items() if ballot.fields[0] == self.column]
+        if filling[0] not in self.protocols:
+            return labels.filter(campaign__protocol__in=set(filling) & set(self.protocols))
+        others = [name for name in filling if name not in self.protocols]
+        return labels.exclude(campaign__protocol__in=others) if others else labels
 
     @guard.working()
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
@@ -136,7 +151,11 @@ class Kind:
 
     def has_models(self, benchmark: Benchmark, has_verdicts: Callable[["Kind"], bool]) -> bool:
         """Whether there are data for a board of models."""
-        return has_verdicts(self)
+        return not self.no_models and has_verdicts(self)
+
+    def by_model(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Verdicts, with the ``models`` of their items, as rows about one ``model`` each; "" where it is none's."""
+        return frame.assign(model=[models[0] if len(models) == 1 else "" for models in frame["models"]])
 
     def shares(self, scope: Scope, frame: pd.DataFrame) -> scores.Shares:
         """Verdicts on models as numbers: per verdict, and by the parts (levels, categories) of the board."""
@@ -149,7 +168,9 @@ class Kind:
     # ---- boards ----
 
     def models(self, scope: Scope) -> ModelsBoard:
-        """The board of models, live."""
+        """The board of models, live. Raises BadScope if there is none."""
+        if self.no_models:
+            raise BadScope(self.no_models)
         return scores.models(scope)
 
     def judges(self, scope: Scope) -> JudgesBoard:
@@ -161,7 +182,9 @@ class Kind:
         return bias.of_scores(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        """Two models on the samples that both have answered."""
+        """Two models on the samples that both have answered. Raises BadScope if no board of models counts this."""
+        if self.no_models:
+            raise BadScope(self.no_models)
         return versus.models_by_scores(scope, a, b)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:

@@ -1,29 +1,26 @@
 """Rankings of several answers to one instruction (MLLM-as-a-Judge, batch ranking)."""
 
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import pandas as pd
 
-from bank.models import Benchmark, Item
 from judging.models import Run
 from leaderboard import metrics
 from leaderboard.boards import bias, versus
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.kinds.base import Kind
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.rankings import Ranking
-
-NO_MODELS = "Rankings rank answers to one instruction at a time; models are ranked by pairs or scores."
 
 
 class Batch(Kind):
     name = "batch"
     title = "Rankings"
     column = "ranking"
-    item_kind = Item.Kind.BATCH
+    no_models = "Rankings rank answers to one instruction at a time; models are ranked by pairs or scores."
+    rows_page = ""
     metrics = metrics.RANKINGS
     biases = ("position",)
 
@@ -34,17 +31,8 @@ class Batch(Kind):
         # Not their mean: a judge that copies the order it is shown would hide behind ties.
         return tuple(ranking for verdict in values for ranking in verdict)
 
-    def has_models(self, benchmark: Benchmark, has_verdicts: Callable[[Kind], bool]) -> bool:
-        return False
-
-    def models(self, scope: Scope) -> NoReturn:
-        raise BadScope(NO_MODELS)
-
     def bias(self, scope: Scope) -> BiasBoard:
         return bias.of_rankings(scope)
-
-    def compare_models(self, scope: Scope, a: str, b: str) -> NoReturn:
-        raise BadScope(NO_MODELS)
 
     def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
         return versus.judges_by_rankings(scope, first, second)

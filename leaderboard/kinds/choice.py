@@ -4,10 +4,8 @@ from collections.abc import Callable, Sequence
 
 from django.db.models import QuerySet
 
-from annotations.models import Label
 from bank import guard
 from bank.models import Benchmark, Response
-from bank.models.verdict import LABEL
 from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
@@ -32,9 +30,6 @@ class Keyed(Kind):
     reference = "majority of people"
     counted_word = "sample"
     edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
-
-    def labels(self) -> QuerySet[Label]:
-        return super().labels().exclude(campaign__protocol=LABEL)  # categories are no options of the sample
 
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
         # A label found in the answer itself was not read by the judge.

@@ -7,10 +7,7 @@ Whoever knows an answer can tell from its mark whether it is right, so marks are
 from dataclasses import replace
 
 import pandas as pd
-from django.db.models import QuerySet
 
-from annotations.models import Label
-from bank import guard
 from judging.protocols.base import KINDS_OF_REFERENCE
 from leaderboard.boards import scores
 from leaderboard.boards.base import ModelsBoard
@@ -27,10 +24,6 @@ NO_PEOPLE = "People give no marks of this kind, so no judge can be compared with
 class _Marks(Kind):
     column = "score"
     hidden = KINDS_OF_REFERENCE
-
-    @guard.working()
-    def labels(self) -> QuerySet[Label]:
-        return Label.objects.none()
 
     def shares(self, scope: Scope, frame: pd.DataFrame) -> Shares:
         shares = super().shares(scope, frame)

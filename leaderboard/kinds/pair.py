@@ -1,6 +1,5 @@
 """Votes between two answers (MLLM-Bench; MLLM-as-a-Judge, pair comparison)."""
 
-from bank.models import Item
 from judging.models import Run
 from leaderboard import metrics
 from leaderboard.boards import bias, judge_board, pairs, versus
@@ -16,7 +15,6 @@ class Pair(Kind):
     name = "pair"
     title = "Pairs"
     column = "choice"
-    item_kind = Item.Kind.PAIR
     shape = Shape(NumberColumn("win_rate", "Win rate, %", percent, "Wins of all items; a tie is no win"), "win %")
     metrics = metrics.PAIRS
     pairwise = True

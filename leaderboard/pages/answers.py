@@ -4,10 +4,9 @@ import pandas as pd
 
 from accounts.rules import Viewer, allowed
 from leaderboard.boards.keyed import counted_answers
-from leaderboard.boards.scores import outcomes
+from leaderboard.boards.scores import verdicts_on_models
 from leaderboard.hidden import sealed_samples
 from leaderboard.scope import Scope
-from leaderboard.votes import scores
 
 COLUMNS = ["sample", "item", "value", "said", "right"]
 
@@ -26,12 +25,10 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
 
 
 def _graded(scope: Scope, model: str) -> pd.DataFrame:
-    items = scores.items_of(scope)
-    frame, _ = outcomes(scope)
-    frame = frame[frame["item"].isin(items.index)].join(items, on="item")
-    frame = frame[frame["models"] == (model,)]
+    frame, _ = verdicts_on_models(scope)
+    frame = frame[(frame["model"] == model) & (frame["model"] != "")]
     if len(frame):
-        frame = scope.kind.shares(scope, frame.assign(model=model)).whole
+        frame = scope.kind.shares(scope, frame).whole
     return frame.assign(said=None, right=None).sort_values(["sample", "item"])[COLUMNS].reset_index(drop=True)
 
 

@@ -20,7 +20,6 @@ from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
@@ -74,7 +73,7 @@ def _models(request: HttpRequest, address: Address) -> str:
             of_models = _scored_context(address, scope, board)
             context["fragment"] = fragment("leaderboard/_scored.html", address, of_models)
         context["downloads"] = downloads("models", address, scope, board)
-        if isinstance(board, ChoiceBoard):
+        if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)

@@ -76,7 +76,7 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     model = address.params.get("model", "")
     try:
         source = addresses.source_of(address)
-        if source.scope.kind.item_kind != Item.Kind.SCORE:
+        if source.scope.kind.rows_page != "leaderboard:answers":
             raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
         if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
             raise Http404("no such model here")

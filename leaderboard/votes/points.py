@@ -11,7 +11,6 @@ import pandas as pd
 from django.db.models import Exists, OuterRef
 
 from annotations import ballots
-from annotations.ballots.scores import Components
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.criteria import answer_keys
@@ -81,14 +80,14 @@ def _weights_of(scope: Scope, frame: pd.DataFrame) -> tuple[dict[int, list[answe
 def _own_weights(scope: Scope) -> list[Callable[[str], float | None]]:
     """The different default weights that the view's campaigns give to components without one."""
     labelled = Exists(Label.objects.filter(campaign=OuterRef("pk")))
-    campaigns = Campaign.objects.filter(labelled, benchmark=scope.benchmark, protocol="components")
+    campaigns = Campaign.objects.filter(labelled, benchmark=scope.benchmark, protocol__in=scope.kind.protocols)
     if scope.campaign:
         campaigns = campaigns.filter(name=scope.campaign)
     weights = {}
     for campaign in campaigns.order_by("pk"):
         ballot = ballots.of(campaign)
-        settings = {name: ballot.settings.get(name) for name in Components.setting_names}
-        if isinstance(ballot, Components) and any(settings.values()):
+        settings = {name: ballot.settings.get(name) for name in ballot.setting_names}
+        if any(settings.values()):
             weights[json.dumps(settings, sort_keys=True)] = ballot.default_weight
     return list(weights.values())
 

@@ -75,6 +75,20 @@ def test_categories_come_in_as_a_campaign_of_their_own_and_go_out_as_they_came(b
         assert f"{len(rows)} were there already" in said
 
 
+def test_a_label_is_of_the_kind_of_its_campaigns_protocol_where_kinds_share_a_column(brought):
+    categories = list(labelled())
+    brought("labels", categories)
+    about = {"kind": "score", "responses": ["Alder"], "annotator": PEOPLE[0]}
+    for name, protocol in (("read", "choice-extraction"), ("old", "by hand")):
+        more = about | {"campaign": name, "protocol": protocol, "option": "A"}
+        brought("labels", [more | {"sample": f"s{n:02}"} for n in range(SAMPLES)])
+    brought("labels", [about | {"campaign": "scores", "sample": "s00", "score": 3}])
+    counts = {name: kind.labels().count() for name, kind in KINDS.items()}
+    assert {name: n for name, n in counts.items() if n} == {
+        "nominal": len(categories), "choice": 2 * SAMPLES, "score": 1,
+    }  # fmt: skip
+
+
 def test_options_that_answers_mean_and_categories_do_not_mix(brought, folder, manage):
     options = [
         {"kind": "score", "protocol": "choice-extraction", "sample": f"s{n:02}", "responses": ["Alder"],

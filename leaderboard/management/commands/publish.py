@@ -13,7 +13,7 @@ from bank.samples.benchmarks import find_benchmark, open_keys, set_visibility
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.editions import recipes as recipe_editions
-from leaderboard.models import CAN_REST_ON_HIDDEN
+from leaderboard.kinds import WITH_EDITIONS
 from leaderboard.view import scope_of
 
 
@@ -33,7 +33,7 @@ class Command(InstallationCommand):
             help="show everybody the answer keys, references and weights of approved samples outside hidden splits; it "
             "cannot be taken back",
         )
-        group.add_argument("--edition", choices=CAN_REST_ON_HIDDEN, metavar="KIND", help=", ".join(CAN_REST_ON_HIDDEN))
+        group.add_argument("--edition", choices=WITH_EDITIONS, metavar="KIND", help=", ".join(WITH_EDITIONS))
         group.add_argument("--recipe", action="store_true", help="an edition of the board of this recipe")
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
         parser.add_argument("--run", type=int, metavar="ID", help="whose verdicts count; default as last time")
