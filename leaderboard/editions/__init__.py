@@ -460,7 +460,8 @@ def _of_scores(scope: Scope) -> pd.DataFrame:
         frame = frame[~frame["sample"].isin(open_samples(scope))]
     else:
         frame = frame[frame["item"].isin(_hidden_items(scope))]
-    return frame.assign(value=scope.kind.made_of(scope, frame), answer=_texts(frame["item"], 0))
+    positions = [models.index(model) for model, models in zip(frame["model"], frame["models"], strict=True)]
+    return frame.assign(value=scope.kind.made_of(scope, frame), answer=_texts(frame["item"], positions))
 
 
 def _of_pairs(scope: Scope) -> pd.DataFrame:
@@ -477,18 +478,19 @@ def _of_pairs(scope: Scope) -> pd.DataFrame:
                     "sample": frame["sample"],
                     "item": frame["item"],
                     "value": frame[other].astype(str) + "\x1f" + outcome.map(words).fillna(outcome),
-                    "answer": _texts(frame["item"], position),
+                    "answer": _texts(frame["item"], [position] * len(frame)),
                 }
             )
         )
     return pd.concat(sides)
 
 
-def _texts(items: "pd.Series[int]", position: int) -> "pd.Series[str]":
-    """A hash of the answer in this place of each item."""
+def _texts(items: "pd.Series[int]", positions: Sequence[int]) -> list[str]:
+    """A hash of each item's answer in its position."""
     ids = [int(item) for item in items.unique()]
-    places = ItemResponse.objects.filter(item__in=ids, position=position).values_list("item", "response__text")
-    return items.map({item: _hash(text) for item, text in places}).fillna("")
+    places = ItemResponse.objects.filter(item__in=ids, position__in=set(positions))
+    hashes = {(item, at): _hash(text) for item, at, text in places.values_list("item", "position", "response__text")}
+    return [hashes.get(place, "") for place in zip(items, positions, strict=True)]
 
 
 def _hidden_items(scope: Scope) -> set[int]:
