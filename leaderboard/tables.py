@@ -6,6 +6,7 @@ A table is seen by whoever sees its page: ``rule`` says who that is, and the boa
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from accounts.rules import Viewer, allowed
 from annotations.labels.agreement import Agreement, agreement_of, label_rows
@@ -313,8 +314,7 @@ def _has_options(kind: Kind) -> bool:
 def _choices(scope: Scope) -> ChoiceBoard:
     if not _has_options(scope.kind):
         raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
-    board = cached(scope, "models", boards.models)
-    return board if isinstance(board, ChoiceBoard) else ChoiceBoard([], board.notes)
+    return cast(ChoiceBoard, cached(scope, "models", boards.models))
 
 
 def letters(scope: Scope, asked: TableQuery) -> Rows:

@@ -30,7 +30,7 @@ from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
-from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, turned
+from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
 from bank.samples.items import ItemSpec, StoredItem
 
 DEFAULT_CAMPAIGN, OF_CATEGORIES = "imported", "imported categories"
@@ -70,7 +70,7 @@ class LabelImporter:
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
-        self.of_categories = {name: campaign.protocol == LABEL for name, campaign in self.campaigns.items()}
+        self.of_categories = {name: is_of_categories(campaign.protocol) for name, campaign in self.campaigns.items()}
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
         self.annotators = {a.name: a.pk for a in Annotator.objects.filter(origin=context.slug)}
         self.pending_names: dict[str, set[str]] = defaultdict(set)
@@ -158,7 +158,7 @@ class LabelImporter:
         hashes = [spec.content_hash for spec in columns["spec"]]
         taken = self.seen.claim(list(zip(campaigns, hashes, annotators, strict=True)), block.places)
         stored = self._stored(items)
-        kept = list(zip(campaigns, (protocol == LABEL for protocol in columns["protocol"]), strict=True))
+        kept = list(zip(campaigns, map(is_of_categories, columns["protocol"]), strict=True))
         faults = {each: self._fault(*each) for each in dict.fromkeys(kept)}
         left_out = set()
         for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, annotators, strict=True)):
@@ -243,7 +243,7 @@ class LabelImporter:
             return [self.context.campaign] * len(named)
         usual, of_categories = self._free(DEFAULT_CAMPAIGN), self._free(OF_CATEGORIES)
         return [
-            name or (of_categories if protocol == LABEL else usual)
+            name or (of_categories if is_of_categories(protocol) else usual)
             for name, protocol in zip(named, protocols, strict=True)
         ]
 

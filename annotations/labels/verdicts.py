@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from bank.models.verdict import LABEL, Choice
+from bank.models.verdict import Choice, is_of_categories
 
 # Two verdicts are the same if they agree in the first of these columns that is set.
 VERDICT_COLUMNS = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
@@ -109,7 +109,7 @@ def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = "ABCDE
             return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in value)
         case "parts":
             return ", ".join(f"{key}: {points:g}" for key, points in value.items())
-        case "option" if protocol == LABEL:
+        case "option" if is_of_categories(protocol):
             return str(value)
         case "option":
             return _("None of the options") if value == "X" else _("Option {label}").format(label=value)

@@ -21,6 +21,11 @@ MAX_OPTION, MAX_CATEGORY = 8, 500  # characters
 EVEN = 0.5  # the preference of a tie
 
 
+def is_of_categories(protocol: object) -> bool:
+    """Whether ``option`` is a category in verdicts of this protocol."""
+    return protocol == LABEL
+
+
 def choice_of(preference: float) -> Choice:
     """The choice that follows from a preference."""
     return Choice.TIE if preference == EVEN else Choice.FIRST if preference > EVEN else Choice.SECOND

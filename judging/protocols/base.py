@@ -107,6 +107,7 @@ class Protocol(ABC):
     lacking: ClassVar[str] = ""  # said where no sample has what is needed
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after")
     defaults: ClassVar[Mapping[str, Any]] = {}
+    graded: ClassVar[bool] = False  # the verdict says how much better an answer is
     weighted: ClassVar[bool] = False  # the verdict is a number, so log-probabilities can give a weighted score
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot be changed
     own_settings: ClassVar[tuple[str, ...]] = ()  # that no other protocol has

@@ -38,6 +38,7 @@ def _graded(judge_pair: Baseline, case: Case) -> Verdict:
 class PairGraded(Pair):
     name = GRADED
     title = "Pairs, graded"
+    graded = True
     words = "which answer is better, and by how much"
     answer_forms = tuple((re.escape(f"[[{step}]]"), f"[[{step}]]") for step in PREFERENCES)
     baselines = {name: partial(_graded, judge_pair) for name, judge_pair in PAIRS.items()}

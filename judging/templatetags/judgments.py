@@ -6,7 +6,7 @@ from datetime import timedelta
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 
-from bank.models.verdict import LABEL
+from bank.models.verdict import is_of_categories
 from judging.judgments.filters import STATUSES
 from judging.models import Judgment, Trial
 from judging.protocols.replies import NONE_OF_THEM
@@ -43,7 +43,7 @@ def verdict_words(judgment: Judgment) -> str:
 
 def option_words(option: str, protocol: str) -> str:
     """The option that an answer means, or the category of a text or picture."""
-    if protocol == LABEL:
+    if is_of_categories(protocol):
         return option
     return "None of them" if option == NONE_OF_THEM else f"Option {option}"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
@@ -34,7 +35,7 @@ def models(scope: Scope) -> ModelsBoard:
         return _told(scope, _with_lengths(scope, scope.kind.models(scope)))
     edition = edition_of(scope)
     if edition is None:
-        return ModelsBoard([], [NONE_YET])
+        return scope.kind.board([], [NONE_YET])
     board = from_stored(scope.kind.board, edition.board)
     runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
     return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
@@ -57,11 +58,10 @@ def rated_otherwise(scope: Scope, board: Board) -> PairsBoard | None:
 
     None of other kinds, and of so many votes that it is computed on request alone.
     """
-    if not isinstance(board, PairsBoard) or shows_edition(scope) or votes.is_large(scope.benchmark):
+    if not board.rated or shows_edition(scope) or votes.is_large(scope.benchmark):
         return None
     control = LENGTH if scope.control == NO_CONTROL else NO_CONTROL
-    other = cached(replace(scope, control=control, elo=NO_ELO), "models", models)
-    return other if isinstance(other, PairsBoard) else None
+    return cast(PairsBoard, cached(replace(scope, control=control, elo=NO_ELO), "models", models))
 
 
 def judges(scope: Scope) -> JudgesBoard:

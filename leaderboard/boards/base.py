@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from django.core.cache import cache as first_times
 from django.utils import timezone
@@ -33,6 +33,7 @@ class Board:
     rows: Sequence[Row] = ()
     notes: Sequence[str] = ()
     runs: tuple[int, ...] = ()
+    rated: ClassVar[bool] = False  # whether models have strengths, which may hold something equal
     key: str = field(default="", kw_only=True)
     computed_at: datetime | None = field(default=None, kw_only=True)
 

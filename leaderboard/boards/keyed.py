@@ -140,7 +140,7 @@ class YesNoBoard(KeyedBoard):
     ranked_by: str = ACCURACY
 
 
-def models(scope: Scope) -> KeyedBoard:
+def models(scope: Scope) -> ModelsBoard:
     """Accuracy of every model on questions with a key (MMBench, Tables 2 and 4; POPE), by every level of the tree."""
     refuse_live(scope)
     split = hidden_split(scope)
@@ -148,7 +148,7 @@ def models(scope: Scope) -> KeyedBoard:
         return _of_hidden(scope, split)
     frame, runs = _counted(scope)
     if frame.empty:
-        return KeyedBoard([], [NO_ANSWERS], runs)
+        return scope.kind.board([], [NO_ANSWERS], runs)
     board = _keyed_board(scope, frame, levels=True)
     return replace(board, runs=runs, withheld=WITHHELD if scope.edition else "")
 
@@ -390,7 +390,8 @@ def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoa
     alike = None if published is not None or one_pass.empty else _likeness(one_pass)
     board: KeyedBoard
     if scope.kind.rotates:
-        board = _choice_board(answers, paths, told, samples, failures, alike)
+        choices = _choice_board(answers, paths, told, samples, failures, alike)
+        board = choices if levels else replace(choices, letters={}, right={})
     else:
         board = _yes_no_board(answers, paths, told, samples, failures, scope.reading, alike)
     return replace(board, items=items, depths=depths)
@@ -680,16 +681,14 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> tuple[list[K], l
 # ---- hidden splits ----
 
 
-def _of_hidden(scope: Scope, split: str) -> KeyedBoard:
+def _of_hidden(scope: Scope, split: str) -> ModelsBoard:
     """A hidden split as a whole: for every model its kept half, or all of it if nothing is kept back."""
     frame, runs, half = _hidden_answers(scope, split)
     if frame["sample"].nunique() < MIN_SAMPLES:
         few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
-        return KeyedBoard([], [few], runs)
+        return scope.kind.board([], [few], runs)
     counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
     board = _keyed_board(scope, frame, levels=False)
-    if isinstance(board, ChoiceBoard):
-        board = replace(board, letters={}, right={})
     return replace(board, runs=runs, half=half, withheld=f"This counts {counted}. No letters and no levels.")
 
 

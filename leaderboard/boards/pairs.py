@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -82,12 +82,18 @@ class PairRow(Tally, ModelRow):
 class PairsBoard(ModelsBoard):
     """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item."""
 
+    rated: ClassVar[bool] = True
     rows: Sequence[PairRow] = field(default=(), kw_only=False)
     ranked_by: str = "bt"
     outcomes: int = 0
     coverage: float | None = None
     repeats: int = 1
     clustered_by: str = ""
+
+    @property
+    def graded(self) -> bool:
+        """Whether votes say how much better an answer is."""
+        return any(row.preference.value is not None for row in self.rows)
 
     @property
     def level_columns(self) -> list[list[str]]:

@@ -35,8 +35,8 @@ from leaderboard.boards import judge_board, keyed, models, pairs, scores
 from leaderboard.boards.base import CODED as CODED_WORDS
 from leaderboard.boards.base import ModelRow, ModelsBoard, as_interval, as_stored, by_rank, from_stored, whole_as_text
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
-from leaderboard.boards.pairs import PairRow
-from leaderboard.boards.scores import ScoreRow
+from leaderboard.boards.pairs import PairRow, PairsBoard
+from leaderboard.boards.scores import ScoresBoard
 from leaderboard.definitions import WRONG
 from leaderboard.figures import listed, number_of
 from leaderboard.hidden import (
@@ -721,7 +721,7 @@ def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
     else:
         board = models(scope)
         if not scope.kind.keyed:
-            board = _scores_as_told(scope, board, cells)
+            board = _scores_as_told(scope, cast(ScoresBoard, board), cells)
     digits, ends = digits_of(scope)
     told = from_stored(type(board), json.dumps(rounded(as_stored(board), digits=digits, ends=ends)))
     return replace(told, rows=placed(told.rows, board.ranked_by, scope.kind.ends(scope.benchmark))), cells
@@ -738,30 +738,28 @@ def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
         won = int(counts.get("won", 0))
         if name != scope.anchor and (settles(won, n) or settles(int(counts.iloc[0]), n)):
             most[str(name)] = 2 * won > n
-    board = models(scope)
+    board = cast(PairsBoard, models(scope))
     apart = [_pair_as_interval(row, most=most[row.model]) for row in board.rows if row.model in most]
     if most:
         others = replace(scope, without=(*scope.without, *most))
-        live, board = board, models(others)
+        live, board = board, cast(PairsBoard, models(others))
         board = replace(board, items=live.items, runs=live.runs)
         cells = {name: numbers for name, numbers in cells.items() if name in most} | cells_of(others)
     rows = [_pair_as_a_whole(row) if row.model in cells else row for row in board.rows]
     return replace(board, rows=[*rows, *apart]), cells
 
 
-def _pair_as_a_whole(row: ModelRow) -> ModelRow:
-    assert isinstance(row, PairRow)
+def _pair_as_a_whole(row: PairRow) -> PairRow:
     return replace(row, levels={}, win_rate_best=None, win_rate_worst=None, win_rate_lc=UNKNOWN)
 
 
-def _pair_as_interval(row: ModelRow, *, most: bool) -> PairRow:
-    assert isinstance(row, PairRow)
+def _pair_as_interval(row: PairRow, *, most: bool) -> PairRow:
     low, high = (1 - CODED, 1.0) if most else (0.0, CODED)
     told = as_interval(row.win_rate, low=low, high=high)
     return PairRow(model=row.model, tie_rule=row.tie_rule, failure_rule=row.failure_rule, win_rate=told, n=row.n)
 
 
-def _scores_as_told(scope: Scope, board: ModelsBoard, cells: Cells) -> ModelsBoard:
+def _scores_as_told(scope: Scope, board: ScoresBoard, cells: Cells) -> ModelsBoard:
     """With intervals for means at an end of the scale, whose samples all are there. Where only some verdicts are
     hidden, without levels of models that have one.
     """
@@ -772,9 +770,8 @@ def _scores_as_told(scope: Scope, board: ModelsBoard, cells: Cells) -> ModelsBoa
     )
     least, most = scope.kind.ends(scope.benchmark)
     of_model = {str(name): rows["value"].to_numpy(float) for name, rows in frame[hidden].groupby("model")}
-    rows: list[ModelRow] = []
+    rows = []
     for row in board.rows:
-        assert isinstance(row, ScoreRow)
         if row.model in cells and not scope.kind.hidden:
             row = replace(row, levels={})
         values, exact = of_model.get(row.model, np.zeros(0)), row.score
@@ -821,8 +818,9 @@ def _strength(row: Any, column: str, scale: tuple[float, float]) -> float | None
         return told.value
     if told.low is not None and told.high is not None:
         return told.high if told.low + told.high > sum(scale) else told.low
-    if isinstance(row, PairRow) and row.win_rate.low is not None and row.win_rate.value is None:
-        return math.inf if row.win_rate.low > CODED else -math.inf
+    coded = getattr(row, "win_rate", UNKNOWN)
+    if coded.low is not None and coded.value is None:
+        return math.inf if coded.low > CODED else -math.inf
     return None
 
 

@@ -10,7 +10,8 @@ from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
 from leaderboard.boards import versus
-from leaderboard.boards.keyed import ChoiceBoard, KeyedBoard
+from leaderboard.boards.base import ModelsBoard
+from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.boards.keyed import models as models_by_keys
 from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent, signed_points
@@ -35,7 +36,7 @@ class Keyed(Kind):
         # A label found in the answer itself was not read by the judge.
         return super().judgments(runs).filter(extraction="judge")
 
-    def models(self, scope: Scope) -> KeyedBoard:
+    def models(self, scope: Scope) -> ModelsBoard:
         return models_by_keys(scope)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:

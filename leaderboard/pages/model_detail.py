@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import cast
 
 from django.utils.safestring import SafeString
 
@@ -369,9 +370,9 @@ class _Otherwise:
 
 
 def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
-    row = on.row
-    if not isinstance(row, PairRow):
+    if not on.scope.kind.pairwise:
         return
+    row = cast(PairRow, on.row)
     if row.win_rate_lc.value is not None:
         words = "" if row.mean_length is None else f"{whole(round(row.mean_length))} characters on average"
         yield _Otherwise("Length held equal", words, row.win_rate_lc, row.n, on.address.link(control=LENGTH))

@@ -1,6 +1,7 @@
 """The boards of models by scores, components, marks, multiple choice and yes or no, as pages: one table for all."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from bank.forms.fields import whole_number
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
@@ -70,7 +71,7 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     outside = {row.model: "provisional" for row in rows if is_provisional(row)}
     classes = row_classes([row.model for row in rows], tinted, outside)
     low, high = scope.kind.ends(scope.benchmark)
-    choices = board if isinstance(board, ChoiceBoard) else None
+    choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
     return ScoredPage(
         table=table(
             _scored_columns(None if is_kept_back(scope) else address, scope.kind, shape, rows, levels, (low, high)),

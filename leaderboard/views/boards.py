@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -20,7 +20,7 @@ from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.pairs import PairRow, PairsBoard
+from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, without_interval
@@ -66,8 +66,9 @@ def _models(request: HttpRequest, address: Address) -> str:
     if rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
-        if isinstance(board, PairsBoard):
-            of_models = _models_context(address, scope, board, beside=boards.rated_otherwise(scope, board))
+        if board.rated:
+            beside = boards.rated_otherwise(scope, board)
+            of_models = _models_context(address, scope, cast(PairsBoard, board), beside=beside)
             context["fragment"] = fragment("leaderboard/_models.html", address, of_models)
         else:
             of_models = _scored_context(address, scope, board)
@@ -82,8 +83,7 @@ def _models(request: HttpRequest, address: Address) -> str:
 
 def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
     """The definitions that make a difference to this board."""
-    graded = any(isinstance(row, PairRow) and row.preference.value is not None for row in board.rows)
-    plain = scope.weight == ONCE and not graded
+    plain = scope.weight == ONCE and not (board.rated and cast(PairsBoard, board).graded)
     names = TABLES["models"].view if board.rows else ()
     return [name for name in DEFINITIONS if name in names and not (name == WEIGHT.name and plain)]
 

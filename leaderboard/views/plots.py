@@ -1,6 +1,7 @@
 """Every plot of a board as a file."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
@@ -37,8 +38,9 @@ def plot_link(address: Address, what: str) -> str:
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = models_page.filtered_board(address, cached(scope, "models", boards.models)).board
-    if not isinstance(board, PairsBoard):
+    if not board.rated:
         raise BadScope("Only boards of pairs have ratings.")
+    board = cast(PairsBoard, board)
     ratings = models_page.Ratings.of(board, boards.rated_otherwise(scope, board))
     return models_page.forest(board, scope.anchor, ratings)
 

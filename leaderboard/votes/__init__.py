@@ -22,7 +22,7 @@ from bank.models import (
     Submission,
     SubmissionScore,
 )
-from bank.models.verdict import GRADED
+from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
@@ -310,7 +310,7 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
         failed = failed[~failed["item"].isin(seen)].drop_duplicates(["item", "repeat"])
     choices = pd.Categorical.from_codes(choice, categories=list(VERDICTS))
     frame = pd.DataFrame({"item": item, "repeat": repeat, "choice": choices}, copy=False)
-    if runs[0].protocol == GRADED:
+    if protocols.get(runs[0].protocol).graded:
         frame = _with_preferences(runs, frame)
     if runs[0].repeats > 1 or (len(repeat) and int(repeat.max()) > 0):
         frame["weight"] = 1 / frame.groupby("item")["item"].transform("size")

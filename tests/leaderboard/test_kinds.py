@@ -112,20 +112,30 @@ def test_an_edition_of_marks_tells_the_whole_and_no_level(marked, client_of):
     assert [row["levels"] for row in rows] == [{}, {}]
 
 
-MOST_SWITCHES = 15
+MOST_SWITCHES = 10
+APPS = ("accounts", "annotations", "bank", "evalsite", "judging", "leaderboard")
 
 
-def test_few_places_ask_what_a_kind_is_called():
-    """A kind says what it needs: comparisons with the name of one make a new kind a change in many files."""
-    names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.aliases)}
+def test_few_places_ask_what_a_kind_or_protocol_is_called_or_which_class_its_board_has():
+    """Both say what they need: comparisons with a name or a class make a new kind a change in many files."""
+    names = {*kinds.KINDS, *(also for kind in kinds.KINDS.values() for also in kind.aliases), *protocols.all_by_name()}
+    constants = {"GRADED", "LABEL"}  # of bank.models.verdict
+    classes = {kind.board.__name__ for kind in kinds.KINDS.values()} | {"KeyedBoard", "PairRow", "ScoreRow"}
     found = []
-    for path in Path("leaderboard").rglob("*.py"):
+    for path in (path for app in APPS for path in Path(app).rglob("*.py") if "migrations" not in path.parts):
+        apart = set() if path.parts[0] == "leaderboard" else set(Item.Kind.values)  # which are names of items, too
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Compare) and "kind" in ast.unparse(node.left):
+            used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+            if isinstance(node, ast.Compare) and re.search("kind|protocol", ast.unparse(node.left)):
                 words = {one.value for one in ast.walk(node) if isinstance(one, ast.Constant)}
-                if words & names:
-                    found.append(f"{path}:{node.lineno}")
-    assert len(found) < MOST_SWITCHES, found
+                asks = words & (names - apart) or used & constants
+            else:
+                asks = isinstance(node, ast.Call) and "isinstance" in used and used & classes
+            if asks:
+                found.append(f"{path}:{node.lineno}")
+    for path in Path("templates").rglob("*.html"):
+        found += [str(path)] * len(re.findall(r"(?:protocol|ballot\.kind) [!=]= \"", path.read_text()))
+    assert len(found) <= MOST_SWITCHES, found
 
 
 ELSEWHERE = [

@@ -14,7 +14,7 @@ from typing import Any
 from bank.intake.formats.label_studio import PART, YES_OR_NO, add, columns_of, kind_for, responses_of, who
 from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, converted, head, rows
 from bank.intake.formats.records import LabelRecord
-from bank.models.verdict import LABEL
+from bank.models.verdict import is_of_categories
 
 NAME = "argilla"
 TITLE = "Argilla records (JSON)"
@@ -61,7 +61,7 @@ def _records(data: dict[str, Any]) -> list[dict[str, Any]]:
     for person, answers in _by_person(data.get("responses")).items():
         verdict: dict[str, Any] = {}
         for question, value in answers.items():
-            category = question == "label" and base.get("protocol") == LABEL
+            category = question == "label" and is_of_categories(base.get("protocol"))
             add(_answer("option" if category else question, value, responses), verdict)
         labels_of_people.append(base | {"annotator": person} | verdict)
     return labels_of_people

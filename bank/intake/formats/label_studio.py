@@ -11,7 +11,7 @@ from typing import Any
 
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, head, json_value, validated
 from bank.intake.formats.records import LabelRecord
-from bank.models.verdict import LABEL
+from bank.models.verdict import is_of_categories
 
 NAME = "label-studio"
 TITLE = "Label Studio (JSON)"
@@ -96,7 +96,8 @@ def add(said: dict[str, Any], verdict: dict[str, Any]) -> None:
 
 def _renamed(region: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Where categories are given, one chosen from a list is the category, whatever the list is called."""
-    if data.get("protocol") == LABEL and region.get("type") == "choices" and region.get("from_name") != "flags":
+    category = is_of_categories(data.get("protocol")) and region.get("type") == "choices"
+    if category and region.get("from_name") != "flags":
         return region | {"from_name": "option"}
     return region
 

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from bank.models.verdict import COLUMNS, GRADED, LABEL, MAX_CATEGORY, MAX_OPTION, choice_of
+from bank.models.verdict import COLUMNS, GRADED, LABEL, MAX_CATEGORY, MAX_OPTION, choice_of, is_of_categories
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -389,7 +389,7 @@ class VerdictRecord(Record):
                 raise ValueError(f"preference belongs to a pair of the protocol {GRADED}")
             if self.choice not in (None, follows := choice_of(self.preference)):
                 raise ValueError(f"choice: {follows} follows from the preference {self.preference:g}")
-        if self.protocol == LABEL:
+        if is_of_categories(self.protocol):
             if self.kind != "score" or self.decided_by - {"option"}:
                 raise ValueError(f"the protocol {LABEL} gives one text or picture an option, its category")
         elif self.option is not None and len(self.option) > MAX_OPTION:
