@@ -59,12 +59,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``board``: the one whose kinds apply. ``view``: the parameters of a view that it takes; ``takes``: those of
-    ``TableQuery``. ``fits``: which kinds of verdicts it can be made of.
+    """``board``: the one whose kinds apply. ``whole``: makes the board, where the table is one: these can be frozen.
+
+    ``view``: the parameters of a view that it takes; ``takes``: those of ``TableQuery``. ``fits``: which kinds of
+    verdicts it can be made of.
     """
 
     make: Callable[[Scope, TableQuery], Rows]
     board: str
+    whole: Callable[[Scope], Board] | None = None
     fits: Callable[[Kind], bool] = lambda kind: True
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
@@ -395,10 +398,10 @@ def _two(asked: TableQuery, compared: Callable[[str, str], versus.Versus]) -> Ro
 
 
 TABLES = {
-    "models": Table(make=models, board="models"),
-    "judges": Table(make=judges, board="judges", view=OF_JUDGES),
-    "agreement": Table(make=agreement, board="agreement", view=OF_VOTERS),
-    "bias": Table(make=bias, board="bias", view=OF_VOTERS),
+    "models": Table(make=models, board="models", whole=boards.models),
+    "judges": Table(make=judges, board="judges", whole=boards.judges, view=OF_JUDGES),
+    "agreement": Table(make=agreement, board="agreement", whole=boards.agreement_of, view=OF_VOTERS),
+    "bias": Table(make=bias, board="bias", whole=boards.bias_of, view=OF_VOTERS),
     "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
     "people-and-judge": Table(
         make=people_and_judge,
@@ -415,5 +418,6 @@ TABLES = {
     "correlation": Table(make=correlation, board="models", takes=("part",)),
     "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
 }
+BOARDS = {name: table.whole for name, table in TABLES.items() if table.whole}
 COMPARE_MODELS = replace(TABLES["compare"], make=compare_models)
 COMPARE_JUDGES = replace(TABLES["compare"], make=compare_judges, board="judges")

@@ -1,6 +1,6 @@
 """The rows of the leaderboards, as the page, the command and the API print them (design: Contract)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -111,11 +111,4 @@ def _not_asked(scope: Scope, runs: Sequence[int]) -> list[str]:
     return [f"Not asked about: {number}, where an answer is empty, refused or an error; {counts}."]
 
 
-BOARDS: dict[str, Callable[[Scope], Board]] = {
-    "models": models,
-    "judges": judges,
-    "agreement": agreement_of,
-    "bias": bias_of,
-}
-
-__all__ = ["BOARDS", "Board", "agreement_of", "agreements", "bias_of", "cached", "judges", "models", "rated_otherwise"]
+__all__ = ["Board", "agreement_of", "agreements", "bias_of", "cached", "judges", "models", "rated_otherwise"]

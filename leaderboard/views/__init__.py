@@ -10,7 +10,6 @@ from accounts.rules import allowed, requires, role_of
 from annotations.views.labelling import desk_for
 from bank.views.common import benchmark_named
 from leaderboard import queries
-from leaderboard.boards import BOARDS
 from leaderboard.cache import until_changed
 from leaderboard.kinds import available
 from leaderboard.pages import address as addresses
@@ -20,6 +19,7 @@ from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
 from leaderboard.pages.snapshots import citation_of
+from leaderboard.tables import BOARDS
 from leaderboard.views.frame import frame
 
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.rules import requires
 from leaderboard import actions, files
-from leaderboard.boards import BOARDS, cached
+from leaderboard.boards import cached
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import beside as beside_page
@@ -18,6 +18,7 @@ from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.votes import Segment
 from leaderboard.scope import BadScope, Scope
+from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, refused

@@ -23,8 +23,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import pytest
 
-from leaderboard.boards import BOARDS
-from leaderboard.tables import TABLES
+from leaderboard.tables import BOARDS, TABLES
 from tests.access.served_world import PASSWORD, WORDS
 from tests.judging.outside import Installation, with_tables
 from tests.judging.server import Server, after, answer, error
