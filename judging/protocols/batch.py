@@ -7,7 +7,7 @@ from typing import Any
 
 from bank.models import Item
 from judging.protocols.base import Material, Protocol
-from judging.protocols.baselines import Case, Verdict, lengths, overlaps
+from judging.protocols.baselines import Case, Verdict, lengths, overlaps, ranked
 from judging.protocols.pair import Pair
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
@@ -32,12 +32,6 @@ def parse_ranking(text: str, *, place: Place, count: int) -> ParsedVerdict:
             raise NoVerdict(f"the ranking does not name each of {', '.join(letters)} once")
         return ParsedVerdict({"ranking": [[letters.index(letter)] for letter in named]}, piece.analysis)
     raise NoVerdict(f"no ranking on the {place} line")
-
-
-def ranked(values: Sequence[float]) -> Verdict:
-    """Places by descending value; equal values share a rank."""
-    groups = [[place for place, value in enumerate(values) if value == level] for level in sorted(set(values))]
-    return {"ranking": groups[::-1]}
 
 
 def _drawn(case: Case) -> Verdict:

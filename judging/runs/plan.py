@@ -156,8 +156,9 @@ def reads_criteria(run: Run) -> bool:
 
     Only one baseline reads criteria in every protocol; all of them where the verdict is about the criteria.
     """
-    always = "criteria" in protocols.get(run.protocol).fixed
-    return run.reads_criteria and (run.judge.baseline in ("", OVERLAP) or always)
+    return run.reads_criteria and (
+        run.judge.baseline in ("", OVERLAP) or "criteria" in protocols.get(run.protocol).fixed
+    )
 
 
 def will_hold(run: Run) -> int:

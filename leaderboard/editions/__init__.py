@@ -460,7 +460,7 @@ def _of_scores(scope: Scope) -> pd.DataFrame:
         frame = frame[~frame["sample"].isin(open_samples(scope))]
     else:
         frame = frame[frame["item"].isin(_hidden_items(scope))]
-    positions = [models.index(model) for model, models in zip(frame["model"], frame["models"], strict=True)]
+    positions = [names.index(model) for model, names in zip(frame["model"], frame["models"], strict=True)]
     return frame.assign(value=scope.kind.made_of(scope, frame), answer=_texts(frame["item"], positions))
 
 
