@@ -35,7 +35,6 @@ class ChoiceExtraction(Ballot):
     """The option an answer means, with the options as the model saw them, or none of them."""
 
     protocol = "choice-extraction"
-    kind = "score"
     fields = ("option",)
     title = lazy("Multiple choice: the option meant")
     noun = lazy("answers to read")
@@ -89,7 +88,6 @@ class YesNo(Ballot):
     """Whether an answer says yes or no."""
 
     protocol = "yes-no"
-    kind = "score"
     fields = ("answer",)
     title = lazy("Yes or no")
     noun = lazy("yes or no answers")
@@ -122,7 +120,6 @@ class Label(Ballot):
     """The category of one text or picture, or of an answer to one: one of the campaign's own categories."""
 
     protocol = LABEL
-    kind = "score"
     fields = ("option",)
     title = lazy("Categories")
     noun = lazy("texts or pictures to label")

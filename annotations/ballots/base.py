@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from bank.forms.fields import whole_number
+from judging import protocols
 from judging.protocols import Option
 
 Words = str | Promise  # text that is translated when it is displayed
@@ -135,7 +136,6 @@ class Ballot(ABC):
     """
 
     protocol: ClassVar[str]
-    kind: ClassVar[str]  # of its items: score, pair, batch; "" for reviews of judgments
     layout: ClassVar[str] = "single"  # of the answers on the page: single, pair, ranking, components, review
     fields: ClassVar[tuple[str, ...]]
     title: ClassVar[Words]
@@ -170,6 +170,11 @@ class Ballot(ABC):
     def default_settings(cls, *, scale: Scale = ()) -> Settings:
         """The settings if a campaign has none of its own. ``scale`` is the benchmark's."""
         return cls.clean_settings({}, scale=scale)
+
+    @property
+    def kind(self) -> str:
+        """Of its items: score, pair, batch; "" for reviews of judgments."""
+        return "" if self.of_judgments else protocols.get(self.protocol).kind
 
     @property
     def asks_confidence(self) -> bool:

@@ -37,19 +37,30 @@ _BUTTONS = {
 }
 
 
-class Pair(Ballot):
+class OfPairs(Ballot):
+    """Which of two answers is better."""
+
+    layout = "pair"
+    noun = lazy("pairs")
+    advice = lazy("Correct first, then complete, then clear.")
+    single_votes = True
+
+    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        # Swapping a pair twice gives back the original.
+        presented = super().present(turned(dict(columns), order=material.places), material)
+        choice = presented.get("choice")
+        return presented | {"choice": PRESENTED[Stored(choice)]} if choice else presented
+
+
+class Pair(OfPairs):
     """Left or right; also a tie and "unable to decide" with its situation, if the campaign allows them."""
 
     protocol = "pair"
-    kind = layout = "pair"
     fields = ("choice", "situation")
     title = lazy("Pairs")
-    noun = lazy("pairs")
     question = lazy("Which answer helps the person more?")
-    advice = lazy("Correct first, then complete, then clear.")
     about = lazy("The better of two answers, or a tie.")
     setting_names = ("choices",)
-    single_votes = True
     default_choices: ClassVar[tuple[str, ...]] = ("left", "right", "tie")
 
     @classmethod
@@ -99,12 +110,6 @@ class Pair(Ballot):
         choice = form.text("choice")
         return {"choice": choice or None, "situation": form.whole("situation") if choice == "undecided" else None}
 
-    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        # Swapping a pair twice gives back the original.
-        presented = super().present(turned(dict(columns), order=material.places), material)
-        choice = presented.get("choice")
-        return presented | {"choice": PRESENTED[Stored(choice)]} if choice else presented
-
     def _which_situation(self) -> str:
         if not self.situations:
             return _("The protocol {protocol} takes no {field}.").format(protocol=self.protocol, field="situation")
@@ -132,18 +137,14 @@ STEPS = (
 )
 
 
-class PairGraded(Ballot):
+class PairGraded(OfPairs):
     """How much better one of two answers is, in five steps: ``preference`` is 1 if the first shown is much better."""
 
     protocol = GRADED
-    kind = layout = "pair"
     fields = ("choice", "preference")
     title = lazy("Pairs, graded")
-    noun = lazy("pairs")
     question = lazy("Which answer helps the person more, and by how much?")
-    advice = lazy("Correct first, then complete, then clear.")
     about = lazy("How much better one of two answers is, in five steps.")
-    single_votes = True
 
     @property
     def buttons(self) -> Sequence[Choice]:
@@ -169,8 +170,3 @@ class PairGraded(Ballot):
 
     def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         return {"preference": form.number("preference")}
-
-    def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
-        presented = super().present(turned(dict(columns), order=material.places), material)
-        choice = presented.get("choice")
-        return presented | {"choice": PRESENTED[Stored(choice)]} if choice else presented

@@ -17,7 +17,6 @@ class Batch(Ballot):
     """A ranking of the presented answers, with ties if the campaign allows them."""
 
     protocol = "batch"
-    kind = "batch"
     layout = "ranking"
     fields = ("ranking",)
     title = lazy("Rankings")

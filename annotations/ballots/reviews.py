@@ -37,7 +37,6 @@ class Review(Ballot):
     """
 
     protocol = "review"
-    kind = ""
     layout = "review"
     fields = ("agree", "grade", "hallucination", "spans")
     title = lazy("Review of a judge's verdicts")

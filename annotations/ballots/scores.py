@@ -44,7 +44,6 @@ class Score(Ballot):
     """One answer on any scale. Each step has a label and a description."""
 
     protocol = "score"
-    kind = "score"
     fields = ("score",)
     title = lazy("Scores")
     noun = lazy("scores")
@@ -177,7 +176,6 @@ class Components(Ballot):
     """Points for each component, from 0 to its weight, as in MIA-Bench. The score is their weighted share of 10."""
 
     protocol = "components"
-    kind = "score"
     layout = "components"
     fields = ("parts",)
     title = lazy("Weighted components")
