@@ -148,20 +148,20 @@ def _steps(given: Any) -> list[dict[str, Any]]:
     """A scale, lowest first. Raises BadSettings."""
     if not isinstance(given, list) or not 2 <= len(given) <= MAX_STEPS:
         raise BadSettings(f"scale: expected a list of 2 to {MAX_STEPS} steps, each {{value, label, about}}.")
-    steps = []
-    for step in given:
-        value = step.get("value") if isinstance(step, dict) else step
-        if not is_number(value) or abs(value) > 1_000_000:
-            raise BadSettings(f"scale: the value of a step must be a number, not {str(value)[:40]!r}.")
-        words = {
-            name: str(step.get(name) or "").strip() if isinstance(step, dict) else "" for name in ("label", "about")
-        }
-        if len(words["label"]) > 60 or len(words["about"]) > MAX_RUBRIC:
-            raise BadSettings(f"scale: a label has at most 60 characters, a description {MAX_RUBRIC:,}.")
-        steps.append({"value": float(value)} | words)
+    steps = [_step(step if isinstance(step, dict) else {"value": step}) for step in given]
     if len({step["value"] for step in steps}) < len(steps):
         raise BadSettings("scale: two steps have the same value.")
     return sorted(steps, key=lambda step: step["value"])
+
+
+def _step(given: Mapping[str, Any]) -> dict[str, Any]:
+    value = given.get("value")
+    if not is_number(value) or abs(value) > 1_000_000:
+        raise BadSettings(f"scale: the value of a step must be a number, not {str(value)[:40]!r}.")
+    words = {name: str(given.get(name) or "").strip() for name in ("label", "about")}
+    if len(words["label"]) > 60 or len(words["about"]) > MAX_RUBRIC:
+        raise BadSettings(f"scale: a label has at most 60 characters, a description {MAX_RUBRIC:,}.")
+    return {"value": float(value)} | words
 
 
 def _is_worth(weight: object) -> bool:

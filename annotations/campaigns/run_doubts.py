@@ -7,7 +7,7 @@ position.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -57,10 +57,7 @@ def _reasons(judgments: Sequence[Verdict], people: Verdict | None) -> set[str]:
     why = set()
     if any(judgment["status"] in UNREADABLE for judgment in judgments):
         why.add(NO_VERDICT)
-    repeats: dict[int, list[Verdict]] = defaultdict(list)
-    for judgment in judgments:
-        if judgment["status"] == Judgment.Status.OK:
-            repeats[judgment["repeat"]].append(judgment)
+    repeats = _by_repeat(judgments)
     if any(len({verdict_key(verdict) for verdict in verdicts}) > 1 for verdicts in repeats.values()):
         why.add(TURNED)
     combined = [merged for verdicts in repeats.values() if (merged := combine_verdicts(verdicts))]
@@ -82,6 +79,15 @@ def judge_verdict(repeats: Sequence[Verdict]) -> Verdict | None:
     return combine_verdicts(repeats)
 
 
+def _by_repeat(judgments: Sequence[Verdict]) -> Mapping[int, list[Verdict]]:
+    """The verdicts in all orders, by repeat."""
+    repeats: dict[int, list[Verdict]] = defaultdict(list)
+    for judgment in judgments:
+        if judgment["status"] == Judgment.Status.OK:
+            repeats[judgment["repeat"]].append(judgment)
+    return repeats
+
+
 def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict | None:
     """Combine several verdicts on the same item into one. None if there is none."""
     decided = [verdict for verdict in verdicts if main_column(verdict)]
@@ -91,10 +97,7 @@ def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict | None:
     assert column is not None
     match column:
         case "choice":
-            votes = Counter(verdict["choice"] for verdict in decided)
-            if votes["first"] != votes["second"]:
-                return {"choice": "first" if votes["first"] > votes["second"] else "second"}
-            return {"choice": decided[0]["choice"] if len(votes) == 1 else "tie"}
+            return {"choice": _combined_choice([verdict["choice"] for verdict in decided])}
         case "score" | "parts" | "grade":
             numbers = [value for verdict in decided if (value := verdict_number(verdict)) is not None]
             return {"score": fmean(numbers)}
@@ -120,6 +123,13 @@ def mean_ranking(rankings: Sequence[list[list[int]]]) -> list[list[int]]:
     return [sorted(groups[mean]) for mean in sorted(groups)]
 
 
+def _combined_choice(choices: Sequence[str]) -> str:
+    votes = Counter(choices)
+    if votes["first"] != votes["second"]:
+        return "first" if votes["first"] > votes["second"] else "second"
+    return choices[0] if len(votes) == 1 else "tie"
+
+
 def differs(judge: Verdict, people: Verdict) -> bool:
     """Whether a judge's verdict differs from people's. A tie and "unable to decide" count as the same."""
     judge_column, column = main_column(judge), main_column(people)
@@ -127,8 +137,8 @@ def differs(judge: Verdict, people: Verdict) -> bool:
     if judge_column is None or column is None or not (judge_column == column or {judge_column, column} == numbers):
         return False
     if column == "choice":
-        undecided = {"tie", "undecided"}
-        return judge["choice"] != people["choice"] and not {judge["choice"], people["choice"]} <= undecided
+        choices = {judge["choice"], people["choice"]}
+        return len(choices) > 1 and not choices <= {"tie", "undecided"}
     if column in numbers:
         return abs((verdict_number(judge) or 0) - (verdict_number(people) or 0)) >= FAR_SCORE
     if column == "ranking":

@@ -278,23 +278,37 @@ def flags_of(labels: Sequence[LabelRow], usual: float | None, shares: Mapping[st
     """
     if len(labels) < MIN_FLAGGED:
         return []
-    flags = []
+    said = {
+        "too fast": _too_fast(labels, usual),
+        "straight-lining": _straight_lining(labels, shares),
+        "one-sided": _one_sided(labels),
+    }
+    return [(name, words) for name, words in said.items() if words]
+
+
+def _too_fast(labels: Sequence[LabelRow], usual: float | None) -> str:
     times = [label.seconds for label in labels if label.seconds is not None]
-    if usual and len(times) >= MIN_FLAGGED:
-        fast = sum(seconds < FAST * usual for seconds in times)
-        if fast > FAST_SHARE * len(times):
-            flags.append(("too fast", f"{fast} of {len(times)} in under {FAST * usual:.0f} s"))
+    if not usual or len(times) < MIN_FLAGGED:
+        return ""
+    fast = sum(seconds < FAST * usual for seconds in times)
+    return f"{fast} of {len(times)} in under {FAST * usual:.0f} s" if fast > FAST_SHARE * len(times) else ""
+
+
+def _straight_lining(labels: Sequence[LabelRow], shares: Mapping[str, float]) -> str:
     runs = [(verdict, len(list(group))) for verdict, group in groupby(label.shown for label in labels)]
     verdict, length = max(runs, key=lambda run: run[1])
     # The chance of a run this long anywhere in their labels, if this verdict came with its share in the campaign.
-    if length >= LONG_RUN and len(labels) * min(shares.get(verdict, 1), 0.99) ** length < CHANCE:
-        flags.append(("straight-lining", f"the same verdict {length} times in a row"))
+    unlikely = length >= LONG_RUN and len(labels) * min(shares.get(verdict, 1), 0.99) ** length < CHANCE
+    return f"the same verdict {length} times in a row" if unlikely else ""
+
+
+def _one_sided(labels: Sequence[LabelRow]) -> str:
     left, right = (sum(label.shown == side for label in labels) for side in (Choice.FIRST, Choice.SECOND))
     most, decided = max(left, right), left + right
-    if decided >= MIN_FLAGGED and most >= ONE_SIDE * decided and mcnemar(only_first=left, only_second=right).p < CHANCE:
-        side = "left" if left > right else "right"
-        flags.append(("one-sided", f"{most} of {decided} for the {side} answer"))
-    return flags
+    often = decided >= MIN_FLAGGED and most >= ONE_SIDE * decided
+    if not often or mcnemar(only_first=left, only_second=right).p >= CHANCE:
+        return ""
+    return f"{most} of {decided} for the {'left' if left > right else 'right'} answer"
 
 
 def _member(

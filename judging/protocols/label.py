@@ -26,23 +26,25 @@ def categories_of(chosen: Any) -> list[dict[str, str]]:
         raise BadSettings(FORM)
     if not 2 <= len(chosen) <= MOST_CATEGORIES:
         raise BadSettings(f"categories: name 2 to {MOST_CATEGORIES} of them.")
-    categories = []
-    for each in chosen:
-        parts = {"value": each} if isinstance(each, str) else each
-        if not isinstance(parts, Mapping) or not set(parts) <= {"value", "about"}:
-            raise BadSettings(FORM)
-        value, about = parts.get("value"), parts.get("about", "")
-        if not isinstance(value, str) or not isinstance(about, str):
-            raise BadSettings(FORM)
-        value = as_stored(" ".join(value.split()))
-        if not 0 < len(value) <= MAX_CATEGORY or len(about) > MAX_ABOUT:
-            raise BadSettings(
-                f"categories: a name has 1 to {MAX_CATEGORY} characters, what it means at most {MAX_ABOUT:,}."
-            )
-        categories.append({"value": value, "about": " ".join(about.split())})
+    categories = list(map(_category, chosen))
     if len({_bare(category["value"]) for category in categories}) < len(categories):
         raise BadSettings("categories: two have the same name.")
     return categories
+
+
+def _category(each: Any) -> dict[str, str]:
+    parts = {"value": each} if isinstance(each, str) else each
+    if not isinstance(parts, Mapping) or not set(parts) <= {"value", "about"}:
+        raise BadSettings(FORM)
+    value, about = parts.get("value"), parts.get("about", "")
+    if not isinstance(value, str) or not isinstance(about, str):
+        raise BadSettings(FORM)
+    value = as_stored(" ".join(value.split()))
+    if not 0 < len(value) <= MAX_CATEGORY or len(about) > MAX_ABOUT:
+        raise BadSettings(
+            f"categories: a name has 1 to {MAX_CATEGORY} characters, what it means at most {MAX_ABOUT:,}."
+        )
+    return {"value": value, "about": " ".join(about.split())}
 
 
 def categories_in(text: str) -> list[dict[str, str]]:

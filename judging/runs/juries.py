@@ -122,16 +122,7 @@ def _replace(run: Run, judgments: Sequence[Judgment]) -> None:
 def _check(name: str, members: Sequence[Run]) -> None:
     if not re.fullmatch(r"\S(?:.{0,198}\S)?", name) or name.startswith("baseline-"):
         raise BadInput("A jury needs a name that does not begin with baseline-.", "name")
-    if len(members) < FEWEST_MEMBERS:
-        raise BadInput("A jury needs at least two members.", "runs")
-    if len({run.judge_id for run in members}) < len(members):
-        raise BadInput("A judge is a member twice: choose one run of each judge.", "runs")
-    if len({(run.benchmark_id, run.protocol) for run in members}) > 1:
-        raise BadInput("The runs must use one benchmark and one protocol.", "runs")
-    if any(run.kind != Run.Kind.JUDGMENTS or members_of(run) for run in members):
-        raise BadInput("Members must be runs of judges, not of juries.", "runs")
-    if any(run.judge.baseline == OVERLAP for run in members):
-        raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "runs")
+    _check_members(members)
     existing = Judge.objects.filter(name=name).first()
     if existing is None:
         return
@@ -145,6 +136,19 @@ def _check(name: str, members: Sequence[Run]) -> None:
         for run in runs
     ):
         raise BadInput(f"{name} has other members. Choose another name.", "name")
+
+
+def _check_members(members: Sequence[Run]) -> None:
+    if len(members) < FEWEST_MEMBERS:
+        raise BadInput("A jury needs at least two members.", "runs")
+    if len({run.judge_id for run in members}) < len(members):
+        raise BadInput("A judge is a member twice: choose one run of each judge.", "runs")
+    if len({(run.benchmark_id, run.protocol) for run in members}) > 1:
+        raise BadInput("The runs must use one benchmark and one protocol.", "runs")
+    if any(run.kind != Run.Kind.JUDGMENTS or members_of(run) for run in members):
+        raise BadInput("Members must be runs of judges, not of juries.", "runs")
+    if any(run.judge.baseline == OVERLAP for run in members):
+        raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "runs")
 
 
 def _missing_verdicts(voted: int, members: int) -> str:

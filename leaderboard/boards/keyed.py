@@ -318,6 +318,22 @@ def is_below(path: str, level: str) -> bool:
 # ---- readings of answers ----
 
 
+def _reading_runs(scope: Scope) -> QuerySet[Run]:
+    runs = votes.judged_runs(scope)
+    if scope.run is not None:
+        runs = runs.filter(pk=scope.run)
+        if not runs:
+            raise BadScope(f"There is no run {scope.run} that read answers of {scope.benchmark}.")
+        return runs
+    if scope.edition:
+        return runs.none()
+    if scope.source not in PEOPLE:
+        return Run.objects.filter(pk__in=[run.pk for run in votes.runs_of(scope, scope.source)])
+    finished = runs.filter(state=Run.State.FINISHED)
+    run = votes.with_most_items(finished)
+    return finished.filter(**run.alike) if run else runs.none()
+
+
 @guard.working()
 def read_by_judges(scope: Scope) -> tuple[marked_responses.Read | None, tuple[int, ...]]:
     """By response, what a judge read in answers that do not name an option themselves, for all that it was asked about;
@@ -326,20 +342,7 @@ def read_by_judges(scope: Scope) -> tuple[marked_responses.Read | None, tuple[in
     The judge is the view's source; if that is people, the one whose finished runs were asked about most answers. An
     edition has one finished run, or none.
     """
-    runs = votes.judged_runs(scope)
-    if scope.edition and scope.run is None:
-        return None, ()
-    if scope.run is not None:
-        runs = runs.filter(pk=scope.run)
-        if not runs:
-            raise BadScope(f"There is no run {scope.run} that read answers of {scope.benchmark}.")
-    elif scope.source not in PEOPLE:
-        runs = Run.objects.filter(pk__in=[run.pk for run in votes.runs_of(scope, scope.source)])
-    else:
-        finished = runs.filter(state=Run.State.FINISHED)
-        run = votes.with_most_items(finished)
-        runs = finished.filter(**run.alike) if run else runs.none()
-    ids = tuple(runs.order_by("pk").values_list("pk", flat=True))
+    ids = tuple(_reading_runs(scope).order_by("pk").values_list("pk", flat=True))
     if not ids:
         return None, ()
     judgments = Judgment.objects.filter(run__in=ids, repeat=0).exclude(status=Judgment.Status.SKIPPED_BUDGET)

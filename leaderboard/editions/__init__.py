@@ -863,6 +863,14 @@ def rounded(data: Any, *, digits: int, ends: int, name: str = "", column: str = 
 # ---- boards of judges ----
 
 
+def _ceiling_as_told(against: judge_board.Against) -> dict[str, judge_board.MetricValue]:
+    return {
+        name: value
+        for name, value in against.ceiling.items()
+        if value.n >= MIN_SAMPLES and not _settles(name, value.number)
+    }
+
+
 def _draft_of_judges(scope: Scope) -> Draft:
     """Every judge against people over all data sets: no levels, no ranks, and nothing of what calls cost."""
     last = _earlier(scope, JUDGES).last()
@@ -882,15 +890,7 @@ def _draft_of_judges(scope: Scope) -> Draft:
         nothing = f"No judge has verdicts on {MIN_SAMPLES} samples or more that people have labelled."
         return replace(made, problem=nothing)
     against = {
-        reference: judge_board.Against(
-            {
-                name: value
-                for name, value in of.ceiling.items()
-                if PEOPLES in cells and value.n >= MIN_SAMPLES and not _settles(name, value.number)
-            },
-            {},
-            {},
-        )
+        reference: judge_board.Against(_ceiling_as_told(of) if PEOPLES in cells else {}, {}, {})
         for reference, of in live.against.items()
     }
     board = replace(live, rows=rows, against=against, cell_order=[], running={}, key="", computed_at=None)

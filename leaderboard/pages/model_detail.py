@@ -1,6 +1,6 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import cast
@@ -257,6 +257,12 @@ class _Part:
         return None if self.number.value is None or self.others is None else self.number.value - self.others
 
 
+def _farthest(parts: Sequence[_Part], half: int) -> list[_Part]:
+    """The weakest and the strongest, so many of each, beside the median of the other models."""
+    by_distance = sorted((ahead, n) for n, part in enumerate(parts) if (ahead := part.ahead) is not None)
+    return [parts[n] for _, n in (*by_distance[:half], *by_distance[max(half, len(by_distance) - half) :])]
+
+
 def _levels(on: _OnBoard) -> _Levels:
     """The levels of a board and the capabilities below them, each beside the median of the other models. Of many
     capabilities only the strongest and the weakest beside that median.
@@ -272,10 +278,8 @@ def _levels(on: _OnBoard) -> _Levels:
             every += _parts(on, board, name)
     parts = [part for part in every if not part.parent][:MOST_LEVELS]
     below = [part for part in every if part.parent and part.number.value is not None]
-    shown, half = below, MOST_BELOW // 2
-    if len(below) > MOST_BELOW:
-        by_distance = sorted((ahead, n) for n, part in enumerate(below) if (ahead := part.ahead) is not None)
-        shown = [below[n] for _, n in (*by_distance[:half], *by_distance[max(half, len(by_distance) - half) :])]
+    half = MOST_BELOW // 2
+    shown = _farthest(below, half) if len(below) > MOST_BELOW else below
     if len(parts) + len(shown) < 2:
         return _Levels()
     paths = [part.path for part in every]

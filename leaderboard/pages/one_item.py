@@ -72,17 +72,16 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
             first_labels.setdefault(label.annotator_id, label)
     words = {label.pk: verdict_word(item, label) for label in labels}
     frame = pd.DataFrame({"item": item.pk, "choice": [words[label.pk] for label in first_labels.values()]}).dropna()
-    verdict = None
-    if len(frame):
-        pair = item.kind == Item.Kind.PAIR
-        verdict = (
-            majority(labels=frame, rule=rule)["choice"].iloc[0] if pair else _aggregate(item, first_labels.values())
-        )
-    counts = frame["choice"].value_counts().to_dict() if len(frame) else {}
+    if frame.empty:
+        verdict = None
+    elif item.kind == Item.Kind.PAIR:
+        verdict = majority(labels=frame, rule=rule)["choice"].iloc[0]
+    else:
+        verdict = _aggregate(item, first_labels.values())
     adjudicated = Adjudication.objects.filter(campaign_item__item=item, choice__isnull=False).order_by("-pk").first()
     return PeopleVotes(
         verdict=verdict,
-        counts={str(choice): int(n) for choice, n in counts.items()},
+        counts={str(choice): int(n) for choice, n in frame["choice"].value_counts().items()},
         votes=[
             OneVote(
                 who=label.annotator.shown(named=allowed(viewer, "read-names")),

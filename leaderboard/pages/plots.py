@@ -156,6 +156,15 @@ class Point:
     changed: str = ""
 
 
+def _levels(ticks: Sequence[tuple[float, str]], left: float, right: float, *, gap: int) -> list[str]:
+    """The lines of a vertical axis, each with its number."""
+    return [
+        f'<path class="gl" d="M{left} {at}H{right}" stroke="{LINE}"/>'
+        + _text(left - gap, at + 4, words, fill=QUIET, size=11, anchor="end", css="tk")
+        for at, words in ticks
+    ]
+
+
 def steps(
     points: Sequence[Point],
     *,
@@ -177,10 +186,7 @@ def steps(
         share = (value - scale.low) / (scale.high - scale.low)
         return round(top + tall * (1 - min(1.0, max(0.0, share))), 1)
 
-    body = []
-    for tick in scale.ticks:
-        body.append(f'<path class="gl" d="M{left} {y(tick)}H{width}" stroke="{LINE}"/>')
-        body.append(_text(left - 8, y(tick) + 4, write(tick), fill=QUIET, size=11, anchor="end", css="tk"))
+    body = _levels([(y(tick), write(tick)) for tick in scale.ticks], left, width, gap=8)
     if base is not None:
         body.append(f'<path class="zero" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
     start = left + 20 if len(points) > 1 else (left + width) / 2
@@ -227,6 +233,14 @@ class Place:
     beside: bool = False
 
 
+def _cross(place: Place, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    """The intervals of a place on both axes, as far as it has them."""
+    (low, high), (under, over) = place.x_ends, place.y_ends
+    lines = f"M{x(low)} {y(place.y)}H{x(high)}" if low is not None and high is not None else ""
+    lines += f"M{x(place.x)} {y(under)}V{y(over)}" if under is not None and over is not None else ""
+    return f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else ""
+
+
 def scatter(
     places: Sequence[Place],
     *,
@@ -256,16 +270,10 @@ def scatter(
     for tick in x_scale.ticks:
         body.append(f'<path class="gl" d="M{x(tick)} {top}V{top + tall}" stroke="{LINE}"/>')
         body.append(_text(x(tick), top + tall + 18, write_x(tick), fill=QUIET, size=11, anchor="middle", css="tk"))
-    for tick in y_scale.ticks:
-        body.append(f'<path class="gl" d="M{left} {y(tick)}H{width - 8}" stroke="{LINE}"/>')
-        body.append(_text(left - 6, y(tick) + 4, write_y(tick), fill=QUIET, size=11, anchor="end", css="tk"))
+    body += _levels([(y(tick), write_y(tick)) for tick in y_scale.ticks], left, width - 8, gap=6)
     body.append(_text((left + width) / 2, top + tall + 38, across, fill=INK, anchor="middle", css="lab"))
     body.append(_text(12, top + tall / 2, up, fill=INK, anchor="middle", turn=True, css="lab"))
-    for place in places:
-        (low, high), (under, over) = place.x_ends, place.y_ends
-        lines = f"M{x(low)} {y(place.y)}H{x(high)}" if low is not None and high is not None else ""
-        lines += f"M{x(place.x)} {y(under)}V{y(over)}" if under is not None and over is not None else ""
-        body.append(f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else "")
+    body += [_cross(place, x, y) for place in places]
     taken: list[tuple[float, float, float]] = []
     for place in places:
         ring = f'class="pt ring" fill="#FFFFFF" stroke="{INK}"' if place.beside else f'class="pt" fill="{INK}"'

@@ -12,7 +12,7 @@ from bank.models import Recipe, Response
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
-from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality
+from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality, TogetherRow
 from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
 from leaderboard.figures import (
     MINUS,
@@ -174,33 +174,36 @@ class UnderWay:
 
 def under_way(recipe: Recipe, *, reasons: bool) -> list[UnderWay]:
     """What is being asked, what stopped, and where answers failed, newest first; ``reasons`` of runs are for staff."""
-    lines = []
-    for evaluation in Evaluation.objects.filter(recipe=recipe).select_related("judge")[:20]:
-        runs = list(evaluation.runs.order_by("pk"))
-        current = next((run for run in runs if run.state != Run.State.FINISHED), runs[-1] if runs else None)
-        failed = sum(run.failures or 0 for run in runs)
-        over = bool(evaluation.finished_at and not evaluation.state_reason)
-        if over and not failed:
-            continue
-        done = None
-        if current is not None and current.planned:
-            done = round(100 * ((current.verdicts or 0) + (current.failures or 0)) / current.planned)
-        of_run = (reasons and current.state_reason) or current.state_words if current else "Waits"
-        state = evaluation.state_reason or of_run
-        halts = (Run.State.PAUSED, Run.State.WAITING, Run.State.CANCELLED)
-        halted = current is not None and current.state in halts
-        lines.append(
-            UnderWay(
-                evaluation.model_name,
-                evaluation.judge.name,
-                f"{number_of(failed, 'answer')} failed" if over else state,
-                current.pk if current else None,
-                done,
-                "Ask again" if over else "Go on" if evaluation.state_reason or halted else "",
-                evaluation.pk,
-            )
-        )
-    return lines
+    newest = Evaluation.objects.filter(recipe=recipe).select_related("judge")[:20]
+    return list(filter(None, (_under_way(evaluation, reasons=reasons) for evaluation in newest)))
+
+
+HALTS = (Run.State.PAUSED, Run.State.WAITING, Run.State.CANCELLED)
+
+
+def _under_way(evaluation: Evaluation, *, reasons: bool) -> UnderWay | None:
+    """None where all of it is done."""
+    runs = list(evaluation.runs.order_by("pk"))
+    failed = sum(run.failures or 0 for run in runs)
+    over = bool(evaluation.finished_at and not evaluation.state_reason)
+    if over and not failed:
+        return None
+    current = next((run for run in runs if run.state != Run.State.FINISHED), runs[-1] if runs else None)
+    of_run = (reasons and current.state_reason) or current.state_words if current else "Waits"
+    stopped = evaluation.state_reason or (current is not None and current.state in HALTS)
+    return UnderWay(
+        evaluation.model_name,
+        evaluation.judge.name,
+        f"{number_of(failed, 'answer')} failed" if over else evaluation.state_reason or of_run,
+        current.pk if current else None,
+        _percent_done(current) if current else None,
+        "Ask again" if over else "Go on" if stopped else "",
+        evaluation.pk,
+    )
+
+
+def _percent_done(run: Run) -> int | None:
+    return round(100 * ((run.verdicts or 0) + (run.failures or 0)) / run.planned) if run.planned else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,6 +501,14 @@ def _with(chosen: Mapping[str, str], name: str, recipe: str) -> str:
     return "?" + urlencode({**chosen, name: recipe})
 
 
+def _correlation_words(found: TogetherRow) -> str:
+    if found.pearson.value is None:
+        return found.pearson.reason
+    interval = in_brackets(found.pearson, _signed)
+    said = f"Pearson {_signed(found.pearson.value)}{f' {interval}' if interval else ''}, n = {found.n} models"
+    return said if found.p is None else f"{said}, p = {found.p:.3f}"
+
+
 def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
     """The models that have both of two qualities, written ``a,b``."""
     names = together.split(",")
@@ -512,15 +523,7 @@ def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
             places.append(plots.Place(row.model, x.value, y.value, x.ends[1:], y.ends[1:], words))
     if not places:
         return None
-    found = next((each for each in board.together if {each.a, each.b} == set(names)), None)
-    said = ""
-    if found is not None and found.pearson.value is not None:
-        pearson = found.pearson
-        interval = in_brackets(pearson, _signed)
-        said = f"Pearson {_signed(pearson.value)}{f' {interval}' if interval else ''}, n = {found.n} models"
-        said += "" if found.p is None else f", p = {found.p:.3f}"
-    elif found is not None:
-        said = found.pearson.reason
+    said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
     title = f"{across.title} and {up.title}"
     drawn = plots.scatter(
         places,

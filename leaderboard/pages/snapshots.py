@@ -295,19 +295,21 @@ def changes(before: Snapshot, after: Snapshot) -> list[ChangeRow]:
     """Rows whose tracked number has changed, that are new, or that are gone."""
     old = {entry_of(before.what, row): row for row in before.rows}
     new = {entry_of(after.what, row): row for row in after.rows}
-    change_rows = []
-    for name in [*new, *(name for name in old if name not in new)]:
-        old_row, new_row = old.get(name), new.get(name)
-        key = next((key for key in FOLLOWED if key in (new_row or old_row or {})), "")
-        values = [None if row is None else row.get(key) for row in (old_row, new_row)]
-        ranks = [None if row is None else row.get("rank") for row in (old_row, new_row)]
-        if old_row is not None and new_row is not None and values[0] == values[1] and ranks[0] == ranks[1]:
-            continue
-        change = "" if None in values else signed(values[1] - values[0])  # type: ignore[operator]
-        kind = "new" if old_row is None else "gone" if new_row is None else "changed"
-        moved = "" if ranks[0] == ranks[1] else f"{ranks[0] or NONE} → {ranks[1] or NONE}"
-        change_rows.append(ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind))
-    return change_rows
+    names = [*new, *(name for name in old if name not in new)]
+    return list(filter(None, (_change(name, old.get(name), new.get(name)) for name in names)))
+
+
+def _change(name: str, old_row: JSON | None, new_row: JSON | None) -> ChangeRow | None:
+    """None where both rows say the same."""
+    key = next((key for key in FOLLOWED if key in (new_row or old_row or {})), "")
+    values = [None if row is None else row.get(key) for row in (old_row, new_row)]
+    ranks = [None if row is None else row.get("rank") for row in (old_row, new_row)]
+    kind = "new" if old_row is None else "gone" if new_row is None else "changed"
+    if kind == "changed" and values[0] == values[1] and ranks[0] == ranks[1]:
+        return None
+    change = "" if None in values else signed(values[1] - values[0])  # type: ignore[operator]
+    moved = "" if ranks[0] == ranks[1] else f"{ranks[0] or NONE} → {ranks[1] or NONE}"
+    return ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,15 +39,9 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         run = editions.usual_run(scope)
     view: dict[str, Any] = {"benchmark": scope.benchmark, "kind": scope.kind, "split": scope.split, "run": run}
     view["judges"] = what == Edition.What.JUDGES
-    problem, draft = "", None
-    if request.method == "POST":
-        try:
-            edition = editions.publish(**view, by=cast(User, request.user))
-        except editions.Refused as error:
-            problem = str(error)
-        else:
-            messages.success(request, f"Edition {edition.number} is published.")
-            return redirect(board)
+    problem, draft = _published(request, view) if request.method == "POST" else "", None
+    if problem is None:
+        return redirect(board)
     try:
         draft = editions.draft(**view)
     except editions.Refused as error:
@@ -71,3 +65,13 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render(request, "leaderboard/edition-new.html", context, status=status)
+
+
+def _published(request: HttpRequest, view: dict[str, Any]) -> str | None:
+    """Why it was not published; None where it was."""
+    try:
+        edition = editions.publish(**view, by=cast(User, request.user))
+    except editions.Refused as error:
+        return str(error)
+    messages.success(request, f"Edition {edition.number} is published.")
+    return None

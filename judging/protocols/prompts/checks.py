@@ -176,34 +176,38 @@ def _rendering_faults(protocol: Protocol, text: str, *, as_published: bool) -> I
     for settings, picture, hinted in _combinations(protocol):
         marks = Marks()
         material = _material(protocol, marks, picture=picture, hinted=hinted)
+        where = f"({_combination(settings, picture)})"
         try:
             rendered = protocol.render(template, material, settings)
         except CannotAsk as error:  # it produces too much text: no use in trying further combinations
             yield f"It cannot be rendered: {error}."
             return
         except UNRENDERED as error:
-            yield f"It cannot be rendered ({_combination(settings, picture)}): {str(error)[:200]}"
+            yield f"It cannot be rendered {where}: {str(error)[:200]}"
             continue
         if as_published:
             shown = {"The instruction", *(label for label in marks.labels.values() if label.startswith("Answer "))}
             yield from (
-                f"{label} is not shown ({_combination(settings, picture)})."
+                f"{label} is not shown {where}."
                 for mark, label in marks.labels.items()
                 if label in shown and mark not in rendered
             )
             continue
         fenced, outside = _split_fenced(rendered)
-        needed = _needed(protocol, settings, picture, hinted)
-        for mark, label in marks.labels.items():
-            if mark in outside:
-                yield f"{label} must be between a line {FENCE[0]} and a line {FENCE[1]}."
-            elif label in needed and f"{mark} begins\n{mark} ends" not in fenced:
-                yield f"{label} is not shown in full ({_combination(settings, picture)})."
+        yield from _fencing_faults(marks, fenced, outside, _needed(protocol, settings, picture, hinted), where)
         yield from (
-            f"The judge is not told to write {words} ({_combination(settings, picture)})."
+            f"The judge is not told to write {words} {where}."
             for pattern, words in protocol.answer_forms
             if not re.search(pattern, outside)
         )
+
+
+def _fencing_faults(marks: Marks, fenced: str, outside: str, needed: set[str], where: str) -> Iterator[str]:
+    for mark, label in marks.labels.items():
+        if mark in outside:
+            yield f"{label} must be between a line {FENCE[0]} and a line {FENCE[1]}."
+        elif label in needed and f"{mark} begins\n{mark} ends" not in fenced:
+            yield f"{label} is not shown in full {where}."
 
 
 def _combinations(protocol: Protocol) -> Iterator[tuple[Settings, str, bool]]:
