@@ -15,10 +15,11 @@ from bank import guard
 from bank.models import Benchmark
 from judging import protocols
 from judging.models import Judgment, Run
-from leaderboard.boards import bias, judge_board, scores, versus
+from leaderboard.boards import judge_board, scores, versus
 from leaderboard.boards.base import ModelsBoard, level_names
 from leaderboard.boards.bias import BiasBoard
-from leaderboard.boards.judge_board import JudgesBoard
+from leaderboard.boards.bias import of_scores as bias_of_scores
+from leaderboard.boards.judge_board import Comparison, JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
 from leaderboard.scope import BadScope, Scope
@@ -69,6 +70,7 @@ class Kind:
     biases: tuple[str, ...] = ()  # that can be measured
     scale_width = 1  # roughly how many times wider than a scale from 1 to 5: decides which bias is notable
     stand_in = ""  # how a judge's verdict is compared with one person's: equality or distance
+    comparison: type[Comparison] = Comparison  # of judges with people
     reference = "mean of people"  # what judges are compared with
     rows_page = "leaderboard:answers"  # where the rows behind a model's number are; of others none
     board: type[ModelsBoard] = scores.ScoresBoard  # of models
@@ -175,11 +177,7 @@ class Kind:
 
     def judges(self, scope: Scope) -> JudgesBoard:
         """The board of judges."""
-        return judge_board.board(scope, judge_board.Comparison)
-
-    def bias(self, scope: Scope) -> BiasBoard:
-        """The board of biases, of a kind with ``biases``."""
-        return bias.of_scores(scope)
+        return judge_board.board(scope, self.comparison)
 
     def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
         """Two models on the samples that both have answered. Raises BadScope if no board of models counts this."""
@@ -187,6 +185,6 @@ class Kind:
             raise BadScope(self.no_models)
         return versus.models_by_scores(scope, a, b)
 
-    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        """The runs of two judges on the items that both have judged."""
-        return versus.judges_by_scores(scope, first, second)
+    # The board of biases, of a kind with ``biases``; and the runs of two judges on the items that both have judged.
+    bias: Callable[[Scope], BiasBoard] = staticmethod(bias_of_scores)
+    compare_judges: Callable[[Scope, list[Run], list[Run]], Versus] = staticmethod(versus.judges_by_scores)

@@ -4,13 +4,10 @@ from typing import Any
 
 import pandas as pd
 
-from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards import bias, versus
-from leaderboard.boards.bias import BiasBoard
-from leaderboard.boards.versus import Versus
+from leaderboard.boards import versus
+from leaderboard.boards.bias import of_rankings as bias_of_rankings
 from leaderboard.kinds.base import Kind
-from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.rankings import Ranking
 
@@ -24,15 +21,12 @@ class Batch(Kind):
     metrics = metrics.RANKINGS
     biases = ("position",)
 
+    bias = staticmethod(bias_of_rankings)
+    compare_judges = staticmethod(versus.judges_by_rankings)
+
     def value(self, stored: Any) -> tuple[Ranking, ...]:
         return (scores.places_in(stored),)
 
     def combined(self, values: "pd.Series[Any]") -> tuple[Ranking, ...]:
         # Not their mean: a judge that copies the order it is shown would hide behind ties.
         return tuple(ranking for verdict in values for ranking in verdict)
-
-    def bias(self, scope: Scope) -> BiasBoard:
-        return bias.of_rankings(scope)
-
-    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return versus.judges_by_rankings(scope, first, second)

@@ -10,13 +10,10 @@ from bank.submissions.marked_responses import counted
 from judging.models import Judgment, Run
 from leaderboard import metrics
 from leaderboard.boards import versus
-from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.boards.keyed import models as models_by_keys
-from leaderboard.boards.versus import Versus
 from leaderboard.figures import percent, signed_points
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
-from leaderboard.scope import Scope
 
 
 class Keyed(Kind):
@@ -32,18 +29,13 @@ class Keyed(Kind):
     counted_word = "sample"
     edition_digits = 3  # the ends of intervals depend on the share and on sizes alone, see boards.keyed
 
+    models = staticmethod(models_by_keys)
+    compare_models = staticmethod(versus.models_by_keys)
+    compare_judges = staticmethod(versus.judges_by_readings)
+
     def judgments(self, runs: Sequence[Run]) -> QuerySet[Judgment]:
         # A label found in the answer itself was not read by the judge.
         return super().judgments(runs).filter(extraction="judge")
-
-    def models(self, scope: Scope) -> ModelsBoard:
-        return models_by_keys(scope)
-
-    def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        return versus.models_by_keys(scope, a, b)
-
-    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return versus.judges_by_readings(scope, first, second)
 
 
 ONE_PASS = NumberColumn("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")

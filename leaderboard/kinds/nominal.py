@@ -2,12 +2,9 @@
 the labels that a judge may give in people's place).
 """
 
-from judging.models import Run
 from leaderboard import metrics
 from leaderboard.boards import versus
-from leaderboard.boards.versus import Versus
 from leaderboard.kinds.base import Kind
-from leaderboard.scope import Scope
 
 
 class Nominal(Kind):
@@ -21,6 +18,4 @@ class Nominal(Kind):
     metrics = metrics.CATEGORIES
     stand_in = "equality"
     reference = "majority of people"
-
-    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return versus.judges_by_readings(scope, first, second)
+    compare_judges = staticmethod(versus.judges_by_readings)

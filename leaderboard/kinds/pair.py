@@ -1,14 +1,11 @@
 """Votes between two answers (MLLM-Bench; MLLM-as-a-Judge, pair comparison)."""
 
-from judging.models import Run
 from leaderboard import metrics
-from leaderboard.boards import bias, judge_board, pairs, versus
-from leaderboard.boards.bias import BiasBoard
-from leaderboard.boards.judge_board import JudgesBoard
-from leaderboard.boards.versus import Versus
+from leaderboard.boards import pairs, versus
+from leaderboard.boards.bias import of_pairs as bias_of_pairs
+from leaderboard.boards.judge_board import PairComparison
 from leaderboard.figures import percent
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
-from leaderboard.scope import Scope
 
 
 class Pair(Kind):
@@ -23,22 +20,13 @@ class Pair(Kind):
     reference = "majority of people"
     board = pairs.PairsBoard
     rows_page = "leaderboard:votes"
+    comparison = PairComparison
+
+    models = staticmethod(pairs.by_pairs)
+    bias = staticmethod(bias_of_pairs)
+    compare_models = staticmethod(versus.models_by_pairs)
+    compare_judges = staticmethod(versus.judges_by_pairs)
 
     @property
     def in_address(self) -> None:
         return None
-
-    def models(self, scope: Scope) -> pairs.PairsBoard:
-        return pairs.by_pairs(scope)
-
-    def judges(self, scope: Scope) -> JudgesBoard:
-        return judge_board.board(scope, judge_board.PairComparison)
-
-    def bias(self, scope: Scope) -> BiasBoard:
-        return bias.of_pairs(scope)
-
-    def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        return versus.models_by_pairs(scope, a, b)
-
-    def compare_judges(self, scope: Scope, first: list[Run], second: list[Run]) -> Versus:
-        return versus.judges_by_pairs(scope, first, second)
