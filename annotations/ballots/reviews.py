@@ -132,6 +132,10 @@ def _spans(given: object, length: int) -> list[list[int]]:
         if not valid or not 0 <= span[0] < span[1] <= length:
             raise error
         spans.append([span[0], span[1]])
+    return _merged(spans)
+
+
+def _merged(spans: list[list[int]]) -> list[list[int]]:
     merged: list[list[int]] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -224,18 +224,8 @@ class Components(Ballot):
     def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
         self.reject_other_fields(given)
         parts = given.get("parts")
-        rows = parts if isinstance(parts, list) else []
-        points: dict[str, float] = {}
         weights = {part.key: part.weight for part in material.components}
-        for row in rows:
-            key, value = (row.get("component"), row.get("points")) if isinstance(row, dict) else (None, None)
-            if not isinstance(key, str) or key not in weights or key in points:
-                raise BadVerdict("parts", _("Each component once: {names}.").format(names=", ".join(weights)))
-            if not is_number(value) or not 0 <= value <= weights[key]:
-                number = list(weights).index(key) + 1
-                words = _("Part {number}: a number from 0 to {weight}.")
-                raise BadVerdict("parts", words.format(number=number, weight=f"{weights[key]:g}"))
-            points[key] = float(value)
+        points = _points_of(parts if isinstance(parts, list) else [], weights)
         if not weights or set(points) != set(weights):
             missing = [str(number) for number, key in enumerate(weights, 1) if key not in points]
             raise BadVerdict(
@@ -253,3 +243,18 @@ class Components(Ballot):
     def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
         parts = columns.get("parts")
         return {"parts": [{"component": key, "points": points} for key, points in parts.items()]} if parts else {}
+
+
+def _points_of(rows: Sequence[Any], weights: Mapping[str, float]) -> dict[str, float]:
+    """The points of these components, as far as they are given. Raises BadVerdict."""
+    points: dict[str, float] = {}
+    for row in rows:
+        key, value = (row.get("component"), row.get("points")) if isinstance(row, dict) else (None, None)
+        if not isinstance(key, str) or key not in weights or key in points:
+            raise BadVerdict("parts", _("Each component once: {names}.").format(names=", ".join(weights)))
+        if not is_number(value) or not 0 <= value <= weights[key]:
+            number = list(weights).index(key) + 1
+            words = _("Part {number}: a number from 0 to {weight}.")
+            raise BadVerdict("parts", words.format(number=number, weight=f"{weights[key]:g}"))
+        points[key] = float(value)
+    return points

@@ -173,12 +173,11 @@ def _seen(recipe: Recipe, spec: Spec, viewer: Viewer) -> _Seen:
             continue
         name = str(benchmark)
         if not allowed(viewer, "read-hidden") and not _is_open(recipe, benchmark):
-            rows = [row for row in of_edition if row.scenario == name]
-            if edition and rows:
+            note = HIDDEN.format(benchmark.titled)
+            if edition and (rows := [row for row in of_edition if row.scenario == name]):
                 seen.published[name] = rows
-                seen.notes.append(EDITION.format(benchmark.titled, edition.number, edition.published_at))
-            else:
-                seen.notes.append(HIDDEN.format(benchmark.titled))
+                note = EDITION.format(benchmark.titled, edition.number, edition.published_at)
+            seen.notes.append(note)
             continue
         frame = marked(recipe, spec, benchmark)
         if len(frame):

@@ -287,7 +287,11 @@ def _draft_of_models(scope: Scope) -> Draft:
         if last is not None and model in last.cells
     }
     made = replace(made, board=board, cells=cells, text=text, changed=changed)
-    binary = binary_samples(scope.benchmark.slug) if scope.kind.keyed else ()
+    return _checked(made, new, earlier, binary_samples(scope.benchmark.slug) if scope.kind.keyed else ())
+
+
+def _checked(made: Draft, new: Published, earlier: Sequence[Published], binary: Collection[str] = ()) -> Draft:
+    """With what keeps it from being published, if anything does."""
     problem = _in_words(refusals(new, earlier, binary))
     if not problem and made.unchanged:
         problem = f"Nothing has changed since edition {made.number - 1}."
@@ -903,11 +907,7 @@ def _draft_of_judges(scope: Scope) -> Draft:
     }
     new = Published("", scope.kind.name, 0, cells)
     earlier = [replace(one, family=scope.kind.name) for one in published_before(scope, JUDGES)]
-    problem = _in_words(refusals(new, earlier))
-    made = replace(made, board=board, cells=cells, text=text, changed=changed)
-    if not problem and made.unchanged:
-        problem = f"Nothing has changed since edition {made.number - 1}."
-    return replace(made, problem=problem)
+    return _checked(replace(made, board=board, cells=cells, text=text, changed=changed), new, earlier)
 
 
 def _settles(metric: str, told: Number) -> bool:

@@ -1,10 +1,12 @@
 """The first page of a benchmark: its best models and judges, its levels, some samples, and its card."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, F, OuterRef
+from django.db.models import Count, Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 
 from annotations.models import Label
@@ -70,6 +72,14 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
     )
 
 
+def _by_top(rows: QuerySet[Any], capability: str, tops: Mapping[int, str]) -> Counter[str]:
+    """How many rows are below each top of the tree; ``capability`` is the path to theirs."""
+    counts = Counter[str]()
+    for pk, n in rows.order_by().values_list(F(capability)).annotate(n=Count("pk")):
+        counts[tops[pk]] += n
+    return counts
+
+
 @guard.working()
 def _levels(address: Address) -> list[LevelRow]:
     """The tops of the tree of capabilities; empty if there are fewer than two."""
@@ -80,17 +90,10 @@ def _levels(address: Address) -> list[LevelRow]:
         return []
     in_use = benchmark.samples.in_use().filter(capability__isnull=False)
     items = Item.objects.filter(sample__in=in_use)
-    samples, made, labelled = Counter[str](), Counter[str](), Counter[str]()
-    for pk, n in in_use.order_by().values_list("capability").annotate(n=Count("pk")):
-        samples[tops[pk]] += n
-    by_capability = items.order_by().values_list(F("sample__capability"))
-    for pk, n in by_capability.annotate(n=Count("pk")):
-        made[tops[pk]] += n
+    with_label = items.filter(Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False)))
+    samples, made = _by_top(in_use, "capability", tops), _by_top(items, "sample__capability", tops)
     counted = not votes.is_large(benchmark)  # labels item by item take seconds there
-    if counted:
-        with_label = by_capability.filter(Exists(Label.objects.filter(item=OuterRef("pk"), excluded=False)))
-        for pk, n in with_label.annotate(n=Count("pk")):
-            labelled[tops[pk]] += n
+    labelled = _by_top(with_label, "sample__capability", tops) if counted else Counter[str]()
     models = Address(address.viewer, "leaderboard:models", address.name, benchmark)
     no_filters = is_kept_back(models.scope())
     rows = []

@@ -328,17 +328,20 @@ def _panels(address: Address, rows: list[Row], kind: Kind) -> list[Panel]:
     return [panel for panel in panels if panel.figures]
 
 
+def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
+    write = percent if kind.pairwise else signed
+    return [
+        (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
+        for point in detail.curve or ()
+    ]
+
+
 def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind) -> Figure:
     detail, file, plot = row.detail, _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, kind)
     name = _name(row, judges)
     if sort == "length":
-        write = percent if kind.pairwise else signed
-        cells = [
-            (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
-            for point in detail.curve or ()
-        ]
         heads = ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
-        return Figure(name, f"n {whole(row.n)}", heads, cells, plot, file)
+        return Figure(name, f"n {whole(row.n)}", heads, _length_cells(detail, kind), plot, file)
     if sort == "orders":
         shares = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
         return Figure(name, f"{len(shares)} orders, n {whole(row.n)}", ("Order", "%"), shares, plot, file)

@@ -9,7 +9,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from bank.models import Recipe, Response
-from bank.recipes.spec import OPTIONS, Nearest, Numbers, Spec, Tree, Turn
+from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality, TogetherRow
@@ -50,24 +50,14 @@ class Part:
     lines: list[tuple[str, str]]
 
 
+def _questions(scenario: Scenario) -> str:
+    drawn = f"{scenario.sample:,} drawn by the seed" if scenario.sample else ""
+    return ", ".join(filter(None, (scenario.split, *scenario.levels, drawn))) or "all questions"
+
+
 def parts_of(spec: Spec) -> list[Part]:
     """The four parts in words, in reading order."""
-    scenarios = [
-        (
-            scenario.benchmark,
-            ", ".join(
-                words
-                for words in (
-                    scenario.split,
-                    *scenario.levels,
-                    f"{scenario.sample:,} drawn by the seed" if scenario.sample else "",
-                )
-                if words
-            )
-            or "all questions",
-        )
-        for scenario in spec.scenario
-    ]
+    scenarios = [(scenario.benchmark, _questions(scenario)) for scenario in spec.scenario]
     queries = len(spec.instruction.queries)
     examples = spec.instruction.examples
     instruction = [

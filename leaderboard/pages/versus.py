@@ -196,7 +196,13 @@ def differing_items(versus: Versus, scope: Scope, address: Address) -> tuple[pd.
         return table, 0
     if not versus.single and not address.staff:
         return table.iloc[:0], len(table)
-    ids = pd.Series(table.index, index=table.index)
+    hidden = _hidden(pd.Series(table.index, index=table.index), versus, scope, address)
+    differing = table[~hidden & (table["apart"].fillna(0) > 0)]
+    return differing.sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
+
+
+def _hidden(ids: "pd.Series[int]", versus: Versus, scope: Scope, address: Address) -> "pd.Series[bool]":
+    """Which of these items or samples this viewer may not see singly."""
     if versus.by == "sample":
         hidden = ids.isin(set() if address.staff else sealed_samples(scope.benchmark))
     else:
@@ -206,8 +212,7 @@ def differing_items(versus: Versus, scope: Scope, address: Address) -> tuple[pd.
         column = "item__sample" if versus.by == "sample" else "item"
         held_ids = set(queries.held_items(scope.benchmark).values_list(column, flat=True))
         hidden |= ids.isin(held_ids)
-    differing = table[~hidden & (table["apart"].fillna(0) > 0)]
-    return differing.sort_values("apart", ascending=False, kind="stable"), int(hidden.sum())
+    return hidden
 
 
 def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str, str]) -> list[DifferRow]:
