@@ -250,10 +250,17 @@ def _bias_cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> Cel
 
 def css_of(name: str, row: Row, kind: Kind) -> str:
     """``warn`` for a notable bias, ``bad`` for a strong one; no mark for people or if the interval includes 0."""
-    if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
+    if not _is_clear(row):
         return ""
     notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
-    return "bad" if abs(row.value.value) >= strong else "warn" if abs(row.value.value) >= notable else ""
+    size = abs(row.value.value or 0.0)
+    return "bad" if size >= strong else "warn" if size >= notable else ""
+
+
+def _is_clear(row: Row) -> bool:
+    """Whether a judge has the bias, as far as is known."""
+    known = row.run is not None and row.value.value is not None and row.detail.method != ONE_ORDER
+    return known and not _holds_zero(row.value)
 
 
 def _holds_zero(value: Number) -> bool:
@@ -269,10 +276,9 @@ def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[C
     link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
     chips: dict[int, list[Chip]] = {}
     for row in board.rows:
-        if row.run is None or row.value.value is None or _holds_zero(row.value) or row.detail.method == ONE_ORDER:
-            continue
         css = css_of(row.bias, row, kind)
-        if row.value.low is None and not css:  # where every pair went the same way there is no interval, and no doubt
+        # Where every pair went the same way there is no interval, and no doubt.
+        if row.run is None or not _is_clear(row) or (row.value.low is None and not css):
             continue
         write = signed_points if is_share(row.bias, kind) else signed
         title = f"{LABELS[row.bias]}, {words_of(row.bias, kind)}"

@@ -190,6 +190,11 @@ def line_of(address: Address) -> Line:
     return Line(snapshots, selected, of_view, address.params.get("entry", "") or entries_of(selected)[0])
 
 
+def _day(snapshot: Snapshot) -> str:
+    made = snapshot.computed_at
+    return f"{made.day} {made:%b}" if made.year == timezone.now().year else f"{made.day} {made:%b %Y}"
+
+
 def plot_of(line: Line, *, links: bool = True) -> SafeString:
     """The tracked number over the snapshots of a line, each a dot that opens it; empty if no snapshot has it."""
     name, snapshot_rows = _followed(line.same, line.entry)
@@ -200,18 +205,10 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
         low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
         ends = "" if low is None else f" [{write(low)}, {write(high)}]"
         rank = f"rank {row['rank']}" if row.get("rank") else ""
-        made = snapshot.computed_at
-        moments.append(
-            plots.Point(
-                f"{made.day} {made:%b}" if made.year == timezone.now().year else f"{made.day} {made:%b %Y}",
-                row[name],
-                low,
-                high,
-                (f"{write(row[name])}{ends}", rank, *(changed_in_words(before, snapshot) if before else [])),
-                reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else "",
-                ", ".join(changed_in_words(before, snapshot)[:1]) if before else "",
-            )
-        )
+        changed: list[str] = changed_in_words(before, snapshot) if before else []
+        link = reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else ""
+        said = (f"{write(row[name])}{ends}", rank, *changed)
+        moments.append(plots.Point(_day(snapshot), row[name], low, high, said, link, ", ".join(changed[:1])))
         before = snapshot
     title = f"{line.entry}: {number_name(name)} over snapshots, 95% intervals"
     return plots.steps(

@@ -14,6 +14,7 @@ from bank.submissions.ladder import MOST_TOLD
 from judging.runs import submissions as queue
 from judging.runs.submissions import Progress
 from leaderboard import submissions
+from leaderboard.boards.base import ModelRow
 from leaderboard.figures import rank_range, tick
 from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
 from leaderboard.rows import UNKNOWN, Number
@@ -312,6 +313,20 @@ class Judged:
     lines: list[JudgedLine] = field(default_factory=list)
 
 
+def _judged_numbers(standing: Standing, row: ModelRow, column: str) -> list[tuple[str, int | None, Number, Number]]:
+    """The submission's number as a whole and by level, how many it counts, and that of the best model."""
+    parts: list[tuple[str, Any, Any]] = [("All", row, standing.best)]
+    if not standing.whole:
+        parts += [
+            (name or "no level", level, standing.best and standing.best.level(name))
+            for name, level in row.levels.items()
+        ]
+    return [
+        (name, None if standing.whole else own.n, own.number(column), best.number(column) if best else UNKNOWN)
+        for name, own, best in parts
+    ]
+
+
 def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     """None where nobody judges the submissions of its benchmark."""
     progress = queue.progress(submission, staff=allowed(viewer, "read-hidden"))
@@ -324,21 +339,7 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     if standing.scope is None or standing.row is None:
         return replace(made, standing=standing)
     column, unit = standing.scope.kind.shape.main, standing.scope.kind.shape.unit
-    parts: list[tuple[str, Any, Any]] = [("All", standing.row, standing.best)]
-    if not standing.whole:
-        parts += [
-            (name or "no level", level, standing.best and standing.best.level(name))
-            for name, level in standing.row.levels.items()
-        ]
-    numbers = [
-        (
-            name,
-            None if standing.whole else own.n,
-            own.number(column.name),
-            best.number(column.name) if best else UNKNOWN,
-        )
-        for name, own, best in parts
-    ]
+    numbers = _judged_numbers(standing, standing.row, column.name)
     scale = axis([end for *_, own, _ in numbers for end in own.ends], unit=unit)
     row, scope = standing.row, standing.scope
     view = {"kind": scope.kind.in_address} if scope.kind.in_address else {}
