@@ -71,6 +71,9 @@ class ChoiceExtraction(Ballot):
             raise BadVerdict("option", _("Choose one of {choices}.").format(choices=", ".join(keys)))
         return {"option": keys[option]}
 
+    def decisions(self, options: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
+        return {key: f"{key}. {text}" for key, text in options.items()} | {NONE_OF_THEM: "None of them"}
+
     def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
         buttons = self.buttons_of(material)
         return [button_group("option", self.question, buttons, values, _("Choose an option first"), "options")]
@@ -108,6 +111,9 @@ class YesNo(Ballot):
     def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
         self.reject_other_fields(given)
         return {"answer": required_bool(given, "answer")}
+
+    def decided(self, decision: str) -> dict[str, Any]:
+        return {"answer": decision == "yes"}
 
     def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
         return [button_group("answer", self.question, self.buttons, values, _("Choose yes or no first"))]

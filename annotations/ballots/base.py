@@ -151,6 +151,7 @@ class Ballot(ABC):
     shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
     of_judgments: ClassVar[bool] = False  # what is labelled is a judgment, not an item
     shows_analyses: bool = False  # of the judgment under review
+    numbered: ClassVar[bool] = False  # adjudicators give each answer or part a number, instead of a decision
     single_votes: ClassVar[bool] = False  # of closed campaigns everybody may read, where the benchmark is public
     lacking: ClassVar[str] = "no item belongs to an approved sample."  # why a benchmark with such items has none for it
 
@@ -226,6 +227,16 @@ class Ballot(ABC):
     def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
         """Stored columns in the terms this annotator saw."""
         return {name: columns[name] for name in self.fields if columns.get(name) is not None}
+
+    def decisions(self, options: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
+        """What adjudicators may decide, with its words: verdicts as ``verdict_key`` writes them. ``options`` are the
+        sample's; ``given`` were named in labels: a file's list of categories is not known.
+        """
+        return {button.value: str(button.words) for button in self.buttons} | dict(zip(given, given, strict=True))
+
+    def decided(self, decision: str) -> dict[str, Any]:
+        """The columns of one of the decisions."""
+        return {self.fields[0]: decision}
 
     def reject_other_fields(self, given: Mapping[str, Any]) -> None:
         for field in FIELDS:

@@ -37,6 +37,9 @@ _BUTTONS = {
 }
 
 
+DECISIONS = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
+
+
 class OfPairs(Ballot):
     """Which of two answers is better."""
 
@@ -44,6 +47,10 @@ class OfPairs(Ballot):
     noun = lazy("pairs")
     advice = lazy("Correct first, then complete, then clear.")
     single_votes = True
+
+    def decisions(self, options: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
+        allowed = getattr(self, "choices", DECISIONS)
+        return {LEFT_RIGHT[name].value: words for name, words in DECISIONS.items() if name in allowed}
 
     def present(self, columns: Mapping[str, Any], material: Material) -> dict[str, Any]:
         # Swapping a pair twice gives back the original.

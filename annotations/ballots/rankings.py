@@ -18,6 +18,7 @@ class Batch(Ballot):
 
     protocol = "batch"
     layout = "ranking"
+    numbered = True
     fields = ("ranking",)
     title = lazy("Rankings")
     noun = lazy("rankings")

@@ -90,6 +90,9 @@ class Review(Ballot):
             raise BadVerdict("spans", _("A marked passage goes with a hallucination only."))
         return columns | {"spans": spans or None}
 
+    def decided(self, decision: str) -> dict[str, Any]:
+        return {"agree": decision == "yes"}
+
     def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
         question, missing = _("Do you agree with the verdict?"), _("Say whether you agree")
         groups = [button_group("agree", question, self.agree, values, missing)]

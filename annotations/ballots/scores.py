@@ -104,6 +104,12 @@ class Score(Ballot):
             raise BadVerdict("score", _("Choose one of {choices}.").format(choices=_listed(self.values)))
         return {"score": float(score)}
 
+    def decisions(self, options: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
+        return {step.value: f"{step.value}, {step.words}" if step.words else step.value for step in self.buttons}
+
+    def decided(self, decision: str) -> dict[str, Any]:
+        return {"score": float(decision)}
+
     def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
         style = "steps" if len(self.buttons) > 7 else "scale"
         return [button_group("score", self.question, self.buttons, values, _("Choose a score first"), style)]
@@ -177,6 +183,7 @@ class Components(Ballot):
 
     protocol = "components"
     layout = "components"
+    numbered = True
     fields = ("parts",)
     title = lazy("Weighted components")
     noun = lazy("answers by component")

@@ -170,18 +170,19 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
     return around[before], around[before + 2]
 
 
-NONE_OF_THEM = "X"
-
-
 @dataclass(frozen=True, slots=True)
 class VerdictInput:
-    """What the form asks for: a column, and its choices or the answers or parts that get a number."""
+    """What the form asks for: one of the choices, or a number for each answer or part."""
 
-    column: str
+    ballot: ballots.Ballot
     choices: list[tuple[str, str]] = field(default_factory=list)  # (value, words)
     situations: list[tuple[int, ballots.Words]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the answers or parts that get a number each
     chosen: Mapping[str, Any] = field(default_factory=dict)  # the verdict that stands in the form
+
+    @property
+    def column(self) -> str:
+        return self.ballot.fields[0]
 
     @property
     def selected(self) -> str:
@@ -203,54 +204,30 @@ def verdict_input(
 ) -> VerdictInput:
     """What the form asks about an item. ``verdicts`` are its labels, ``chosen`` the current verdict."""
     ballot = ballots.of(campaign_item.campaign)
-    column = ballot.fields[0]
-    if column == "ranking":
-        letters = LETTERS[: campaign_item.item.places.count()]
-        return VerdictInput(column, names=[f"Answer {letter}" for letter in letters], chosen=chosen)
-    if column == "parts":
-        keys = dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {})
-        return VerdictInput(column, names=list(keys), chosen=chosen)
-    choices = _choices(ballot, campaign_item, verdicts)
-    return VerdictInput(column, choices, list(ballot.situations.items()), chosen=chosen)
-
-
-def _choices(
-    ballot: ballots.Ballot, campaign_item: CampaignItem, verdicts: Sequence[Mapping[str, Any]]
-) -> list[tuple[str, str]]:
-    """What the form offers: stored values and their words."""
-    column = ballot.fields[0]
-    if column == "choice":
-        words = {"left": "A is better", "tie": "Tie", "right": "B is better", "undecided": "Unable to decide"}
-        allowed = getattr(ballot, "choices", words)
-        return [(ballots.LEFT_RIGHT[name].value, text) for name, text in words.items() if name in allowed]
-    if ballot.shows == ballots.OPTIONS:
-        options = campaign_item.item.sample.options
-        return [*((key, f"{key}. {text}") for key, text in options.items()), (NONE_OF_THEM, "None of them")]
-    if column == "score":
-        return [(step.value, f"{step.value}, {step.words}" if step.words else step.value) for step in ballot.buttons]
-    choices = {button.value: str(button.words) for button in ballot.buttons}
-    given = [verdict["option"] for verdict in verdicts if verdict.get("option")]
-    return list((choices | dict(zip(given, given, strict=True))).items())  # a file's list of categories is not known
+    if not ballot.numbered:
+        given = [verdict["option"] for verdict in verdicts if verdict.get("option")]
+        choices = ballot.decisions(campaign_item.item.sample.options, given)
+        return VerdictInput(ballot, list(choices.items()), list(ballot.situations.items()), chosen=chosen)
+    names = [f"Answer {letter}" for letter in LETTERS[: campaign_item.item.places.count()]]
+    if ballot.fields[0] == "parts":
+        names = list(dict.fromkeys(key for verdict in verdicts for key in verdict.get("parts") or {}))
+    return VerdictInput(ballot, names=names, chosen=chosen)
 
 
 def read_verdict(question: VerdictInput, posted: Any) -> dict[str, Any]:
     """The verdict columns from a submitted form. Raises BadInput."""
-    column = question.column
-    if column in ("ranking", "parts"):
-        return {column: _read_numbers(question, posted.getlist("number"))}
+    if question.ballot.numbered:
+        return {question.column: _read_numbers(question, posted.getlist("number"))}
     value = posted.get("verdict", "")
     if value not in dict(question.choices):
         raise BadInput("Choose a verdict.")
-    if column in ("answer", "agree"):
-        return {column: value == "yes"}
-    if column == "score":
-        return {"score": float(value)}
+    verdict = question.ballot.decided(value)
     if value == Choice.UNDECIDED and question.situations:
         situation = posted.get("situation", "")
         if situation not in {str(number) for number, _ in question.situations}:
             raise BadInput("Say which situation it is.")
-        return {"choice": value, "situation": int(situation)}
-    return {column: value}
+        verdict["situation"] = int(situation)
+    return verdict
 
 
 def _read_numbers(question: VerdictInput, texts: Sequence[str]) -> Any:
