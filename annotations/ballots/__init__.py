@@ -5,6 +5,7 @@ cannot be confused with the canonical ones in the stored columns.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as lazy
@@ -32,6 +33,7 @@ from annotations.ballots.reviews import Review
 from annotations.ballots.scores import Components, Score
 from bank.models.verdict import Choice as Stored
 from bank.models.verdict import turned
+from judging import protocols
 
 if TYPE_CHECKING:
     from annotations.models import Campaign
@@ -54,6 +56,7 @@ __all__ = [
     "Option",
     "PostedForm",
     "UnknownBallot",
+    "alone",
     "get",
     "of",
     "parse_number",
@@ -91,6 +94,19 @@ def get(protocol: str) -> Ballot:
         raise UnknownBallot(
             f"Campaigns cannot use the protocol {protocol!r}. Choose one of: {', '.join(BALLOTS)}."
         ) from None
+
+
+@cache
+def alone(protocol: str) -> str:
+    """What campaigns of this protocol hold alone, in words: verdicts that share their column with those of another kind
+    are of the kind that their campaign's protocol says. Empty for the protocols that came first.
+    """
+    if protocol not in BALLOTS:
+        return ""
+    first = next(name for name, ballot in BALLOTS.items() if ballot.fields[0] == BALLOTS[protocol].fields[0])
+    if first == protocol or protocols.get(first).verdict_kind == protocols.get(protocol).verdict_kind:
+        return ""
+    return protocols.get(protocol).title.lower()
 
 
 def of(campaign: "Campaign") -> Ballot:

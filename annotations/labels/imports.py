@@ -33,7 +33,6 @@ from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
 from bank.samples.items import ItemSpec, StoredItem
 
-DEFAULT_CAMPAIGN, OF_CATEGORIES = "imported", "imported categories"
 OWN = ("seconds", "comment", "flags")
 Place = tuple[str, int]  # a campaign's name and an item's number
 
@@ -60,7 +59,7 @@ class LabelImporter:
     """Imports label records of the context's benchmark.
 
     All rows go to ``context.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
-    A campaign of categories holds nothing else: which options are categories, its protocol tells.
+    Some protocols have a campaign of their own, see ``ballots.alone``.
     """
 
     def __init__(self, context: ImportContext) -> None:
@@ -70,7 +69,7 @@ class LabelImporter:
         self.campaigns = {
             campaign.name: campaign for campaign in Campaign.objects.filter(imported=True).select_related("benchmark")
         }
-        self.of_categories = {name: is_of_categories(campaign.protocol) for name, campaign in self.campaigns.items()}
+        self.alone = {name: ballots.alone(campaign.protocol) for name, campaign in self.campaigns.items()}
         self.taken_names = set(Campaign.objects.filter(imported=False).values_list("name", flat=True))
         self.annotators = {a.name: a.pk for a in Annotator.objects.filter(origin=context.slug)}
         self.pending_names: dict[str, set[str]] = defaultdict(set)
@@ -158,7 +157,7 @@ class LabelImporter:
         hashes = [spec.content_hash for spec in columns["spec"]]
         taken = self.seen.claim(list(zip(campaigns, hashes, annotators, strict=True)), block.places)
         stored = self._stored(items)
-        kept = list(zip(campaigns, map(is_of_categories, columns["protocol"]), strict=True))
+        kept = list(zip(campaigns, map(ballots.alone, columns["protocol"]), strict=True))
         faults = {each: self._fault(*each) for each in dict.fromkeys(kept)}
         left_out = set()
         for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, annotators, strict=True)):
@@ -225,7 +224,7 @@ class LabelImporter:
         bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
         for name, most in self.most.items():
             Campaign.objects.filter(pk=self.campaigns[name].pk, overlap__lt=most).update(overlap=most)
-            if self.of_categories[name]:
+            if is_of_categories(self.campaigns[name].protocol):
                 self._keep_categories(self.campaigns[name])
 
     def _keep_categories(self, campaign: Campaign) -> None:
@@ -241,11 +240,8 @@ class LabelImporter:
         named, protocols = columns["campaign"], columns["protocol"]
         if self.context.campaign:
             return [self.context.campaign] * len(named)
-        usual, of_categories = self._free(DEFAULT_CAMPAIGN), self._free(OF_CATEGORIES)
-        return [
-            name or (of_categories if is_of_categories(protocol) else usual)
-            for name, protocol in zip(named, protocols, strict=True)
-        ]
+        held = map(ballots.alone, protocols)
+        return [name or self._free(f"imported {words}".strip()) for name, words in zip(named, held, strict=True)]
 
     def _free(self, name: str) -> str:
         """Campaign names are unique, so for a second benchmark the slug is added."""
@@ -253,15 +249,15 @@ class LabelImporter:
         taken = name in self.taken_names or (campaign and campaign.benchmark != self.context.benchmark)
         return f"{name} ({self.context.slug})" if taken else name
 
-    def _fault(self, name: str, of_categories: bool) -> str:
+    def _fault(self, name: str, alone: str) -> str:
         if name in self.taken_names:
             return f"{name!r} is a campaign with annotators here; choose another with --campaign"
         campaign = self.campaigns.get(name)
         if campaign is not None and campaign.benchmark != self.context.benchmark:
             return f"{name!r} belongs to {campaign.benchmark}; choose another with --campaign"
-        if self.of_categories.setdefault(name, of_categories) != of_categories:
-            held = "other verdicts" if of_categories else "categories"
-            return f"{name!r} holds {held}; categories need a campaign of their own"
+        held = self.alone.setdefault(name, alone)
+        if held != alone:
+            return f"{name!r} holds {held or 'other verdicts'}; {alone or held} need a campaign of their own"
         return ""
 
     def _count(self, report: Report, noun: str, names: set[str]) -> None:
