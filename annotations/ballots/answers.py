@@ -43,6 +43,7 @@ class ChoiceExtraction(Ballot):
     about = lazy("Which option an answer means, or none, as MMBench needs it.")
     usual_seconds = 15
     shows = OPTIONS
+    needs_answer = True
     lacking = "no sample of its items has options."
 
     @property
@@ -51,7 +52,7 @@ class ChoiceExtraction(Ballot):
         return (Choice("", first, "first"), Choice("", second, "second"), NONE)
 
     def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
-        return items.filter(places__isnull=False).exclude(sample__options={})
+        return super().fitting(items).exclude(sample__options={})
 
     def buttons_of(self, material: Material) -> list[Choice]:
         options = [
@@ -97,9 +98,7 @@ class YesNo(Ballot):
     question = lazy("Does this answer say yes or no?")
     advice = lazy("What it means counts, whether or not it is right.")
     about = lazy("Whether an answer says yes or no, as POPE needs it.")
-
-    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
-        return items.filter(places__isnull=False)
+    needs_answer = True
 
     @property
     def buttons(self) -> Sequence[Choice]:
@@ -188,5 +187,4 @@ class Label(Ballot):
         missing = _("Choose a category first")
         return [button_group("option", self.question, self.buttons, values, missing, "options categories")]
 
-    def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
-        return {"option": form.text("option") or None}
+    from_form = ChoiceExtraction.from_form

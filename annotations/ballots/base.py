@@ -149,6 +149,7 @@ class Ballot(ABC):
 
     usual_seconds: ClassVar[int] = 45  # a label takes, until there are labels to tell it
     shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
+    needs_answer: ClassVar[bool] = False  # or a sample can be labelled by itself
     of_judgments: ClassVar[bool] = False  # what is labelled is a judgment, not an item
     shows_analyses: bool = False  # of the judgment under review
     numbered: ClassVar[bool] = False  # adjudicators give each answer or part a number, instead of a decision
@@ -207,7 +208,7 @@ class Ballot(ABC):
 
     def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
         """Those of these items, of its kind, on which it can be given."""
-        return items
+        return items.filter(places__isnull=False) if self.needs_answer else items
 
     @abstractmethod
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:

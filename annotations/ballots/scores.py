@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import gettext_noop as noop
@@ -193,13 +192,11 @@ class Components(Ballot):
     setting_names = ("weight", "weights")
     usual_seconds = 60
     shows = COMPONENTS
+    needs_answer = True
     lacking = (
         "no sample has weighted components that annotators may all see. Show the criteria marked for campaigns, make "
         "components public, or set a weight for parts without one."
     )
-
-    def fitting(self, items: QuerySet[Any]) -> QuerySet[Any]:
-        return items.filter(places__isnull=False)
 
     @property
     def keys(self) -> Sequence[Choice]:

@@ -19,7 +19,7 @@ class ReasoningQuality(ReferenceScore):
     may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     marks = tuple(float(value) for value in range(11))
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
-    reasonings: ClassVar[tuple[str, ...]] = ("first",)
+    reasonings = ("first",)
     defaults = {"context": "none", "repeats": 3, "temperature": 1}
     fixed: ClassVar[tuple[str, ...]] = ("criteria", "context")
 

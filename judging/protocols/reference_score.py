@@ -4,27 +4,24 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from bank import exposure
-from bank.models import Item
 from judging.protocols.base import KINDS_OF_REFERENCE, CannotAsk, Material, Protocol
 from judging.protocols.replies import ParsedVerdict
-from judging.protocols.score import parse_score
+from judging.protocols.score import Score, parse_score
 from judging.protocols.settings import Settings
 
 
-class ReferenceScore(Protocol):
+class ReferenceScore(Score):
     name = "reference-score"
     title = "Marks against a reference"
     words = "how well an answer agrees with the reference, 1 to 5"
-    kind = Item.Kind.SCORE
     verdict_kind = "reference"
     marks: ClassVar[tuple[float, ...]] = (1.0, 2.0, 3.0, 4.0, 5.0)
     needs_criteria = KINDS_OF_REFERENCE
     may_hold = exposure.TEXTS | exposure.KEYS  # it marks against them
     lacking = "no sample has a reference answer"
-    weighted = True
-    answer_forms: ClassVar[tuple[tuple[str, str], ...]] = (
-        (r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),
-    )
+    answer_forms = ((r"(?:Mark|Score): [1-5]", "Mark: and a number from 1 to 5"),)
+    reasonings = Protocol.reasonings
+    baselines = Protocol.baselines
     defaults = {"context": "none"}
     fixed: ClassVar[tuple[str, ...]] = ("criteria",)
 
@@ -34,17 +31,11 @@ class ReferenceScore(Protocol):
     def scale(self, material: Material) -> Sequence[float]:
         return self.marks
 
-    def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
-        return {"type": "number", "enum": list(self.marks)}
-
     def parse(self, text: str, material: Material, settings: Settings) -> ParsedVerdict:
         return parse_score(text, place=self.verdict_line(settings), scale=self.marks)
 
     def best(self, material: Material, place: int) -> str:
         return "Mark: 5"
-
-    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
-        return {"score": self.marks[0]}
 
 
 def references(material: Material) -> list[str]:

@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from bank.models import Item
 from judging.endpoints.answers import Token
 from judging.protocols.base import Material, Protocol
-from judging.protocols.baselines import Case, Verdict, content_words, overlaps
+from judging.protocols.baselines import Baseline, Case, Verdict, content_words, overlaps
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
 from judging.protocols.settings import Settings
 
@@ -85,10 +85,15 @@ class Score(Protocol):
     kind = Item.Kind.SCORE
     verdict_kind = "score"
     weighted = True
-    answer_forms = ((r"\[\[[0-9.]+\]\]", "a score in double brackets, [[{{ scale[0][0] }}]]"),)
-    reasonings = ("none", "first", "after", "three-step")
-    defaults = {"criteria": False}
-    baselines = {"random": lambda case: {"score": case.rng.choice(list(case.scale))}, "criteria-overlap": _overlap}
+    answer_forms: ClassVar[tuple[tuple[str, str], ...]] = (
+        (r"\[\[[0-9.]+\]\]", "a score in double brackets, [[{{ scale[0][0] }}]]"),
+    )
+    reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after", "three-step")
+    defaults: ClassVar[Mapping[str, Any]] = {"criteria": False}
+    baselines: ClassVar[Mapping[str, Baseline]] = {
+        "random": lambda case: {"score": case.rng.choice(list(case.scale))},
+        "criteria-overlap": _overlap,
+    }
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:
         return {"type": "number", "enum": list(self.scale(material))}

@@ -23,7 +23,7 @@ from leaderboard.hidden import (
     without_sealed,
 )
 from leaderboard.models import Edition
-from leaderboard.scope import NO_ELO, Scope
+from leaderboard.scope import NO_ELO, BadScope, Scope
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
@@ -31,6 +31,8 @@ PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say n
 
 def models(scope: Scope) -> ModelsBoard:
     """Every model by verdicts of the view's kind. Below staff, a board that depends on hidden inputs is an edition."""
+    if scope.kind.no_models:
+        raise BadScope(scope.kind.no_models)
     if not shows_edition(scope):
         return _told(scope, _with_lengths(scope, scope.kind.models(scope)))
     edition = edition_of(scope)

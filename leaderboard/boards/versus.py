@@ -145,6 +145,8 @@ def models(scope: Scope, a: str, b: str) -> Versus:
     """Two models by the verdicts, scores or keys of the view. Raises BadScope if one has none."""
     if a == b:
         raise BadScope("Choose two different models.")
+    if scope.kind.no_models:
+        raise BadScope(scope.kind.no_models)
     return tested_together(scope.kind.compare_models(without_sealed(scope), a, b))
 
 

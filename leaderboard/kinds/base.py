@@ -22,7 +22,7 @@ from leaderboard.boards.bias import of_scores as bias_of_scores
 from leaderboard.boards.judge_board import Comparison, JudgesBoard
 from leaderboard.boards.versus import Versus
 from leaderboard.metrics import Metric
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import Scope
 from leaderboard.votes.scores import mean_of
 
 
@@ -129,9 +129,10 @@ class Kind:
         """
         labels = Label.objects.filter(**{f"{self.column}__isnull": False})
         filling = [name for name, ballot in ballots.BALLOTS.items() if ballot.fields[0] == self.column]
-        if filling[0] not in self.protocols:
-            return labels.filter(campaign__protocol__in=set(filling) & set(self.protocols))
-        others = [name for name in filling if name not in self.protocols]
+        own = set(filling) & set(self.protocols)
+        if filling[0] not in own:
+            return labels.filter(campaign__protocol__in=own)
+        others = set(filling) - own
         return labels.exclude(campaign__protocol__in=others) if others else labels
 
     @guard.working()
@@ -169,22 +170,13 @@ class Kind:
 
     # ---- boards ----
 
-    def models(self, scope: Scope) -> ModelsBoard:
-        """The board of models, live. Raises BadScope if there is none."""
-        if self.no_models:
-            raise BadScope(self.no_models)
-        return scores.models(scope)
-
     def judges(self, scope: Scope) -> JudgesBoard:
         """The board of judges."""
         return judge_board.board(scope, self.comparison)
 
-    def compare_models(self, scope: Scope, a: str, b: str) -> Versus:
-        """Two models on the samples that both have answered. Raises BadScope if no board of models counts this."""
-        if self.no_models:
-            raise BadScope(self.no_models)
-        return versus.models_by_scores(scope, a, b)
-
-    # The board of biases, of a kind with ``biases``; and the runs of two judges on the items that both have judged.
+    # The live board of models, and two of them on the samples that both have answered: unless ``no_models``. The board
+    # of biases, of a kind with ``biases``; and the runs of two judges on the items that both have judged.
+    models: Callable[[Scope], ModelsBoard] = staticmethod(scores.models)
+    compare_models: Callable[[Scope, str, str], Versus] = staticmethod(versus.models_by_scores)
     bias: Callable[[Scope], BiasBoard] = staticmethod(bias_of_scores)
     compare_judges: Callable[[Scope, list[Run], list[Run]], Versus] = staticmethod(versus.judges_by_scores)

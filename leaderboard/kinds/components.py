@@ -1,5 +1,7 @@
 """Points for the weighted components of an instruction (MIA-Bench)."""
 
+from functools import partial
+
 import pandas as pd
 
 from leaderboard import metrics
@@ -33,6 +35,9 @@ class Components(Kind):
     compared_in = "percent"
     edition_digits = 1
 
+    models = staticmethod(partial(scores.models, row_class=scores.ComponentsRow))
+    made_of = staticmethod(points.made_of)
+
     def numbers(self, scope: Scope, frame: pd.DataFrame, items: pd.DataFrame) -> pd.DataFrame:
         """Points as percentages of their weights."""
         if frame.empty:
@@ -51,9 +56,3 @@ class Components(Kind):
             points.order_of(component_shares["category"]),
             notes,
         )
-
-    def models(self, scope: Scope) -> scores.ScoresBoard:
-        return scores.models(scope, row_class=scores.ComponentsRow)
-
-    def made_of(self, scope: Scope, frame: pd.DataFrame) -> "pd.Series[str]":
-        return points.made_of(scope, frame)
