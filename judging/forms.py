@@ -11,7 +11,7 @@ from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.forms.folds import Fold
-from bank.models import Benchmark, Item
+from bank.models import Benchmark
 from judging import protocols
 from judging.endpoints.inputs import JudgeIn
 from judging.inputs import InputForm, fields_of, form_field
@@ -371,7 +371,7 @@ class RunForm(RequestForm):
     def settings(self) -> dict[str, Any]:
         """The settings as chosen, without those that the protocol fixes."""
         protocol = protocols.get(self.cleaned_data["protocol"])
-        fixed = {*protocol.fixed, *(["order"] if protocol.kind == Item.Kind.SCORE else [])}
+        fixed = {*protocol.fixed, *(["order"] if protocol.answers == 1 else [])}
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in (*fixed, "step_calls")}
         if chosen.get("reasoning") == STEP_CALLS:
             chosen |= {"reasoning": "three-step", "step_calls": True}

@@ -142,18 +142,6 @@ def _rows_of(board: Board) -> Rows:
 # ---- judges and people ----
 
 
-def _can_stand_in(kind: Kind) -> bool:
-    return bool(kind.stand_in)
-
-
-def _is_pairwise(kind: Kind) -> bool:
-    return kind.pairwise
-
-
-def _has_means(kind: Kind) -> bool:
-    return kind.has_means
-
-
 def stand_in(scope: Scope, asked: TableQuery) -> Rows:
     """The alternative annotator test of each judge: winning rate, advantage, and each annotator left out (unnamed)."""
     return _rows_of(standin.stand_ins(scope, checked_epsilon(asked.epsilon)))
@@ -310,12 +298,8 @@ class ExtractionRow(Row):
     found: float | None
 
 
-def _has_options(kind: Kind) -> bool:
-    return kind.rotates
-
-
 def _choices(scope: Scope) -> ChoiceBoard:
-    if not _has_options(scope.kind):
+    if not scope.kind.rotates:
         raise BadScope(f"Only answers to multiple choice have options; those of kind {scope.kind} have none.")
     return cast(ChoiceBoard, cached(scope, "models", boards.models))
 
@@ -402,19 +386,21 @@ TABLES = {
     "judges": Table(make=judges, board="judges", whole=boards.judges, view=OF_JUDGES),
     "agreement": Table(make=agreement, board="agreement", whole=boards.agreement_of, view=OF_VOTERS),
     "bias": Table(make=bias, board="bias", whole=boards.bias_of, view=OF_VOTERS),
-    "stand-in": Table(make=stand_in, board="judges", fits=_can_stand_in, view=OF_LABELS, takes=("epsilon",)),
+    "stand-in": Table(
+        make=stand_in, board="judges", fits=lambda kind: bool(kind.stand_in), view=OF_LABELS, takes=("epsilon",)
+    ),
     "people-and-judge": Table(
         make=people_and_judge,
         board="models",
-        fits=_has_means,
+        fits=lambda kind: kind.has_means,
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED)),
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
-    "letters": Table(make=letters, board="models", fits=_has_options),
-    "extraction": Table(make=extraction, board="models", fits=_has_options),
-    "places": Table(make=places, board="models", fits=_is_pairwise, view=OF_PLACES),
+    "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
+    "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),
+    "places": Table(make=places, board="models", fits=lambda kind: kind.pairwise, view=OF_PLACES),
     "correlation": Table(make=correlation, board="models", takes=("part",)),
     "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
 }

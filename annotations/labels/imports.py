@@ -240,8 +240,9 @@ class LabelImporter:
         named, protocols = columns["campaign"], columns["protocol"]
         if self.context.campaign:
             return [self.context.campaign] * len(named)
-        held = map(ballots.alone, protocols)
-        return [name or self._free(f"imported {words}".strip()) for name, words in zip(named, held, strict=True)]
+        held = list(map(ballots.alone, protocols))
+        free = {words: self._free(f"imported {words}".strip()) for words in set(held)}
+        return [name or free[words] for name, words in zip(named, held, strict=True)]
 
     def _free(self, name: str) -> str:
         """Campaign names are unique, so for a second benchmark the slug is added."""

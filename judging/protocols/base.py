@@ -121,7 +121,7 @@ class Protocol(ABC):
         if chosen.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
             raise BadSettings(f"structured: {self.name} has no JSON reply; leave it out.")
         values = {"order": "both", "criteria": True, "context": "image", "reasoning": "first"} | dict(self.defaults)
-        if self.kind == Item.Kind.SCORE:
+        if self.answers == 1:
             values["order"] = "fixed"
         for name in self.fixed:
             if chosen.get(name, values[name]) != values[name]:
@@ -130,7 +130,7 @@ class Protocol(ABC):
         steps = boolean("step_calls", values.get("step_calls", False))
         if steps and values["reasoning"] != "three-step":
             raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
-        if self.kind == Item.Kind.SCORE and values["order"] != "fixed":
+        if self.answers == 1 and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
         unanswered = one_of("unanswered", values.get("unanswered", UNANSWERED[0]), UNANSWERED)
         if unanswered == "loses" and type(self).lowest is Protocol.lowest:

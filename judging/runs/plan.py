@@ -190,8 +190,7 @@ def orders(run: Run, content_hash: str, places: int = 2) -> list[str]:
 
 
 def judgments_per_item(run: Run) -> int:
-    kind = protocols.get(run.protocol).kind
-    order_count = 2 if run.orders == "both" and kind != Item.Kind.SCORE else 1
+    order_count = 2 if run.orders == "both" and protocols.get(run.protocol).answers > 1 else 1
     return order_count * run.repeats * (1 + len(run.attacks))
 
 
