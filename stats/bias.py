@@ -14,8 +14,6 @@ from stats.paired import mcnemar
 from stats.proportions import (
     CLUSTER_T,
     CLUSTERED_WILSON,
-    FEW_GROUPS,
-    FEWEST_GROUPS,
     Clustered,
     mean,
     mean_with_error,
@@ -80,7 +78,8 @@ def length(*, won: npt.ArrayLike, tokens: npt.ArrayLike, cluster: npt.ArrayLike,
     """Length bias of n decided pairs: ``won`` 1 where the first answer won, ``tokens`` (n, 2) the answers' lengths.
 
     Logistic regression of the win on tanh(d / sd(d)), d the token difference (Dubois et al., arXiv 2404.04475), with an
-    intercept and standard errors clustered by sample. Raises LengthMismatch, NotFinite.
+    intercept and standard errors clustered by sample; t with as many equal groups as weigh the same, less
+    one. Raises LengthMismatch, NotFinite.
     """
     outcome, lengths = np.asarray(won, dtype=np.float64), np.asarray(tokens, dtype=np.float64).reshape(-1, 2)
     check_lengths(won=outcome, tokens=lengths, cluster=np.asarray(cluster))
@@ -108,13 +107,15 @@ def _slope(design: FloatArray, outcome: FloatArray, cluster: npt.ArrayLike, leve
         if np.abs(step).max() < 1e-10:
             break
     codes, clusters = dense_codes(cluster)
-    if clusters < FEWEST_GROUPS:
-        return Estimate(float(beta[1]), n, None, CLUSTER_T, FEW_GROUPS, groups=clusters)
+    sizes = np.bincount(codes)
+    effective = n * n / float(sizes @ sizes)  # Kish 1965, section 5.4
+    if reason := no_interval(groups=clusters, effective=effective):
+        return Estimate(float(beta[1]), n, None, CLUSTER_T, reason, groups=clusters)
     residual = design * (outcome - fitted)[:, None]
     scores = np.stack([np.bincount(codes, weights=column, minlength=clusters) for column in residual.T], axis=1)
     bread = np.linalg.inv(information)
     error = float(np.sqrt((clusters / (clusters - 1) * bread @ scores.T @ scores @ bread)[1, 1]))
-    margin = t_quantile(level, clusters - 1) * error
+    margin = t_quantile(level, effective - 1) * error
     value = float(beta[1])
     ends = Interval(value - margin, value + margin, level, CLUSTER_T)
     return Estimate(value, n, ends, CLUSTER_T, se=error, groups=clusters)

@@ -121,10 +121,10 @@ def jackknife(
         return Estimate(value, n, None, method, UNDEFINED, groups=table.groups)
     error = _error(without - value, table.times)
     if error < 1e-12:
-        return _alike(value, n, table.groups, scale, method, level)
+        return _alike(value, n, table, scale, method, level)
     if scale is Scale.SHARE:
         if value in (0.0, 1.0):
-            return _alike(value, n, table.groups, scale, method, level)
+            return _alike(value, n, table, scale, method, level)
         interval = within(value, error, ends=(0.0, 1.0), df=df, level=level, method=method)
     else:
         if abs(value) > 1 - PERFECT_FROM or (np.abs(without) > 1 - PERFECT_FROM).any():
@@ -139,13 +139,14 @@ def _error(deviations: FloatArray, times: IntArray) -> float:
     return sqrt((count - 1) / count * float(times @ (deviations * deviations)))
 
 
-def _alike(value: float, n: int, groups: int, scale: Scale, method: str, level: float) -> Estimate:
-    """All right, or all wrong, shows no doubt; the number of groups still leaves some."""
+def _alike(value: float, n: int, table: Table, scale: Scale, method: str, level: float) -> Estimate:
+    """All right, or all wrong, shows no doubt; the number of groups still leaves some, of those that weigh much."""
     if scale is Scale.SHARE and value in (0.0, 1.0):
-        interval = wilson(successes=value * groups, n=groups, level=level, method=method, df=groups - 1)
-        return Estimate(value, n, interval, method, groups=groups)
+        effective = table.groups * (table.df + 1) / int(table.times.sum())
+        interval = wilson(successes=value * effective, n=effective, level=level, method=method, df=effective - 1)
+        return Estimate(value, n, interval, method, groups=table.groups)
     reason = PERFECT if scale is Scale.FISHER and abs(value) > 1 - PERFECT_FROM else ALIKE
-    return Estimate(value, n, None, method, reason, groups=groups)
+    return Estimate(value, n, None, method, reason, groups=table.groups)
 
 
 def mean_over(statistic: Callable[[FloatArray], FloatArray], strata: int) -> Callable[[FloatArray], FloatArray]:

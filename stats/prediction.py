@@ -55,8 +55,9 @@ def prediction_powered(
     it is cov(Y, F) / ((1 + n / N) var F), cut to [0, 1], for each of ten parts of the groups computed from the other
     nine (cross-fitting: a weight tuned on the rows that it is applied to makes the interval too narrow); the result's
     is their mean. Standard error clustered by group (``cluster``, ``unlabelled_cluster``: labels of the same groups);
-    interval within ``ends``. Fewer than 50 labels, or labels in fewer than 30 groups: no value, and the reason says
-    what is missing. Raises LengthMismatch, NotFinite, and InvalidCount for no further items.
+    interval within ``ends``, t with as many equal groups as weigh the same as those with labels, less one. Fewer than
+    50 labels, or labels in fewer than 30 groups: no value, and the reason says what is missing. Raises LengthMismatch,
+    NotFinite, and InvalidCount for no further items.
     """
     y, f, u = (np.asarray(values, dtype=np.float64) for values in (labels, judged, unlabelled))
     groups, of_unlabelled = np.asarray(cluster), np.asarray(unlabelled_cluster)
@@ -67,8 +68,8 @@ def prediction_powered(
     if not further:
         raise InvalidCount("no further items")
     codes, count = dense_codes(np.concatenate([groups, of_unlabelled]))
-    labelled = dense_codes(groups)[1]
-    if reason := missing_labels(labels=n, groups=labelled):
+    sizes = np.bincount(dense_codes(groups)[0])
+    if reason := missing_labels(labels=n, groups=len(sizes)):
         return PowerTuned(Estimate(None, n + further, None, PPI, reason, groups=count), None)
     ends = widened(ends, y, f, u)
     # Each group is in one part; labelled groups are spread evenly over the parts.
@@ -87,7 +88,7 @@ def prediction_powered(
         error if error > 1e-12 else 0.0,
         n=n + further,
         groups=count,
-        df=labelled - 1,
+        df=n * n / float(sizes @ sizes) - 1,
         ends=ends,
         level=level,
         method=PPI,

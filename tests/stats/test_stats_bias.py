@@ -3,9 +3,10 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from stats.bias import high_scores, length, own_family, position
-from stats.proportions import FEW_GROUPS, NO_VARIATION
+from stats.proportions import FEW_GROUPS, NO_VARIATION, ONE_OUTWEIGHS
 from stats.verdicts import VERDICTS
 
 
@@ -60,6 +61,17 @@ def test_the_slope_is_that_of_statsmodels_with_clustered_errors():
     assert found.value == pytest.approx(fitted.params[1], abs=1e-6)
     error = (found.interval.high - found.value) / 1.984217  # t with 99 degrees of freedom
     assert error == pytest.approx(fitted.bse[1] * np.sqrt(100 / 99), rel=1e-4)
+
+
+def test_the_slope_counts_groups_by_what_they_weigh_and_one_that_has_nearly_all_pairs_leaves_no_interval():
+    won, tokens, _ = lengths()
+    n = len(won)
+    lopsided = length(won=won, tokens=tokens, cluster=np.maximum(np.arange(n) - 360, 0)).slope
+    assert (lopsided.value is None, lopsided.interval, lopsided.reason) == (False, None, ONE_OUTWEIGHS)
+    sizes = np.array([120, *[10] * 28])
+    uneven = length(won=won, tokens=tokens, cluster=np.repeat(np.arange(29), sizes)).slope
+    weigh = n * n / (sizes @ sizes)
+    assert (uneven.interval.high - uneven.value) / uneven.se == pytest.approx(t.ppf(0.975, weigh - 1))
 
 
 def test_the_longer_answer_is_counted_where_lengths_differ():

@@ -189,3 +189,12 @@ def test_votes_are_compared_alike_as_verdicts_and_as_labels(rows):
     of_labels = class_scores(reference=decided[0], prediction=decided[1], cluster=np.array(cluster))
     for name in ("accuracy", "f1", "recall", "precision"):
         assert getattr(of_pairs, name).value == pytest.approx(getattr(of_labels, name).value)
+
+
+def test_a_perfect_score_over_unequal_groups_is_no_surer_than_groups_that_weigh_as_much():
+    classes = np.array(["first", "second"] * 60)
+    sizes = np.array([40, *[4] * 20])
+    f1 = scores(classes, classes, ties=False, cluster=np.repeat(np.arange(21), sizes)).f1
+    weigh = 120**2 / float(sizes @ sizes)
+    assert f1.value == 1
+    assert f1.interval.low == pytest.approx(wilson(successes=weigh, n=weigh, df=weigh - 1).low)

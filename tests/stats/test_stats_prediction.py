@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from stats.prediction import missing_labels, prediction_powered
+from stats.proportions import ONE_OUTWEIGHS
 from stats.results import InvalidCount
 
 Y = [int(digit) for digit in "1110010110"]
@@ -63,6 +64,19 @@ def test_rows_that_repeat_each_other_tell_no_more_than_one_of_them():
     ).estimate
     assert (thrice.value, thrice.se) == (pytest.approx(once.value), pytest.approx(once.se))
     assert 0 <= thrice.interval.low < thrice.value < thrice.interval.high <= 1
+
+
+def test_where_one_group_has_nearly_all_labels_there_is_no_interval():
+    draw = np.random.default_rng(5)
+    truth = draw.random(800) < 0.6
+    judged = np.where(draw.random(800) < 0.85, truth, ~truth)
+
+    def of_groups(cluster):
+        return powered(truth[:300], judged[:300], judged[300:], cluster=cluster).estimate
+
+    lopsided = of_groups(np.maximum(np.arange(300) - 260, 0))
+    assert (lopsided.value is None, lopsided.interval, lopsided.reason) == (False, None, ONE_OUTWEIGHS)
+    assert of_groups(np.arange(300) % 40).interval is not None
 
 
 def test_too_little_is_refused():
