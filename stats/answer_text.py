@@ -17,17 +17,17 @@ _REACH = 300  # letters round a label that are looked at
 _WORDS = frozenset({"A", "I"})  # labels that are words of English, too
 _OPEN, _CLOSE = r"[(\[{*_`\"'“‘（【「$]*", r"[)\]}*_`\"'”’）】」$]*"
 _LETTER = r"[^\W\u3400-\u9fff]"  # of the same word: Chinese has no spaces between words
-_JOINED = r"and|or|nor|[,/&、]|或者?|和|与|以及"
+_JOINED = r"(?:and|or|nor)(?:\s+(?:maybe|perhaps|possibly|even|else))?|[,/&、]|或者?|和|与|以及"
 _VERB = (
     r"(?:(?:is|was|are|can|could|does|do|did|has|must|may|might|should|would|will)(?:n['’]?t)?"
     r"|cannot|can['’]t|seems|fails|looks|appears)\b"
 )
 _WRONG = (
     r"(?:\b(?:wrong|incorrect|false|untrue|mistaken|impossible|implausible|unlikely|inaccurate|invalid"
-    r"|(?:rul|eliminat|exclud|reject|dismiss|discard)(?:ed?|ing|es|s)?)\b|错|误|排除|剔除)"
+    r"|distractor|contradict(?:s|ed|ing)?|(?:rul|eliminat|exclud|reject|dismiss|discard)(?:ed?|ing|es|s)?)\b|[✗✘❌]|错|误|排除|剔除)"
 )
 _NOT = (
-    r"(?:\b(?:not|never|no|neither|nor|none|without|cannot|hardly|doubt\w*|unlike|except|least|fails?|unsure|whether"
+    r"(?:\b(?:not|never|no|neither|nor|none|without|cannot|hardly|doubt\w*|unlike|except|least|less\s+likely|fails?|unsure|whether"
     r"|against|(?:other|rather)\s+than|instead\s+of|(?:any|every)thing\s+but|all\s+but|far\s+from|at\s+first|initially"
     r"|(?:ca|do|is|wo|does|was)nt)\b|n['’]t\b|[不没沒非除未无無否别])"
 )
@@ -38,7 +38,8 @@ _DENIED_BEHIND = re.compile(
     rf"|{_VERB[:-2]}n['’]?t\b|cannot\b|can['’]t\b|fails\b|[-–—]?\s*{_WRONG}"
     r"|not\s+(?:correct|right|true|possible|likely|it|the)\b)"
     rf"|{_CLOSE}\s*(?:[选選]?[项項])?(?:[也就则并被应该可以是]|显然|明显|肯定|绝对|答案)*"
-    r"(?:不(?:对|正|是|符|行|可|成立|合|准|恰|应|能|选|属|匹|一|会)|错|有误|误|排除|剔除|非)",
+    r"(?:不(?:对|正|是|符|行|可|成立|合|准|恰|应|能|选|属|匹|一|会)|错|有误|误|排除|剔除|非)"
+    rf"|{_CLOSE}\s*[与與和跟][^，。；\n]{{0,12}}(?:不[符合一相匹]|矛盾)",
     re.IGNORECASE,
 )
 _IS_WRONG = re.compile(rf"{_VERB}\s+(?:be\s+|been\s+|\w+ly\s+)*{_WRONG}", re.IGNORECASE)

@@ -142,6 +142,13 @@ NO_ANSWER = [
     "C罗",
     "并非C",
     "如果天是绿的，选C吗？",
+    "C is less likely",
+    "C is a distractor.",
+    "C contradicts the picture",
+    "C ❌",
+    "A ✗ B ✗",
+    "A or maybe D",
+    "选项C与图片不符",
 ]
 PLAIN_ANSWERS = [
     ("The answer is C, because it does not have wings.", "C"),
@@ -182,6 +189,8 @@ PLAIN_ANSWERS = [
     ("A. 天坛", "A"),
     ("A、天坛", "A"),
     ("C 天坛", "C"),
+    ("选C，与图片相符", "C"),
+    ("B ✗\nThe answer is C ✓", "C"),
     ("毫无疑问，答案是C", "C"),
     ("因为没有翅膀，所以选C", "C"),
     ("应该选A", "A"),
