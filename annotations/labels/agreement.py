@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
 from typing import Any
@@ -305,7 +305,28 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     for a, b, same, n in pairwise_agreement(annotator=annotators, item=items, verdict=verdicts).itertuples(index=False):
         kappa, low, high = (None if np.isnan(value) else float(value) for value in kappas[a, b])
         cells[int(a), int(b)] = Cell(int(same), int(n), kappa, low, high)
-    return cells
+    return _by_group(cells, labels)
+
+
+def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
+    """The cells, with the interval by group where items that two people share have a picture or prompt in common."""
+    groups = {label.campaign_item: label.group for label in labels}
+    if len(set(groups.values())) == len(groups):
+        return cells
+    said: dict[int, dict[int, str]] = {}
+    for label in labels:
+        said.setdefault(label.annotator, {})[label.campaign_item] = label.verdict
+    clustered = {}
+    for (a, b), cell in cells.items():
+        shared = [item for item in said[a] if item in said[b]]
+        kappa = cohen_kappa(
+            first=[said[a][item] for item in shared],
+            second=[said[b][item] for item in shared],
+            cluster=[groups[item] for item in shared],
+        )
+        low, high = (kappa.interval.low, kappa.interval.high) if kappa.interval else (None, None)
+        clustered[a, b] = replace(cell, low=low, high=high)
+    return clustered
 
 
 def agreement_with_others(items: LabelsByItem, annotator: int) -> tuple[Matches, Estimate | None]:

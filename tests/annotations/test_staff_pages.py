@@ -3,6 +3,7 @@
 import html
 import io
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,7 +22,7 @@ from annotations.campaigns.actions import make_campaign, open_campaign
 from annotations.campaigns.members import add_annotators, make_annotator
 from annotations.labels.actions import submit_label
 from annotations.labels.adjudication import adjudicate
-from annotations.labels.agreement import agreement_of, label_rows
+from annotations.labels.agreement import agreement_of, label_rows, pairwise_cells
 from annotations.labels.monitor import monitor_of
 from annotations.labels.verdicts import CHOICE_SCALE
 from annotations.models import (
@@ -84,6 +85,21 @@ class TestAgreement:
             assert figure.estimate.interval.low < figure.estimate.value < figure.estimate.interval.high
         assert dict(found.majority) == {"first": 20, "second": 15, "tie": 15, "undecided": 0}
         assert found.unanimous == 35
+
+    def test_two_peoples_kappa_has_its_interval_by_group_where_their_items_share_a_picture(self, voted):
+        campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
+        rows = label_rows(campaign)
+        plain = pairwise_cells(rows)[one.pk, two.pk]
+        of_item = {item: n for n, item in enumerate(sorted({row.campaign_item for row in rows}))}
+        fives, halves = (
+            pairwise_cells([replace(row, group=str(of_item[row.campaign_item] // size)) for row in rows])[
+                one.pk, two.pk
+            ]
+            for size in (5, 25)
+        )
+        assert fives.kappa == halves.kappa == plain.kappa
+        assert fives.high - fives.low > 1.5 * (plain.high - plain.low)
+        assert (halves.low, halves.high) == (None, None)
 
     def test_the_rule_of_mllm_bench_and_undecided_as_a_tie(self, voted):
         campaign, _ = voted(["ffs", "fsu", "tuu", "fuu"])
