@@ -323,6 +323,8 @@ def _parquet(records: Records, columns: list[str]) -> Iterator[bytes]:
     pa, pq = parquet.load()
 
     def kind(name: str) -> Any:
+        if "against" in columns and name in ("agree", "against"):  # of a preference, how many labels
+            return pa.int64()
         if name in BOOLEANS and "key" not in columns:  # a sample's answer is text, a verdict's is yes or no
             return pa.bool_()
         return pa.float64() if name in FLOATS else pa.int64() if name in INTEGERS else pa.string()

@@ -105,6 +105,18 @@ def test_a_table_of_many_different_answers_is_written_whole(table, large, manage
     assert b"".join(sent.streaming_content).decode() == out
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_goes_into_a_parquet_file_with_all_its_rows(table, large, manage, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / f"{table}.parquet"
+    status, _, err = manage("export", table, "--benchmark", "large", "--format", "parquet", "--output", path)
+    assert (status, err) == (0, f"{ROWS[table]:,} {table}\n")
+    rows = parquet.read_table(path).to_pylist()
+    assert len(rows) == ROWS[table]
+    if table == "preferences":
+        assert {(row["agree"], row["against"]) for row in rows} == {(1, 0)}
+
+
 def test_a_list_of_judgments_and_a_campaign_are_sent_whole(large, client_of):
     _, run, campaign = large
     chosen = client_of("curator").post(f"/judging/judgments/export/?run={run.pk}", {"shape": "jsonl"})
