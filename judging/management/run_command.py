@@ -150,11 +150,13 @@ def tell_failures(command: BaseCommand, run: Run) -> None:
     """Say why calls ended without a result, and how they are made again."""
     if not run.failures:
         return
-    for line in failures_in_words(run):
+    lines, were_made = failures_in_words(run)
+    for line in lines:
         command.stderr.write(f"  {line}")
     if said := endpoint_says(run, viewer=User(role=Role.ADMINISTRATOR)):
         command.stderr.write(f"  The endpoint says: {said}")
-    command.stderr.write("The same command with --retry asks these again.")
+    if were_made:
+        command.stderr.write("The same command with --retry asks these again.")
 
 
 async def _follow(run: Run, display: "Display", patience: Patience) -> None:

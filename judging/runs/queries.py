@@ -56,19 +56,25 @@ class Failure:
 
     @property
     def can_retry(self) -> bool:
-        """Responses of a model are never changed, not even a refusal."""
-        return self.run.judges or self.status == "error"
+        """Responses of a model are never changed, not even a refusal; of one that is no answer nobody is asked."""
+        return not self.not_asked and (self.run.judges or self.status == "error")
+
+    @property
+    def not_asked(self) -> bool:
+        return self.reason in plan.NOT_ASKED.values()
 
     @property
     def title(self) -> str:
         if self.run.imported:
             return self.status
-        if self.reason and self.status in ("error", "parse_failed"):
+        if self.not_asked or (self.reason and self.status in ("error", "parse_failed")):
             return self.reason[:1].upper() + self.reason[1:]
         return STATUSES[self.status]
 
     @property
     def note(self) -> str:
+        if self.not_asked:
+            return "no call was made"
         if self.run.judges:
             return NOTES.get(self.status, "no verdict")
         return "no text" if self.status == "error" else "kept as the model's response"
@@ -108,6 +114,10 @@ class Progress:
     limited: bool = False  # the endpoint asks for fewer calls
     pause: int = 0  # seconds of pause it asked for
     workers: list[str] = field(default_factory=list)  # names of those working on it
+
+    @property
+    def retryable(self) -> int:
+        return sum(failure.count for failure in self.failures if failure.can_retry)
 
     @property
     def bar(self) -> dict[str, float]:
@@ -203,12 +213,15 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     return sorted(failures, key=lambda failure: -failure.count)
 
 
-def failures_in_words(run: Run, most: int = 3) -> list[str]:
-    """For who may run commands: how many calls of a run ended without a result and why, the commonest first."""
+def failures_in_words(run: Run, most: int = 3) -> tuple[list[str], bool]:
+    """For who may run commands: how many calls of a run ended without a result and why, the commonest first; and
+    whether any was made at all, and so can be made again.
+    """
     failures = _failures(run, User(role=Role.ADMINISTRATOR))
     lines = [f"{failure.count:,} x {failure.status}: {failure.reason or 'no reason given'}" for failure in failures]
     others = sum(failure.count for failure in failures[most:])
-    return lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
+    lines = lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
+    return lines, not all(failure.not_asked for failure in failures)
 
 
 @guard.working()

@@ -4,7 +4,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
+from bank.models import Response
 from judging.models import Judge, Run
 from tests.judging.server import Server, answer, error
 
@@ -29,6 +31,20 @@ def test_a_run_is_worked_here_with_wait_and_reports_in_plain_lines(benchmark, ju
     assert "1 x parse_failed: " in told
     assert "The same command with --retry asks these again." in told
     assert Run.objects.get().settings["order"] == "fixed"
+
+
+@pytest.mark.django_db
+def test_nobody_is_told_to_ask_again_about_an_answer_that_is_none(benchmark, judge_at, capsys, client_of):
+    Response.objects.filter(model=Response.objects.first().model).update(status="empty", text="")
+    with Server(lambda call: answer("Answer1")) as server:
+        judge_at(server.url)
+        judge(wait=True)
+        told = capsys.readouterr().err
+        assert "x empty: not asked: the answer is empty" in told
+        assert "--retry" not in told
+        page = client_of("curator").get(reverse("judging:run-detail", args=[Run.objects.get().pk])).text
+    assert "Not asked: the answer is empty" in page
+    assert "Retry" not in page
 
 
 @pytest.mark.django_db
