@@ -184,9 +184,9 @@ def run_beside(scope: Scope) -> int | None:
     """The run to put beside people: that of the view, else of its judge, else of all, the one over most items."""
     if scope.run is not None:
         return scope.run
-    newest = [runs[-1] for runs in judges_of(scope)]
-    of_judge = [run for run in newest if run.judge.name == scope.source]
-    run = votes.with_most_items(Run.objects.filter(pk__in=[run.pk for run in of_judge or newest]))
+    of_all = [run for runs in judges_of(scope) for run in runs]
+    of_judge = [run for run in of_all if run.judge.name == scope.source]
+    run = votes.with_most_items(of_judge or of_all)
     return None if run is None else run.pk
 
 

@@ -206,7 +206,7 @@ def source_of(address: Address) -> Source:
     if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
         return Source(scope, note)
     choices = tuple(Choice(str(run.pk), f"{run.pk}: {settings_in_words(run.protocol, run.settings)}") for run in runs)
-    most = votes.with_most_items(runs)
+    most = votes.with_most_items(runs, alone=True)
     assert most
     return Source(replace(scope, run=scope.run or most.pk), note, choices)
 

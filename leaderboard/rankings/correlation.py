@@ -177,7 +177,8 @@ def usual_scope(benchmark: Any, *, staff: bool) -> Scope:
     if kind.keyed or is_kept_back(scope) or not votes.judged_runs(scope).exists():
         return scope
     people = _numbers(cached(scope, "models", models))
-    run = votes.with_most_items(votes.judged_runs(scope).filter(judge__baseline="", state=Run.State.FINISHED))
+    finished = votes.judged_runs(scope).filter(judge__baseline="", state=Run.State.FINISHED)
+    run = votes.with_most_items(finished, alone=True)
     return scope if len(people) or run is None else _by_run(scope, run.pk)
 
 

@@ -232,19 +232,22 @@ def judged_runs(scope: Scope) -> QuerySet[Run]:
 
 
 @guard.working()
-def with_most_items(runs: Iterable[Run]) -> Run | None:
-    """The run with verdicts on most items, the newest of several; None of none. A try-out replaces no whole run."""
+def with_most_items(runs: Iterable[Run], *, alone: bool = False) -> Run | None:
+    """The run with verdicts on most items, those of runs alike counted together unless each stands ``alone``; the
+    newest of several; None of none. A try-out replaces no whole run.
+    """
     found = list(runs)
     if len(found) < 2:
         return found[0] if found else None
     pks = tuple(run.pk for run in found)
+    counted_by = ("run",) if alone else ("run__judge", "run__protocol", "run__settings_hash")
 
-    def count() -> dict[int, int]:
-        judged = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by().values_list("run")
-        return dict(judged.annotate(n=Count("item", distinct=True)))
+    def count() -> dict[tuple[Any, ...], int]:
+        judged = Judgment.objects.filter(run__in=pks, status=Judgment.Status.OK).order_by().values_list(*counted_by)
+        return {tuple(source): n for *source, n in judged.annotate(n=Count("item", distinct=True))}
 
-    items = until_changed(("items of runs", pks), count, benchmark=found[0].benchmark_id)
-    return max(found, key=lambda run: (items.get(run.pk, 0), run.pk))
+    items = until_changed(("items of runs", pks, alone), count, benchmark=found[0].benchmark_id)
+    return max(found, key=lambda run: (items.get((run.pk,) if alone else tuple(run.alike.values()), 0), run.pk))
 
 
 def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
@@ -257,7 +260,10 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     run = with_most_items(judged_runs(scope).filter(judge__baseline=""))
     if run is None:
         return scope, ""
-    own = {(of.protocol, of.settings_hash) for of in judged_runs(scope).filter(judge=run.judge_id)}
+    of_judge = judged_runs(scope).filter(judge=run.judge_id)
+    own = {(of.protocol, of.settings_hash) for of in of_judge}
+    if len(own) > 1:  # then one of them is shown by itself
+        run = with_most_items(of_judge, alone=True) or run
     named = f"{run.judge}, run {run.pk}" if len(own) > 1 else str(run.judge)
     note = f"People have not labelled this benchmark yet, so these are the verdicts of {named}."
     return replace(scope, source=run.judge.name, run=run.pk if len(own) > 1 else None), note

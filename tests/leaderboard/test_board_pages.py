@@ -15,7 +15,9 @@ from django.urls import reverse
 
 from annotations.models import Campaign, Label
 from bank.models import Benchmark, Item
-from judging.models import Judgment, Run
+from judging.models import Judgment, Run, RunItem
+from leaderboard.boards import standin
+from leaderboard.view import scope_of
 from tests.leaderboard.conftest import MODELS, SECRET, by_model, judgments, labels
 from tests.markup import flat
 
@@ -251,6 +253,23 @@ def test_without_labels_page_command_and_api_show_the_judge_with_most_items_and_
         assert [row | {"notes": row["notes"][1:]} for row in rows] == of_judge
     assert board("models", "--source", "humans") == []
     assert "No labels by people yet" in page(client, JUDGES_PAGE)
+
+
+def test_without_labels_runs_of_a_judge_with_the_same_settings_count_together(brought, board, client_of):
+    """Two halves of a benchmark are more than two thirds of it."""
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    whole = Run.objects.get()
+    later = Run.objects.get()
+    later.pk, later.imported = None, False
+    later.save()
+    for rows in (Judgment, RunItem):
+        rows.objects.filter(run=whole, item__sample__key__gte="s18").update(run=later)
+    brought("judgments", [*judgments("early", noise=9.0, seed=3)][:160])
+    assert Run.objects.count() == 3
+    said = "People have not labelled this benchmark yet, so these are the verdicts of keen."
+    assert said in page(client_of("curator"), MODELS_PAGE)
+    assert [row["notes"][0] for row in board("models")] == [said] * 4
+    assert standin.run_beside(scope_of(benchmark="grove", staff=True)) == later.pk
 
 
 def test_without_labels_a_judge_with_several_settings_is_named_with_the_run_that_has_most_items(brought, board, client):
