@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from django.db.models import QuerySet
+from pandas.api.types import is_numeric_dtype
 
 from annotations.models import Label
 from bank.models import Item
@@ -78,8 +80,12 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     )
     frame["value"] = frame["value"].map(scope.kind.value)
     orders = 2 if runs[0].orders == "both" and scope.kind.item_kind != Item.Kind.SCORE else 1
-    grouped = frame.groupby(["run", "item", "repeat"])["value"]
-    outcomes = grouped.agg(scope.kind.combined)[grouped.size() >= orders].reset_index()
+    one_outcome = ["run", "item", "repeat"]
+    if orders == 1 and not frame.duplicated(one_outcome).any():  # each is one already
+        outcomes = frame.astype({"value": np.float64}) if is_numeric_dtype(frame["value"]) else frame
+    else:
+        grouped = frame.groupby(one_outcome)["value"]
+        outcomes = grouped.agg(scope.kind.combined)[grouped.size() >= orders].reset_index()
     first = outcomes.groupby("item")["run"].transform("min")
     return outcomes[outcomes["run"] == first][["item", "repeat", "value"]].reset_index(drop=True)
 

@@ -7,7 +7,11 @@ import pytest
 
 from annotations import ballots
 from annotations.models import Campaign, Label
+from bank.models import Item
+from judging.models import Run
 from leaderboard.kinds import KINDS
+from leaderboard.view import scope_of
+from leaderboard.votes import scores
 from stats.agreement import cohen_kappa
 from stats.alternative import alternative_annotator_test
 from stats.classification import class_scores
@@ -210,3 +214,19 @@ def test_repeats_show_how_steady_a_judge_is(brought, board):
     brought("judgments", judged(repeats=3))
     found = {row["metric"] for row in board("judges", "--kind", "nominal")}
     assert {"consistency", "mcc"} <= found
+
+
+def test_no_function_of_python_is_called_for_each_of_a_million_verdicts(brought, monkeypatch):
+    rows = [*judged(repeats=2)]
+    brought("judgments", rows)
+    scope = scope_of(benchmark="grove", kind="nominal", staff=True)
+
+    def called(kind, values):
+        raise AssertionError("an outcome that is one verdict has nothing to combine")
+
+    monkeypatch.setattr(type(scope.kind), "combined", called)
+    found = scores.of_runs(scope, list(Run.objects.all()))
+    names = dict(Item.objects.values_list("pk", "sample__key"))
+    assert {(names[item], repeat): value for item, repeat, value in found.itertuples(index=False)} == {
+        (row["sample"], row["repeat"]): row["option"] for row in rows
+    }
