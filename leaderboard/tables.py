@@ -150,7 +150,7 @@ def stand_in(scope: Scope, asked: TableQuery) -> Rows:
 def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     """Each model by people alone, and by people and a judge together (PPI++).
 
-    The judge is that of ``run`` or ``source``, else that of the newest run.
+    The judge is that of ``run`` or ``source``, else the one with verdicts on most items.
     """
     run = standin.run_beside(scope)
     if run is None:

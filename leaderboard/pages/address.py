@@ -270,7 +270,7 @@ def reader_select(address: Address, scope: Scope) -> list[Select]:
     names = votes.judges_of(scope)
     if not names:
         return []
-    choices = [Choice("", "label, then newest run"), *(Choice(name, f"label, then {name}") for name in names)]
+    choices = [Choice("", "label, then whoever read most"), *(Choice(name, f"label, then {name}") for name in names)]
     return [
         Select("source", "Read by", [("", choices)], address.params.get("source", ""), on="source" in address.params)
     ]

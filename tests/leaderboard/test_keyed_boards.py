@@ -205,7 +205,7 @@ def test_a_judge_reads_what_names_no_option_and_the_steps_are_told(quiz, folder,
     assert len(board.runs) == 1
 
 
-def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_wrong(quiz, folder, manage):
+def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_wrong(quiz, folder, manage, client_of):
     """The newest run was taken however small, and what it had not been asked about counted as wrong."""
     text = "The one on the left, I think."
     vague = [row | {"text": text} for row in rotations("Vague", right=lambda n, shift: True) if not row["variant"]]
@@ -233,6 +233,9 @@ def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_
     assert board()[0] == (again,), "of two that were asked about all, the newer one"
     Run.objects.filter(pk=again).update(state="running")
     assert board()[0] == (complete,), "none that goes on"
+    page = client_of("curator").get("/leaderboards/quiz/models/?kind=choice").text
+    assert f"reader, run {complete}" in flat(page)
+    assert "label, then whoever read most" in page
 
 
 def edition_rows(**filters):
