@@ -28,5 +28,5 @@ def next_try(now: datetime, errors: Errors) -> datetime | None:
         return None
     wait = errors.waits[min(errors.tries, len(errors.waits) - 1)]
     if errors.retry_after is not None and wait < errors.retry_after <= DAY:
-        return now + errors.retry_after
+        wait = errors.retry_after
     return min(now + wait, last)

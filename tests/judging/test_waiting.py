@@ -48,6 +48,8 @@ def minutes(number: float) -> timedelta:
         (0, {"retry_after": minutes(90)}, 90),
         (0, {"retry_after": DAY}, 1_440),
         (0, {"retry_after": minutes(1_441)}, 1),  # nonsense
+        (0, {"retry_after": minutes(120), "give_up_after": minutes(10)}, 10),  # who waits has said for how long
+        (10, {"retry_after": minutes(120), "give_up_after": minutes(10)}, None),
         (0, {"waits": (minutes(3), minutes(7))}, 3),
         (9, {"tries": 5, "waits": (minutes(3), minutes(7))}, 7),
         (9, {"give_up_after": minutes(10)}, 1),
