@@ -266,8 +266,8 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
     names = {person.pk: person.shown(named=named) for person in people}
     for (a, b), cell in sorted(agreement.cells.items()):
         pair_row = partial(row, a=names[a], b=names[b], n=cell.n, items=cell.n)
-        rows.append(pair_row(metric="agreement", value=number(proportion(successes=cell.same, n=cell.n))))
-        rows.append(pair_row(metric="kappa", value=Number(cell.kappa, cell.low, cell.high)))
+        rows.append(pair_row(metric="agreement", value=number(cell.agreement)))
+        rows.append(pair_row(metric="kappa", value=number(cell.of_kappa)))
     return rows
 
 

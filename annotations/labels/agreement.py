@@ -15,10 +15,10 @@ from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.models.verdict import Choice, turned
-from stats.agreement import cohen_kappa, pairwise_agreement, pairwise_kappa
+from stats.agreement import KAPPA, cohen_kappa, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
-from stats.results import Estimate
+from stats.results import Estimate, Interval
 from stats.verdicts import majority
 
 UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
@@ -201,9 +201,20 @@ class Matches:
 class Cell(Matches):
     """Two annotators: how many items both labelled, and on how many they gave the same verdict."""
 
-    kappa: float | None
-    low: float | None
-    high: float | None
+    agreement: Estimate
+    of_kappa: Estimate
+
+    @property
+    def kappa(self) -> float | None:
+        return self.of_kappa.value
+
+    @property
+    def low(self) -> float | None:
+        return self.of_kappa.interval.low if self.of_kappa.interval else None
+
+    @property
+    def high(self) -> float | None:
+        return self.of_kappa.interval.high if self.of_kappa.interval else None
 
     @property
     def heat(self) -> str:
@@ -300,16 +311,23 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     annotators, items = [label.annotator for label in labels], [label.campaign_item for label in labels]
     verdicts = [label.verdict for label in labels]
     table = pairwise_kappa(annotator=annotators, item=items, verdict=verdicts)
-    kappas = {(row.a, row.b): (row.kappa, row.low, row.high) for row in table.itertuples(index=False)}
+    kappas = {(row.a, row.b): _estimate(row) for row in table.itertuples(index=False)}
     cells = {}
     for a, b, same, n in pairwise_agreement(annotator=annotators, item=items, verdict=verdicts).itertuples(index=False):
-        kappa, low, high = (None if np.isnan(value) else float(value) for value in kappas[a, b])
-        cells[int(a), int(b)] = Cell(int(same), int(n), kappa, low, high)
+        share = proportion(successes=int(same), n=int(n))
+        cells[int(a), int(b)] = Cell(int(same), int(n), share, kappas[a, b])
     return _by_group(cells, labels)
 
 
+def _estimate(row: Any) -> Estimate:
+    """Of a row of `pairwise_kappa`."""
+    value, low, high, se = (None if np.isnan(of) else float(of) for of in (row.kappa, row.low, row.high, row.se))
+    ends = None if low is None or high is None else Interval(low, high, 0.95, KAPPA)
+    return Estimate(value, int(row.n), ends, KAPPA, row.reason, se, int(row.n))
+
+
 def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
-    """The cells, with the interval by group where items that two people share have a picture or prompt in common."""
+    """The cells, with intervals by group where items that two people share have a picture or prompt in common."""
     groups = {label.campaign_item: label.group for label in labels}
     if len(set(groups.values())) == len(groups):
         return cells
@@ -319,13 +337,11 @@ def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) ->
     clustered = {}
     for (a, b), cell in cells.items():
         shared = [item for item in said[a] if item in said[b]]
-        kappa = cohen_kappa(
-            first=[said[a][item] for item in shared],
-            second=[said[b][item] for item in shared],
-            cluster=[groups[item] for item in shared],
-        )
-        low, high = (kappa.interval.low, kappa.interval.high) if kappa.interval else (None, None)
-        clustered[a, b] = replace(cell, low=low, high=high)
+        first, second = ([said[who][item] for item in shared] for who in (a, b))
+        cluster = [groups[item] for item in shared]
+        share = rate(hits=[one == other for one, other in zip(first, second, strict=True)], cluster=cluster)
+        kappa = cohen_kappa(first=first, second=second, cluster=cluster)
+        clustered[a, b] = replace(cell, agreement=share, of_kappa=kappa)
     return clustered
 
 

@@ -99,7 +99,10 @@ class TestAgreement:
         )
         assert fives.kappa == halves.kappa == plain.kappa
         assert fives.high - fives.low > 1.5 * (plain.high - plain.low)
-        assert (halves.low, halves.high) == (None, None)
+        assert (halves.low, halves.high, halves.agreement.interval) == (None, None, None)
+        assert halves.of_kappa.reason == halves.agreement.reason == "fewer than 8 groups: no interval"
+        told = pairwise_cells([row for row in rows if of_item[row.campaign_item] < 3])[one.pk, two.pk].of_kappa
+        assert (told.interval, told.n, bool(told.reason)) == (None, 3, True)
 
     def test_the_rule_of_mllm_bench_and_undecided_as_a_tie(self, voted):
         campaign, _ = voted(["ffs", "fsu", "tuu", "fuu"])
