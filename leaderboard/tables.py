@@ -26,7 +26,6 @@ from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import MEASURES, RANKINGS, VIEW, checked_epsilon, judge_run, run_number, scope_of
-from stats.proportions import proportion
 
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
@@ -254,13 +253,11 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
         for level, figure in figures
         if agreement.items
     ]
-    unanimous = number(proportion(successes=agreement.unanimous, n=agreement.items))
     if agreement.items:
+        unanimous = number(agreement.of_unanimous)
         rows.append(row(metric="unanimous", value=unanimous, n=agreement.items, items=agreement.items))
-    decided = sum(count for _, count in agreement.majority)
-    for verdict, count in agreement.majority:
-        share = number(proportion(successes=count, n=decided))
-        rows.append(row(metric="majority", verdict=verdict, value=share, n=decided, items=decided))
+    for verdict, _, share in agreement.majority:
+        rows.append(row(metric="majority", verdict=verdict, value=number(share), n=share.n, items=share.n))
     people = Annotator.objects.filter(pk__in=agreement.people)
     named = allowed(viewer, "read-names")
     names = {person.pk: person.shown(named=named) for person in people}

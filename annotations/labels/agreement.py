@@ -248,9 +248,11 @@ class Agreement:
     items: int
     labels: int
     unanimous: int
+    of_unanimous: Estimate
     figures: list[Figure]
     rule: str
-    majority: list[tuple[str, int]]  # how often each verdict is the majority's; empty for what is no pair
+    # Each verdict, of how many items it is the majority's, and the share; empty for what is no pair.
+    majority: list[tuple[str, int, Estimate]]
     levels: list[Level]
     people: list[int]
     cells: dict[tuple[int, int], Cell]  # by annotators, the smaller id first
@@ -267,10 +269,12 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
         _fleiss(shared),
     ]
     rule = campaign.benchmark.majority
+    alike = [len({label.verdict for label in rows}) == 1 for rows in shared.values()]
     return Agreement(
         items=len(shared),
         labels=len(counted),
-        unanimous=sum(len({label.verdict for label in rows}) == 1 for rows in shared.values()),
+        unanimous=sum(alike),
+        of_unanimous=rate(hits=alike, cluster=[rows[0].group for rows in shared.values()]),
         figures=figures,
         rule=rule,
         majority=_majorities(labels, rule),
@@ -280,14 +284,17 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
     )
 
 
-def _majorities(labels: Sequence[LabelRow], rule: str) -> list[tuple[str, int]]:
-    """Of how many items each verdict is the majority; nothing for what is no pair."""
+def _majorities(labels: Sequence[LabelRow], rule: str) -> list[tuple[str, int, Estimate]]:
+    """Of how many items each verdict is the majority, and of which share; nothing for what is no pair."""
     pairs = [label for label in labels if label.raw in Choice.values]
     if not pairs:
         return []
     frame = pd.DataFrame({"item": [label.campaign_item for label in pairs], "choice": [label.raw for label in pairs]})
-    counts = Counter(majority(labels=frame, rule=rule)["choice"])
-    return [(name, counts[name]) for name in Choice.values]
+    decided = majority(labels=frame, rule=rule)["choice"]
+    groups = {label.campaign_item: label.group for label in pairs}
+    cluster = [groups[item] for item in decided.index]
+    shares = {name: rate(hits=decided == name, cluster=cluster) for name in Choice.values}
+    return [(name, int((decided == name).sum()), shares[name]) for name in Choice.values]
 
 
 def _levels(labels: Sequence[LabelRow]) -> list[Level]:

@@ -68,6 +68,10 @@ def voted(campaign_of, now):
     return make
 
 
+def counts(found):
+    return {verdict: count for verdict, count, _ in found.majority}
+
+
 class TestAgreement:
     def test_the_figures_are_those_of_cohens_example(self, voted):
         """Cohen's table [[20, 5], [10, 15]]: kappa .4 (statistics.md); Fleiss' kappa differs, 35 of 50 are the same."""
@@ -83,7 +87,7 @@ class TestAgreement:
         assert figures["Krippendorff's alpha, nominal"].estimate.value == pytest.approx(1 - 99 * 30 / 4950)
         for figure in found.figures:
             assert figure.estimate.interval.low < figure.estimate.value < figure.estimate.interval.high
-        assert dict(found.majority) == {"first": 20, "second": 15, "tie": 15, "undecided": 0}
+        assert counts(found) == {"first": 20, "second": 15, "tie": 15, "undecided": 0}
         assert found.unanimous == 35
 
     def test_two_peoples_kappa_has_its_interval_by_group_where_their_items_share_a_picture(self, voted):
@@ -104,11 +108,24 @@ class TestAgreement:
         told = pairwise_cells([row for row in rows if of_item[row.campaign_item] < 3])[one.pk, two.pk].of_kappa
         assert (told.interval, told.n, bool(told.reason)) == (None, 3, True)
 
+    def test_shares_of_items_have_their_intervals_by_group_where_items_share_a_picture(self, voted):
+        campaign, _ = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
+        rows = label_rows(campaign)
+        plain = agreement_of(campaign, rows)
+        of_item = {item: n for n, item in enumerate(sorted({row.campaign_item for row in rows}))}
+        shared = [replace(row, group=str(of_item[row.campaign_item] // 5)) for row in rows]
+        fives = agreement_of(campaign, shared)
+        pairs = [(plain.of_unanimous, fives.of_unanimous)]
+        pairs += [(plain.majority[at][2], fives.majority[at][2]) for at in (0, 1)]
+        for one, other in pairs:
+            assert one.value == other.value
+            assert other.interval.high - other.interval.low > 1.5 * (one.interval.high - one.interval.low)
+
     def test_the_rule_of_mllm_bench_and_undecided_as_a_tie(self, voted):
         campaign, _ = voted(["ffs", "fsu", "tuu", "fuu"])
         campaign.benchmark.majority = "mllm-bench"
         found = agreement_of(campaign, label_rows(campaign))
-        assert dict(found.majority) == {"first": 1, "second": 0, "tie": 0, "undecided": 3}
+        assert counts(found) == {"first": 1, "second": 0, "tie": 0, "undecided": 3}
         assert found.unanimous == 1
         assert CHOICE_SCALE["tie"] == CHOICE_SCALE["undecided"]
 
