@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 wsgi_app = "evalsite.wsgi"
 bind = f"127.0.0.1:{os.environ.get('PORT') or 8000}"
@@ -25,8 +26,17 @@ umask = 0o077
 forwarded_allow_ips = ""
 
 # Where the processes of this server keep what /metrics tells of requests. They find it in their environment.
-os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp(prefix="evalsite-metrics-"))
+_OWN = "evalsite-metrics-"
+if not os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix=_OWN)
+os.makedirs(os.environ["PROMETHEUS_MULTIPROC_DIR"], mode=0o700, exist_ok=True)
 
 
 def on_exit(server: object) -> None:
-    shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
+    """Remove what was counted, and the folder only if it was made here: another may hold other things."""
+    folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+    if folder.name.startswith(_OWN):
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        for file in folder.glob("histogram_*.db"):
+            file.unlink(missing_ok=True)

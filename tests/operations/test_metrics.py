@@ -1,6 +1,10 @@
 """What Prometheus is told, by a server of two processes and from the database."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -106,3 +110,29 @@ def test_the_board_for_grafana_asks_for_what_there_is(client, db, settings):
     timed = {f"evalsite_{what}_seconds_{part}" for what in ("request", "board") for part in ("bucket", "count", "sum")}
     assert asked_for
     assert asked_for <= names | per_judge | timed
+
+
+def test_words_of_a_client_are_no_method_of_their_own(client, db, settings):
+    settings.LOCAL = True
+    client.generic("BREW", "/")
+    told = client.get("/metrics").content.decode()
+    assert 'method="other"' in told
+    assert "BREW" not in told
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_what_lies_in_a_given_folder_outlives_the_server(tmp_path, given):
+    folder = tmp_path / "given"
+    code = (
+        "import os, pathlib\nfrom evalsite import web_server\n"
+        "folder = pathlib.Path(os.environ['PROMETHEUS_MULTIPROC_DIR'])\n"
+        "for name in ('histogram_1.db', 'theirs'): (folder / name).touch()\n"
+        "web_server.on_exit(None)\nprint(folder)"
+    )
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(folder) if given else "", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    made = Path(done.stdout.strip())
+    assert (made == folder) is given
+    assert [path.name for path in made.glob("*")] == (["theirs"] if given else [])
