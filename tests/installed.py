@@ -69,6 +69,7 @@ def walk(command: list[str], folder: Path, **environment: str) -> None:
             )
         assert "is finished: 6 verdicts" in words, words
         assert "walked" in run("leaderboard", "bias", "--benchmark", "llmfao", "--source", "walked")
+        assert "Verified" in run("backup", str(folder / "backups"), "--verify")
     finally:
         process.terminate()
         process.wait(30)

@@ -130,6 +130,16 @@ def carried(folder: Path):
     return folder
 
 
+def test_a_backup_can_be_made_of_what_the_image_carries(tmp_path):
+    app = carried(tmp_path / "app")
+    given = {"PATH": os.environ["PATH"], "EVALSITE_DATA": str(tmp_path / "data"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for command in (["migrate", "-v0"], ["backup", str(tmp_path / "backups"), "--verify"]):
+        argv = [sys.executable, str(app / "manage.py"), *command]
+        done = subprocess.run(argv, env=given, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "Verified" in done.stdout
+
+
 @contextmanager
 def late(port: int, behind: tuple[str, int], seconds: float):
     """At this port nothing listens for some seconds, and then the database does."""
