@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from accounts import installation_key
+from bank.images import media_matches_database
 from evalsite import keys
 from evalsite.backups import databases, folders
 from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
@@ -22,7 +23,7 @@ from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
 TRIAL = "evalsite_verify_"  # begins the name of the place, and database, into which a backup is restored to look at it
 
 
-def make(folder: Path) -> Path:
+def make(folder: Path, *, without_pictures: bool = False) -> Path:
     """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys."""
     if folder.resolve().is_relative_to(settings.MEDIA_ROOT):
         raise Failed(f"{folder} is in the folder of pictures, which would be backed up into itself.")
@@ -31,6 +32,11 @@ def make(folder: Path) -> Path:
     key = installation_key.sealed()
     if key and not installation_key.opens(key, settings.CRITERIA_KEYS):
         raise installation_key.WrongKeys
+    if not without_pictures and not media_matches_database():
+        raise Failed(
+            f"The pictures of this database are not in {settings.MEDIA_ROOT}: set EVALSITE_DATA to what evalsite runs "
+            "with, or mount the folder. If they are lost, give --without-pictures. No backup was made."
+        )
     earlier = folders.complete(folder)
     path = folders.begin(folder)
     try:

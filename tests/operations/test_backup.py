@@ -342,6 +342,15 @@ def test_a_database_whose_keys_are_not_here_is_not_backed_up_as_if_they_were(her
     assert not list(tmp_path.glob("2*"))
 
 
+def test_a_database_without_its_pictures_is_only_backed_up_where_they_are_said_to_be_lost(here, tmp_path):
+    elsewhere = {"EVALSITE_DATA": str(tmp_path / "elsewhere")}
+    said = refused(here, "backup", str(tmp_path / "backups"), **elsewhere)
+    assert "set EVALSITE_DATA" in said
+    assert not list((tmp_path / "backups").glob("2*"))
+    process = here.start("backup", str(tmp_path / "backups"), "--without-pictures", **elsewhere)
+    assert "0 files of pictures" in process.communicate(timeout=200)[0]
+
+
 def test_nothing_can_be_restored_from_or_backed_up_where_there_is_nothing(place, tmp_path):
     assert "There is nothing to back up" in refused(place, "backup", str(tmp_path / "backups"))
     assert "There is no complete backup" in refused(place, "restore", str(tmp_path / "backups"))

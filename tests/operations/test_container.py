@@ -115,6 +115,18 @@ def test_the_unit_file_is_one(tmp_path):
     assert "evalsite.service" not in done.stderr, done.stderr
 
 
+def test_backups_and_commands_beside_the_unit_are_of_its_data():
+    unit, backup, installing = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for name in ("evalsite.service", "backup.md", "installing.md")
+    )
+    data = re.search(r"EVALSITE_DATA=\S+", unit)[0]
+    timer = backup.partition("[Service]")[2].partition("[Timer]")[0]
+    assert f"Environment={data}\n" in timer
+    assert "ExecStart=/opt/evalsite/.venv/bin/python manage.py backup" in timer
+    assert f"--setenv={data} " in installing
+
+
 def carried(folder: Path):
     """What .dockerignore lets into the image, in a folder that nobody may write."""
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()

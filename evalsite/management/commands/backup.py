@@ -24,10 +24,17 @@ class Command(BaseCommand):
             "--verify", action="store_true", help="restore it into an empty place and compare; older ones stay if not"
         )
         parser.add_argument(
+            "--without-pictures",
+            action="store_true",
+            help="also where the database's pictures are not in the data folder",
+        )
+        parser.add_argument(
             "--verify-only", action="store_true", help="verify the newest backup in DIR, or that in it, and make none"
         )
 
-    def handle(self, *, folder: Path, keep: int | None, verify: bool, verify_only: bool, **options: Any) -> None:
+    def handle(
+        self, *, folder: Path, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool, **options: Any
+    ) -> None:
         with in_words():
             if verify_only:
                 backup = folders.newest(folder).resolve()
@@ -35,7 +42,7 @@ class Command(BaseCommand):
                     self._verify(backup)
                 return
             with folders.alone(folder):
-                made = making.make(folder.resolve())
+                made = making.make(folder.resolve(), without_pictures=without_pictures)
                 self._tell(made)
                 if verify:
                     self._verify(made)
