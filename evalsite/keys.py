@@ -76,6 +76,15 @@ def refuse_unknown(name: str, value: str, known: Collection[str]) -> None:
         )
 
 
+def number(name: str, default: int) -> int:
+    """A setting that is a whole number. Raises ImproperlyConfigured if it is another thing."""
+    value = os.environ.get(name, "").strip()
+    try:
+        return int(value) if value else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} is {value!r}, and is to be a whole number.") from None
+
+
 def keep_private(data: Path) -> None:
     """Create the data folder, and remove other users' access to what an older version left readable in it."""
     with suppress(OSError):  # what cannot be made or is another's is told when it is needed

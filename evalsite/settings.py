@@ -22,11 +22,11 @@ DEBUG = env.bool("DEBUG", default=False)
 LOCAL = DEBUG or not any(os.environ.get(name) for name in ("ALLOWED_HOSTS", "DATABASE_URL", "DEBUG"))
 SECRET_KEY, CRITERIA_KEYS = keys.load(data=DATA, local=LOCAL)
 
-PORT = env.int("PORT", default=8000)
+PORT = keys.number("PORT", 8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-ANONYMOUS_PER_MINUTE = env.int("ANONYMOUS_PER_MINUTE", default=120)  # computed pages and rows, by address; 0: any
+ANONYMOUS_PER_MINUTE = keys.number("ANONYMOUS_PER_MINUTE", 120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
 IMAGE_HOSTS = env.list("IMAGE_HOSTS", default=[])
 JUDGE_KEYS = env.list("JUDGE_KEYS", default=["OPENAI_API_KEY", "JUDGE_*"])
@@ -121,7 +121,7 @@ CACHES = {
 }
 MEDIA_ROOT = DATA / "media"
 CORRUPTED_FOLDER = DATA / "corrupted"  # a cache: it may be deleted
-CORRUPTED_BYTES = env.int("CORRUPTED_BYTES", default=2_000_000_000)
+CORRUPTED_BYTES = keys.number("CORRUPTED_BYTES", 2_000_000_000)
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA / "static"
@@ -161,7 +161,7 @@ SECURE_SSL_REDIRECT = env.bool("SSL_REDIRECT", default=not LOCAL)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 # What proxies say of the client (its address, and whether it spoke HTTPS) is believed of so many, counted from us.
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)  # its name before there was a number; evalsite.checks says so
-TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY))
+TRUSTED_PROXIES = keys.number("TRUSTED_PROXIES", int(BEHIND_PROXY))
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES > 0 else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not LOCAL
@@ -188,7 +188,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
 
 # Files on their way into the bank lie in private folders here until they are imported, cancelled or forgotten.
 STAGED = DATA / "staged"
-UPLOAD_LIMIT = env.int("UPLOAD_LIMIT_MB", default=2048) * 2**20
+UPLOAD_LIMIT = keys.number("UPLOAD_LIMIT_MB", 2048) * 2**20
 FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.SignedInUploadHandler"]
 
 # Mail, for invitations: printed by the server unless EMAIL_URL names a mail server (smtp+tls://name:password@host:587).
@@ -229,8 +229,8 @@ SPECTACULAR_SETTINGS = {
 
 # For how many days `manage.py tidy` keeps notices that were read, and calls without a verdict of runs that have ended;
 # 0: for ever.
-KEEP_NOTICES_DAYS = env.int("KEEP_NOTICES_DAYS", default=180)
-KEEP_CALLS_DAYS = env.int("KEEP_CALLS_DAYS", default=0)
+KEEP_NOTICES_DAYS = keys.number("KEEP_NOTICES_DAYS", 180)
+KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 0)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /metrics
 LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING
@@ -266,12 +266,20 @@ if SENTRY_DSN := env.str("SENTRY_DSN", default=""):
             "with [sentry]."
         )
     import sentry_sdk
+    from sentry_sdk.integrations.argv import ArgvIntegration
+    from sentry_sdk.utils import BadDsn
 
-    # Faults alone, without what may be hidden: no variables, no bodies, nobody's address.
-    sentry_sdk.init(
-        SENTRY_DSN,
-        include_local_variables=False,
-        max_request_body_size="never",
-        send_default_pii=False,
-        max_breadcrumbs=0,
-    )
+    # Faults alone, without what may be hidden: no variables, no bodies, nobody's address, no arguments of commands.
+    # Calls of judges carry nothing of Sentry's.
+    try:
+        sentry_sdk.init(
+            SENTRY_DSN,
+            include_local_variables=False,
+            max_request_body_size="never",
+            send_default_pii=False,
+            max_breadcrumbs=0,
+            disabled_integrations=[ArgvIntegration],
+            trace_propagation_targets=[],
+        )
+    except BadDsn as error:
+        raise ImproperlyConfigured(f"SENTRY_DSN is no address of Sentry's ({error}).") from None

@@ -103,7 +103,8 @@ print(timezone.localtime().tzname())
     (line,) = told.stderr.splitlines()
     assert json.loads(line)["message"] == "loud"
     assert told.stdout.strip() in ("CET", "CEST")
-    for name, value in (("LOG_FORMAT", "xml"), ("LOG_LEVEL", "loud"), ("TIME_ZONE", "Rome")):
+    numbers = [(name, "x") for name in ("PORT", "TRUSTED_PROXIES", "KEEP_CALLS_DAYS")]
+    for name, value in (("LOG_FORMAT", "xml"), ("LOG_LEVEL", "loud"), ("TIME_ZONE", "Rome"), *numbers):
         process = here.start("doctor", **{name: value})
         problem = process.communicate()[1]
         assert f"{name} is '{value}'" in problem.replace("LOUD", "loud")
@@ -113,14 +114,19 @@ print(timezone.localtime().tzname())
 
 @pytest.mark.one_database
 def test_sentry_is_told_of_a_fault_without_variables(tmp_path, httpserver):
-    told = []
+    told, asked = [], []
+    httpserver.expect_request("/7", method="GET").respond_with_handler(
+        lambda request: asked.append(request.headers) or Response("")
+    )
     httpserver.expect_request(re.compile("/api/7/envelope/")).respond_with_handler(
         lambda request: told.append(gzip.decompress(request.data)) or Response("{}")
     )
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
     here.environment["SENTRY_DSN"] = f"http://public@127.0.0.1:{httpserver.port}/7"
     done = here.run("""
-import logging, sentry_sdk
+import logging, os, sys, sentry_sdk, urllib.request
+urllib.request.urlopen(os.environ["SENTRY_DSN"].replace("public@127.0.0.1", "localhost")).close()
+sys.argv.append("postgres://evalsite:password@host/name")
 def breaks(criterion):
     return 1 / 0
 try:
@@ -134,4 +140,15 @@ sentry_sdk.flush(5)
     assert b"ZeroDivisionError" in envelope
     assert b"in breaks" in envelope or b'"function":"breaks"' in envelope
     assert b"hidden-words" not in envelope
+    assert b"password@host" not in envelope
+    (headers,) = asked
+    assert not {"sentry-trace", "baggage"} & {name.lower() for name in dict(headers)}
     assert b"criterion" not in envelope.replace(b"breaks(criterion)", b"").replace(b"def breaks", b"")
+
+
+@pytest.mark.one_database
+def test_an_address_that_is_none_of_sentrys_is_said_in_words(tmp_path):
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    problem = here.start("doctor", SENTRY_DSN="junk").communicate()[1]
+    assert "SENTRY_DSN is no address" in problem
+    assert "Traceback" not in problem
