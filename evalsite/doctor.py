@@ -113,14 +113,35 @@ def _others_read(path: Path) -> bool:
 
 def writable() -> Finding:
     """Whether the database accepts writes. An update of no row needs all that a write needs, and is rolled back."""
+    if no_answer := _no_answer():
+        return fault(no_answer)
     try:
         with _short_timeout(), transaction.atomic():
             WorkerBeat.objects.filter(pk=-1).update(name="")
             transaction.set_rollback(True)
     except DatabaseError as error:
-        if words := outage(error):  # else a table that is not there: a matter of migrations
+        if words := _damage(error) or outage(error):  # else a table that is not there: a matter of migrations
             return fault(words)
     return server()
+
+
+def _no_answer() -> str:
+    """Why the database takes no connection, and what says where it is; "" if it takes one."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        words, why = outage(error), " ".join(str(error).split())
+        if words and "does not answer" not in words:
+            return words
+        return f"The database does not answer: {why}. DATABASE_URL says where it is."
+    return ""
+
+
+def _damage(error: DatabaseError) -> str:
+    """What to do if the file is no database any more, or not a whole one; else ""."""
+    if any(words in str(error) for words in ("malformed", "not a database")):
+        return f"its file is damaged ({error}): put it aside, and run `manage.py restore` of the newest backup"
+    return ""
 
 
 def server() -> Finding:
@@ -347,15 +368,13 @@ def safely(examination: Examination) -> Finding:
     try:
         return examination()
     except DatabaseError as error:
-        return fault(outage(error) or "its tables are not there: run `manage.py migrate`")
+        return fault(_damage(error) or outage(error) or "its tables are not there: run `manage.py migrate`")
 
 
 def faults(*, web: bool) -> Iterator[str]:
     """Each reason not to start; ``web`` also checks what only pages need."""
-    try:
-        connection.ensure_connection()
-    except OperationalError as error:
-        yield f"The database does not answer: {str(error).strip()}. DATABASE_URL says where it is."
+    if no_answer := _no_answer():
+        yield no_answer
         return
     if (found := migrations()).is_fault:
         yield f"The database is not that of this version: {found.words.replace('wait', 'migrations wait', 1)}."

@@ -100,6 +100,11 @@ def read_file(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be read ({error.strerror}): it must belong to the user that runs this, "
+            "and EVALSITE_DATA must be a folder."
+        ) from None
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
 

@@ -202,3 +202,39 @@ def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
     done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, env=here.environment, capture_output=True, text=True)
     assert "make setup EXTRAS=postgres" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.one_database
+def test_a_database_that_is_away_is_told_with_the_reason_and_the_setting(tmp_path):
+    port = free_port()
+    here = Installation(tmp_path / "data", f"postgres://somebody:pass-word@127.0.0.1:{port}/gone")
+    said = here.start("doctor").communicate()[0]
+    (line,) = [line for line in said.splitlines() if line.startswith("FAULT    database")]
+    assert f"port {port}" in line
+    assert "DATABASE_URL" in line
+    assert "pass-word" not in said
+
+
+@pytest.mark.one_database
+def test_a_file_that_is_no_database_is_not_said_to_lack_tables(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "evalsite.sqlite3").write_bytes(b"x" * 8192)
+    here = Installation(data, f"sqlite:///{data}/evalsite.sqlite3")
+    said = here.start("doctor").communicate()[0]
+    (line,) = [line for line in said.splitlines() if line.startswith("FAULT    database")]
+    assert "is damaged" in line
+    assert "`manage.py restore`" in line
+    assert "migrate`" not in said
+    assert "is damaged" in here.start("serve", "--no-worker").communicate()[1]
+
+
+@pytest.mark.one_database
+def test_a_data_folder_that_is_none_is_said_in_words(tmp_path):
+    (tmp_path / "data").touch()
+    here = Installation(tmp_path / "data", "")
+    for name in ("ALLOWED_HOSTS", "DATABASE_URL", "SECRET_KEY", "CRITERIA_KEYS"):
+        here.environment.pop(name, None)
+    said = here.start("doctor").communicate()[1]
+    assert "EVALSITE_DATA" in said
+    assert "Traceback" not in said
