@@ -357,3 +357,10 @@ def test_nothing_can_be_restored_from_or_backed_up_where_there_is_nothing(place,
     assert not list((tmp_path / "backups").glob("2*"))
     media = Path(place.environment["EVALSITE_DATA"]) / "media" / "backups"
     assert "into itself" in refused(place, "backup", str(media))
+
+
+def test_keeping_none_is_refused_before_anything_is_deleted(here, tmp_path):
+    here.manage("backup", str(tmp_path))
+    for number in ("0", "-3"):
+        assert "1 or more" in refused(here, "backup", str(tmp_path), f"--keep={number}")
+    assert len(list(tmp_path.glob("2*"))) == 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite import keys
 from evalsite.backups import folders, making
@@ -35,6 +35,8 @@ class Command(BaseCommand):
     def handle(
         self, *, folder: Path, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool, **options: Any
     ) -> None:
+        if keep is not None and keep < 1:
+            raise CommandError("--keep takes 1 or more: the newest backup always stays. Nothing was done.")
         with in_words():
             if verify_only:
                 backup = folders.newest(folder).resolve()
@@ -46,7 +48,7 @@ class Command(BaseCommand):
                 self._tell(made)
                 if verify:
                     self._verify(made)
-                for old in folders.remove_older(folder, max(keep, 1)) if keep is not None else ():
+                for old in folders.remove_older(folder, keep) if keep is not None else ():
                     self.stdout.write(f"Deleted {old}.")
 
     def _tell(self, made: Path) -> None:
