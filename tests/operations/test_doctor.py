@@ -238,3 +238,11 @@ def test_a_data_folder_that_is_none_is_said_in_words(tmp_path):
     said = here.start("doctor").communicate()[1]
     assert "EVALSITE_DATA" in said
     assert "Traceback" not in said
+
+
+@pytest.mark.one_database
+def test_into_one_file_what_does_not_work_stands_last(tmp_path):
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    command, given = [sys.executable, "manage.py", "doctor"], here.environment | {"PYTHONUNBUFFERED": ""}
+    done = subprocess.run(command, cwd=ROOT, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert "This does not work" in done.stdout.splitlines()[-1]

@@ -1,5 +1,6 @@
 """What an installation does not start with: it says so in words, and nothing was made or changed."""
 
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -152,3 +153,10 @@ def test_what_is_stored_is_for_nobody_else_on_the_machine(fresh, tmp_path):
     )
     assert [path.stat().st_mode & 0o777 for path in (data, data / "evalsite.sqlite3")] == [0o700, 0o600]
     assert [(data / "media" / name).stat().st_mode & 0o77 for name in ("", "a", "a/b.png")] == [0, 0, 0]
+
+
+def test_a_port_that_is_taken_is_told_in_words_for_every_way_of_starting(tmp_path):
+    here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = here.start("serve", "--bind", f"127.0.0.1:{taken.getsockname()[1]}").communicate()[1]
+    assert "in use. Stop what listens there, or set PORT to another." in said

@@ -25,5 +25,6 @@ class Command(BaseCommand):
                 self.stdout.write(f"{MARKS[finding.level]}  {name:<13} {finding.words}")
         if options["json"]:
             self.stdout.write(json.dumps(found, indent=1))
+        self.stdout.flush()  # into one file, this stands before what ends it
         if faults := [name for name, one in found.items() if one["level"] == "fault"]:
             raise CommandError(f"This does not work: {', '.join(faults)}.")

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             )
         if problem := _why_not_bound(address):
             raise CommandError(
-                f"Port {port} is in use. Stop what listens there, or choose another: PORT=8001 make run"
+                f"Port {port} is in use. Stop what listens there, or set PORT to another."
                 if problem.errno == errno.EADDRINUSE
                 else f"Nothing can listen at {options['bind']}: {problem.strerror or problem}."
             )
