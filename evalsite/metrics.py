@@ -128,7 +128,7 @@ def _filled(
 def metrics(request: HttpRequest) -> HttpResponse:
     """For whoever sends METRICS_TOKEN as a bearer token, and for everybody on the machine of a local installation.
 
-    Nobody else learns that it is here: counts of results tell of runs that are sealed.
+    Nobody else is told anything: counts of results tell of runs that are sealed.
     """
     sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
     by_token = bool(settings.METRICS_TOKEN) and compare_digest(sent.encode(), settings.METRICS_TOKEN.encode())
