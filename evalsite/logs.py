@@ -1,5 +1,5 @@
 """What each line of the log says: when, how grave, what, who says so, and of which request, run,
-item or upload."""
+judgment, item or upload."""
 
 import json
 import logging
@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 
 request_id = ContextVar("request_id", default="")
-IDS = ("request_id", "run", "item", "upload")  # given as ``extra``, but the first
+IDS = ("request_id", "run", "judgment", "item", "upload")  # given as ``extra``, but the first
 
 
 def complete(record: logging.LogRecord) -> bool:

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
+from judging.models.judgments import table_of
 from judging.work import identity, leases, raw_sql, run_kinds
 from judging.work.identity import Opened, Replies
 
@@ -94,13 +95,22 @@ def commit(*, run: Run, batch: Batch) -> Seen:
             RunClaim.objects.filter(pk__in=batch.claims).delete()
         if changes:
             raw_sql.change(Run, changes, id=run.pk)
-    for attempt in batch.attempts:
-        said = {"run": run.pk, "item": attempt.item_id}
-        log.debug("Run %s: a call ended: %s (%s)", run.pk, attempt.outcome, attempt.http_status, extra=said)
+    if log.isEnabledFor(logging.DEBUG):
+        _log(run, batch, stored=len(rows))
     elsewhere = sum(hold.in_flight for hold in others)
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
     return Seen(locked.state, stored, failed, locked.spent + batch.spent, locked.budget, elsewhere, other_model)
+
+
+def _log(run: Run, batch: Batch, *, stored: int) -> None:
+    """A line for each result that was just stored, and for each call that brought none."""
+    newest = table_of(run).objects.filter(run=run).order_by("-pk")[:stored]
+    for pk, status in newest.values_list("pk", "status"):
+        log.debug("Run %s: result %s is stored: %s", run.pk, pk, status, extra={"run": run.pk, "judgment": pk})
+    for attempt in batch.attempts:
+        said = {"run": run.pk, "item": attempt.item_id}
+        log.debug("Run %s: a call ended: %s (%s)", run.pk, attempt.outcome, attempt.http_status, extra=said)
 
 
 @transaction.atomic

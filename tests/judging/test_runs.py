@@ -57,6 +57,20 @@ def test_both_orders_are_judged_and_verdicts_stand_in_canonical_order(start, jud
     assert len(server.calls) == 6
 
 
+def test_the_log_names_each_result_and_each_call_that_brought_none_where_it_is_to_say_everything(
+    start, judge_at, work_on, caplog
+):
+    caplog.set_level(logging.DEBUG, "judging")
+    with Server(lambda call: error(500) if not call.number else fair(call)) as server:
+        run = work_on(start(judge_at(server.url)))
+    assert {record.judgment for record in caplog.records if hasattr(record, "judgment")} == set(
+        run.judgments.values_list("pk", flat=True)
+    )
+    (failed,) = [record for record in caplog.records if hasattr(record, "item")]
+    assert (failed.run, failed.item) == (run.pk, run.attempts.get().item_id)
+    assert "(500)" in failed.getMessage()
+
+
 def test_a_judge_that_always_takes_the_first_place_contradicts_itself_in_canonical_order(start, judge_at, work_on):
     with Server(lambda call: answer("Answer1")) as server:
         run = work_on(start(judge_at(server.url)))
