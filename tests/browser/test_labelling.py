@@ -305,7 +305,7 @@ class TestShown:
         expect(work.locator(".katex").first).to_be_visible()
         assert work.locator(".mask").count() >= 1
         assert work.locator(".reply img").count() == 0
-        assert "gpt" not in work.content().lower()
+        assert "gpt" not in re.sub(r"\w{60,}", "", work.content()).lower()  # but in random tokens
         assert complaints == []
 
     def test_raw_text_and_scrolling(self, work):
