@@ -33,9 +33,12 @@ def keyed(purpose: str, message: str) -> str:
 
 
 def check_keys() -> None:
-    """Create the key in a new database. Raises WrongKeys if CRITERIA_KEYS do not decrypt this one."""
-    forget()
-    _key()
+    """Create the key in a new database. Raises WrongKeys if CRITERIA_KEYS do not decrypt this one.
+
+    The key that is kept stays until the new one is read: other threads hash meanwhile, and may not ask the database.
+    """
+    global _kept
+    _kept = _stored_key() or _create_key()
 
 
 def sealed() -> str:

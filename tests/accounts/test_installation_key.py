@@ -51,3 +51,18 @@ def test_a_database_with_hidden_text_and_without_its_key_gets_none_under_other_k
     with pytest.raises(installation_key.WrongKeys):
         installation_key.check_keys()
     assert not InstallationKey.objects.exists()
+
+
+def test_checking_keys_never_leaves_a_moment_without_one(monkeypatch):
+    """A run that begins checks them, while calls of other runs hash: those may not wait for the database."""
+    installation_key.keyed("prompt", "crimson")
+    read = installation_key._stored_key
+    without = []
+
+    def reading():
+        without.append(installation_key._kept is None)
+        return read()
+
+    monkeypatch.setattr(installation_key, "_stored_key", reading)
+    installation_key.check_keys()
+    assert without == [False]
