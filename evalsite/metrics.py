@@ -78,18 +78,15 @@ def _of_runs() -> Iterable[Metric]:
 
 
 def _of_calls() -> Iterable[Metric]:
-    sums = {name: Sum(name, default=0) for name in ("calls", "lost", "spent", "verdicts")}
-    runs = Run.objects.filter(imported=False).values_list("judge__name").annotate(**sums).order_by("judge__name")
-    for at, (name, words) in enumerate(
-        (
-            ("calls", "Calls of judges and models"),
-            ("lost", "Calls that were in flight when their worker died"),
-            ("spent", "US dollars spent on calls"),
-            ("verdicts", "Results stored"),
-        ),
-        start=1,
-    ):
-        yield _counters(name, words, ["judge"], ((row[0], row[at]) for row in runs))
+    sums = [
+        ("calls", "calls", "Calls of judges and models"),
+        ("lost", "calls_lost", "Calls that were in flight when their worker died"),
+        ("spent", "spent_dollars", "US dollars spent on calls"),
+        ("verdicts", "verdicts", "Results stored"),
+    ]
+    runs = Run.objects.filter(imported=False).values_list("judge__name").order_by("judge__name")
+    for column, name, words in sums:
+        yield _counters(name, words, ["judge"], runs.annotate(total=Sum(column, default=0)))
     failed = Attempt.objects.values_list("outcome", "http_status").annotate(n=Count("pk")).order_by()
     yield _counters("calls_failed", "Calls without a verdict", ["outcome", "status"], failed)
 

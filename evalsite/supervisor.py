@@ -69,6 +69,8 @@ def main() -> None:
             for child in children:
                 if child.ended:
                     child.start_again()
+            for process in processes:
+                process.poll()  # takes its end notice of the system
             time.sleep(0.5)
     except KeyboardInterrupt:
         print("\nStopping ...", flush=True)

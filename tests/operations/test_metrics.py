@@ -50,8 +50,8 @@ def test_it_tells_of_runs_calls_spending_and_failures(client, db, people, settin
         ("evalsite_results_waiting",): 6,
         ("evalsite_calls_in_flight",): 3,
         ("evalsite_calls_total", "j"): 11,
-        ("evalsite_lost_total", "j"): 1,
-        ("evalsite_spent_total", "j"): 0.75,
+        ("evalsite_calls_lost_total", "j"): 1,
+        ("evalsite_spent_dollars_total", "j"): 0.75,
         ("evalsite_verdicts_total", "j"): 7,
         ("evalsite_calls_failed_total", "rate-limited", "429"): 2,
         ("evalsite_workers",): 1,
@@ -106,7 +106,12 @@ def test_the_board_for_grafana_asks_for_what_there_is(client, db, settings):
         for word in target["expr"].replace("(", " ").replace("[", " ").replace("{", " ").split()
         if word.startswith("evalsite_")
     }
-    per_judge = {"evalsite_calls_total", "evalsite_spent_total", "evalsite_calls_failed_total", "evalsite_lost_total"}
+    per_judge = {
+        "evalsite_calls_total",
+        "evalsite_spent_dollars_total",
+        "evalsite_calls_failed_total",
+        "evalsite_calls_lost_total",
+    }
     timed = {f"evalsite_{what}_seconds_{part}" for what in ("request", "board") for part in ("bucket", "count", "sum")}
     assert asked_for
     assert asked_for <= names | per_judge | timed
