@@ -68,12 +68,10 @@ def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
         )
 
 
-def refuse_unknown(name: str, value: str, known: Collection[str]) -> None:
-    """Raises ImproperlyConfigured for a value that a setting does not take."""
+def refuse_unknown(name: str, value: str, known: Collection[str], *, words: str = "") -> None:
+    """Raises ImproperlyConfigured for a value that a setting does not take, with ``words`` in place of a long list."""
     if value not in known:
-        raise ImproperlyConfigured(
-            f"{name} is {value!r}, and may be {', '.join(known) if len(known) < 9 else 'Europe/Rome, for example'}."
-        )
+        raise ImproperlyConfigured(f"{name} is {value!r}, and may be {words or ', '.join(known)}.")
 
 
 def number(name: str, default: int) -> int:

@@ -138,7 +138,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")  # in which times are shown; days of quotas and budgets end by UTC
-keys.refuse_unknown("TIME_ZONE", TIME_ZONE, available_timezones())
+keys.refuse_unknown("TIME_ZONE", TIME_ZONE, available_timezones(), words="Europe/Rome, for example")
 
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "home"
