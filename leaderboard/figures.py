@@ -116,6 +116,21 @@ def number_of(n: float, noun: str, plural: str = "") -> str:
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
+def dollars(price: float | None) -> str:
+    """``$13.20``, ``$0.064``: with two digits below a dollar."""
+    if price is None:
+        return NONE
+    return f"${price:,.2f}" if price >= 1 or not price else f"${price:.2g}"
+
+
+SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def in_words(n: int) -> str:
+    """``three``; figures from 13 on."""
+    return SMALL[n] if n < len(SMALL) else f"{n:,}"
+
+
 def listed(parts: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

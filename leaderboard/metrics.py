@@ -47,6 +47,7 @@ class Metric:
     terms: Callable[[pd.DataFrame], FloatArray] | None = None
     heat: tuple[float, float] = (0.2, 1.0)
     always_shown: bool = False  # also shown when another metric is chosen
+    is_share: bool = False  # pages write it in percent
 
     @property
     def lower_is_better(self) -> bool:
@@ -100,6 +101,12 @@ class OfPairs:
         """The share of rows with the same verdict. A failure, kept where it counts as wrong, is another one."""
         read = only_decided if decided else three_way
         value, judged = read(self.rows["first"]), read(self.rows["second"])
+        counted = (value != MISSING) & ((judged != MISSING) | self.failed)
+        return rate(hits=(value == judged)[counted], **self._parts(counted)), None
+
+    def sided(self) -> Measured:
+        """The share of rows on which people chose a side that have the same one; a tie or a failure is another."""
+        value, judged = only_decided(self.rows["first"]), three_way(self.rows["second"])
         counted = (value != MISSING) & ((judged != MISSING) | self.failed)
         return rate(hits=(value == judged)[counted], **self._parts(counted)), None
 
@@ -167,14 +174,14 @@ def _of_tables(measure: Callable[[FloatArray], FloatArray], sums: FloatArray, *,
     return measure(_tables(sums, decided=decided))
 
 
-def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool) -> FloatArray:
+def _cells(paired: pd.DataFrame, *, decided: bool, failures: bool, sided: bool = False) -> FloatArray:
     """One row of ten for each pair: whether it counts, and its cell in the confusion table. ``failures``: those that
-    are kept count, but have no cell.
+    are kept count, but have no cell; ``sided``: a pair counts where people chose a side, whatever the judge did.
     """
     first, second = three_way(paired["value"]), three_way(paired["judged"])
     judged = second != MISSING
     terms = np.zeros((len(paired), 10))
-    counted = (first < TIE) & (second < TIE) if decided else np.ones(len(paired), dtype=bool)
+    counted = (first < TIE) & ((second < TIE) | sided) if decided else np.ones(len(paired), dtype=bool)
     terms[:, 0] = counted & (judged | failures)
     terms[np.flatnonzero(judged), 1 + 3 * first[judged] + second[judged]] = 1
     return terms
@@ -211,6 +218,7 @@ def _share(name: str, label: str, words: str, *, decided: bool = False, **more: 
         compute=lambda paired: paired.agreement(decided=decided),
         of_sums=partial(_accuracy, decided=decided),
         terms=CELLS[decided, True],
+        is_share=True,
         **more,
     )
 
@@ -254,11 +262,22 @@ TIE_RATE = Metric(
 )
 WITH_TIE = "share of items with people's verdict; undecided counts as a tie"
 WITHOUT_TIE = "share of items with people's verdict where both chose a side"
+SIDED = Metric(
+    name="accuracy_sided",
+    label="Agreement",
+    words="share of the pairs on which people chose a side where it chose the same one; a tie is wrong there",
+    compute=OfPairs.sided,
+    of_sums=partial(_accuracy, decided=True),
+    terms=partial(_cells, decided=True, failures=True, sided=True),
+    is_share=True,
+    always_shown=True,
+)
 PAIRS = (
-    _share("accuracy_with_tie", "Accuracy", WITH_TIE, always_shown=True),
+    _share("accuracy_with_tie", "Ties counted", WITH_TIE, always_shown=True),
+    SIDED,
     _of_scores("f1_with_tie", "F1", "F1, mean over first, second and tie", macro_f1, always_shown=True),
     _of_scores("recall_with_tie", "Recall", "recall, mean over first, second and tie", macro_recall),
-    _share("accuracy_without_tie", "Accuracy, decided", WITHOUT_TIE, decided=True, always_shown=True),
+    _share("accuracy_without_tie", "Both chose a side", WITHOUT_TIE, decided=True, always_shown=True),
     _of_scores("f1_without_tie", "F1, decided", "F1, mean over first and second, where both chose a side", macro_f1),
     _of_scores(
         "recall_without_tie",
@@ -273,10 +292,10 @@ PAIRS = (
         "precision, mean over first and second, where both chose a side",
         macro_precision,
     ),
-    _share("agreement", "Agreement", "share of items with the same verdict; undecided counts as a tie"),
+    _share("agreement", "Same verdict", "share of items with the same verdict; undecided counts as a tie"),
     _share(
         "agreement_decided",
-        "Agreement, decided",
+        "Same verdict, decided",
         "share of items with the same verdict where both chose a side",
         decided=True,
     ),

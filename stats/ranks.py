@@ -101,9 +101,8 @@ def _wider(df: FloatArray, level: float) -> FloatArray:
     return np.asarray(stdtrit(np.maximum(df, 1.0), 0.5 + level / 2) / ndtri(0.5 + level / 2))
 
 
-def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
-    """1 + the number of models significantly better, shape (M,); at least that of every stronger model, and more than
-    that of every significantly better one, so that it never rises with strength.
+def significantly_better(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> BoolArray:
+    """Which models are told apart, shape (M, M): [i, j] where j is significantly better than i.
 
     Each pair is tested by t = (theta_i - theta_j) / sqrt(V_ii + V_jj - 2 V_ij). `df` (M,), or one for all: the degrees
     of freedom of a model's own error, of which a pair has the fewer; below 1 nothing is significant. Which of all
@@ -121,9 +120,17 @@ def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: fl
     p = np.ones(len(difference))
     p[told] = 2 * stdtr(of_pair[told], -np.abs(difference[told]) / np.sqrt(variance[told]))
     significant = benjamini_hochberg(p=p, q=q)
-    better = np.zeros((size, size), dtype=np.bool_)  # [i, j]: j is significantly better than i
+    better = np.zeros((size, size), dtype=np.bool_)
     better[np.where(difference > 0, j, i)[significant], np.where(difference > 0, i, j)[significant]] = True
-    tier, least = np.ones(size, dtype=np.int64), 1
+    return better
+
+
+def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
+    """1 + the number of models significantly better, shape (M,); at least that of every stronger model, and more than
+    that of every significantly better one, so that it never rises with strength. See `significantly_better`.
+    """
+    better = significantly_better(theta=theta, covariance=covariance, df=df, q=q)
+    tier, least = np.ones(len(theta), dtype=np.int64), 1
     for model in np.argsort(-theta, kind="stable"):
         least = max(least, 1 + int(better[model].sum()), 1 + int(tier[better[model]].max(initial=0)))
         tier[model] = least

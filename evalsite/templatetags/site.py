@@ -1,6 +1,5 @@
 """Filters and tags available in every template."""
 
-import re
 from functools import lru_cache
 from typing import cast
 
@@ -56,16 +55,6 @@ def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
     nodelist = parser.parse(("endfixed",))
     parser.delete_first_token()
     return Fixed(nodelist, token.split_contents()[1:])
-
-
-_CONSONANT = "[bcdfghj-np-tvwxz]"
-_SYLLABLE = re.compile(rf"(?<=\w\w)([aeiouy]{_CONSONANT}?)(?=(?:st|{_CONSONANT})[aeiouy]\w\w)", re.IGNORECASE)
-
-
-@register.filter
-def soft(text: str) -> str:
-    """The words of a narrow head with soft hyphens, so that long ones break between syllables and none is cut."""
-    return " ".join(_SYLLABLE.sub("\\1\u00ad", word) if len(word) > 8 else word for word in text.split(" "))
 
 
 CHIPS = {"approved": "good", "draft": "line", "rejected": "bad", "fine": "good", "revise": "warn", "reject": "bad"}

@@ -19,6 +19,7 @@ from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates
+from stats.ranks import significantly_better
 from stats.results import Estimate
 
 NO_VERDICTS = "No verdicts yet."
@@ -80,7 +81,9 @@ class PairRow(Tally, ModelRow):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairsBoard(ModelsBoard):
-    """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item."""
+    """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item;
+    ``worse``: by model those that are significantly worse (see ``stats.ranks.significantly_better``), of a live board.
+    """
 
     rated: ClassVar[bool] = True
     rows: Sequence[PairRow] = field(default=(), kw_only=False)
@@ -89,6 +92,7 @@ class PairsBoard(ModelsBoard):
     coverage: float | None = None
     repeats: int = 1
     clustered_by: str = ""
+    worse: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def graded(self) -> bool:
@@ -192,7 +196,21 @@ def by_pairs(scope: Scope) -> PairsBoard:
         coverage=share(judged_items, expected_items),
         repeats=repeats,
         clustered_by=rating.clustered_by,
+        worse=_worse(rating) if told else {},
     )
+
+
+MOST_TOLD = 200  # models; of more the list would be longer than the board
+
+
+def _worse(rating: bradley_terry.BradleyTerry) -> dict[str, list[str]]:
+    if len(rating.rated) > MOST_TOLD:
+        return {}
+    better = significantly_better(theta=rating.theta, covariance=rating.covariance, df=rating.spread.df)
+    return {
+        name: [rating.rated[other] for other in np.flatnonzero(better[:, model])]
+        for model, name in enumerate(rating.rated)
+    }
 
 
 @dataclass(frozen=True, eq=False, slots=True)

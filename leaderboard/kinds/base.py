@@ -1,6 +1,6 @@
 """A kind of verdict: everything that boards, pages and statistics need to know about it, in one object."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -63,7 +63,8 @@ class Kind:
     no_models = ""  # why no board of models counts it; those of other kinds may have editions
     shape: Shape  # of the board of models
     shapes: Mapping[str, Shape] = MappingProxyType({})  # by the number that ranks, where that can be another
-    metrics: tuple[Metric, ...] = ()  # of judges; the first is shown unasked
+    metrics: tuple[Metric, ...] = ()  # of judges; pages show the leading one unasked, or the first
+    leading = ""
     hidden: tuple[str, ...] = ()  # kinds of hidden criteria that its numbers depend on
     keyed = False  # answers compared with keys: verdicts only say which option an answer chose
     pairwise = False  # votes between two models: win rates, strengths, majorities
@@ -110,9 +111,13 @@ class Kind:
         """Whether people's verdicts on an item are averaged; otherwise the majority counts."""
         return self.reference == Kind.reference
 
-    def metric(self, name: str) -> Metric:
-        """The metric of judges with this name, or the default one."""
-        return next((metric for metric in self.metrics if metric.name == name), self.metrics[0])
+    def metric(self, name: str, measured: Container[str]) -> Metric:
+        """The metric of judges with this name; or the leading one, where it is ``measured``: older editions and
+        snapshots may lack it.
+        """
+        lead = self.leading if self.leading in measured else ""
+        found = {metric.name: metric for metric in self.metrics}
+        return found.get(name) or found.get(lead) or self.metrics[0]
 
     def ends(self, benchmark: Benchmark) -> tuple[float, float]:
         """The minimum and maximum of the number that ranks models."""

@@ -14,6 +14,7 @@ class Pair(Kind):
     column = "choice"
     shape = Shape(NumberColumn("win_rate", "Win rate, %", percent, "Wins of all items; a tie is no win"), "win %")
     metrics = metrics.PAIRS
+    leading = "accuracy_sided"
     pairwise = True
     biases = ("position", "length", "self")
     stand_in = "equality"

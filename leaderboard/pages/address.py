@@ -49,7 +49,7 @@ class Choice:
     label: str
 
 
-IN_SIGHT = 4  # pickers; the others are folded, unless they are in use
+IN_SIGHT = 3  # pickers; the others are folded, unless they are in use
 EXPLAINED = {
     "source": "Whose verdicts count: people's, or those of a judge.",
     "run": "A judge's runs with different settings are not mixed: one of them counts.",
@@ -166,11 +166,10 @@ def read_address(request: HttpRequest, page: str, name: str, *, parameters: Sequ
         benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(name)
     except Benchmark.DoesNotExist:
         raise Http404("no such benchmark") from None
-    params = {
-        parameter: value.replace("\x00", "")[:300]
-        for parameter in parameters
-        if (value := request.GET.get(parameter, "").strip())
-    }
+    asked = {parameter: request.GET.get(parameter, "").strip() for parameter in parameters}
+    if "show" in asked:  # a box for each column
+        asked["show"] = ",".join(request.GET.getlist("show"))
+    params = {parameter: value.replace("\x00", "")[:300] for parameter, value in asked.items() if value}
     return Address(request.user, page, name, benchmark, params)
 
 

@@ -11,7 +11,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import model_pages, organisations
-from leaderboard.pages.table import Column, Table, Write, names, row_classes, table, tints
+from leaderboard.pages.table import OUTSIDE, Column, Table, Write, names, table, tiers
 from leaderboard.rows import JSON
 
 MOST = 200  # rows shown, the first of the board
@@ -70,15 +70,14 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
     moved = [row for row in rows if row.moved]
     ranked = frozen.what == "models"
     columns = _beside_columns(followed, rows, ranked=ranked)
-    tinted = tints((name, _tier(row)) for name, row in old.items()) if ranked else {}
-    added = {row.name: "provisional" for row in rows if row.old is None}
-    classes = row_classes([row.name for row in rows], tinted, added)
+    tier_of = tiers((name, _tier(row)) for name, row in old.items()) if ranked else {}
 
     def drawn(rows: list[BesideRow]) -> Table:
         return table(
             columns,
             rows,
-            row_css=lambda row: classes[row.name],
+            row_css=lambda row: OUTSIDE["provisional"] if row.old is None else "",
+            group=lambda row: tier_of.get(row.name),
             label="Frozen beside today",
             caption="The frozen view beside today's",
             css="lb besidetoday",
@@ -96,7 +95,8 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
     def rank(row: BesideRow) -> Cell:
         if row.old is None or row.rank == NONE:
             return Cell(row.rank)
-        return Cell(row.rank, rank_range(row.old.get("tier"), row.old.get("rank_low"), row.old.get("rank_high")))
+        ends = rank_range(row.old.get("tier"), row.old.get("rank_low"), row.old.get("rank_high"))
+        return Cell(ends or row.rank, title=f"Rank {row.rank}: 1 + the models that were significantly better")
 
     def name(row: BesideRow) -> Cell:
         chips = (Chip(row.chip, "on"),) if row.chip else ()
@@ -122,7 +122,7 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
 
     rated = followed.name != "bt" and any(row.get("bt") is not None for row in kept)
     return [
-        Column("Rank", rank, kind="rank", css="n rankh", shown=ranked),
+        Column("Rank", rank, kind="rank", css="n rank", shown=ranked),
         names("Model" if ranked else "Row", name),
         Column(followed.label, value, kind="interval", css="", axis=marks.axis_head(scale, ticks)),
         Column("Rating", lambda row: signed(row.old.get("bt") if row.old else None), css="n wideonly", shown=rated),

@@ -1,22 +1,24 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
 
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
-from leaderboard.figures import NONE, in_brackets, interval, percent, signed, signed_points, whole
+from leaderboard.figures import NONE, in_brackets, in_words, interval, percent, signed, signed_points, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.judges import BASELINES
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.table import Column, Table, names, table, text
-from leaderboard.rows import Number
+from leaderboard.rows import UNKNOWN, Number
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {
@@ -25,17 +27,20 @@ UNITS = {
     "self": "judge minus people, own minus others",
     "high_score": "judge minus people",
 }
-UNITS_OF_PAIRS = UNITS | {
-    "position": "points to the first place",
-    "length": "log odds for the longer",
-    "self": "points of win rate, own minus others",
+UNITS_OF_PAIRS = {
+    "position": "points towards the answer shown first",
+    "length": "points the longer answer wins above half",
+    "self": "points it lifts its own maker's models",
 }
+HEADS = {"position": "First shown", "length": "Longer", "self": "Own family", "high_score": "High scores"}
 SHORT = 11  # steps of a scale whose distribution is drawn
 ORDERS = 8  # drawn, of those that rankings give
-NARROW, WIDE = 276, 340
-# From where a bias is notable and strong, in its unit (points as shares).
-# Of what counts on a wider scale more: see ``Kind.wide``.
+WIDE = 340
+CURVES = 8  # drawn unasked, of the judges that are swayed most
+# How far from people a bias is notable and strong, in its unit; of what counts on a wider scale more: see ``limits``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
+POINTS = (0.05, 0.10)  # of pairs: shares
+ENDS = (-0.15, 0.30)  # of the axis of pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,114 +57,255 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Figures of one sort. ``bars``: whether they are bars of a judge beside people's."""
+    """Figures of one sort. ``bars``: whether they are bars of a judge beside people's; ``curves``: or curves."""
 
     title: str
     words: str
     figures: list[Figure]
     bars: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class BiasPlot:
-    """One bias of every judge, and of people."""
-
-    label: str
-    unit: str
-    plot: SafeString
-    link: str
-    limits: str
+    curves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BiasPage:
+    """``finding``: what the table comes to; ``numbers``: the same as figures alone; ``files``: of each plot, its name
+    and where it is.
+    """
+
+    finding: SafeString
     table: Table
-    units: str  # of each bias
-    plots: list[BiasPlot]
+    numbers: Table
+    limits: str
     panels: list[Panel]
     reading: list[tuple[str, str]]
+    files: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The rows by run and bias, people's under None, and the runs in their order: least swayed first."""
+
+    kind: Kind
+    by_run: dict[int | None, dict[str, Row]]
+    runs: dict[int, Run]
+
+    @classmethod
+    def of(cls, board: BiasBoard, kind: Kind) -> "_Shown":
+        by_run: dict[int | None, dict[str, Row]] = {}
+        for row in board.rows:
+            by_run.setdefault(row.run, {})[row.bias] = row
+        runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
+        return cls(kind, by_run, runs)
+
+    def people(self, bias: str) -> float:
+        """Where people stand; a judge's own family is told against people already."""
+        return people_in(self.by_run.get(None, {}).get(bias), self.kind)
+
+    def beyond(self, run: int | None, bias: str) -> float | None:
+        """How far from people the judge stands, as a share of what is strong."""
+        value = told(self.by_run[run].get(bias), self.kind).value
+        return None if value is None else (value - self.people(bias)) / limits(bias, self.kind)[1]
+
+    def order(self) -> list[int | None]:
+        """People, then judges from the least swayed to the most, then what needs no skill."""
+
+        def place(run: int | None) -> tuple[bool, bool, float, int]:
+            distances = [abs(self.beyond(run, bias) or 0.0) for bias in self.by_run[run]]
+            baseline = run in self.runs and self.runs[run].judge.is_baseline
+            return run is not None, baseline, max(distances, default=0.0), run or 0
+
+        return sorted(self.by_run, key=place)
+
+    def name(self, run: int | None) -> str:
+        if run not in self.runs:
+            return "People"
+        return BASELINES.get(self.runs[run].judge.baseline, self.runs[run].judge.name)
+
+
+def told(row: Row | None, kind: Kind) -> Number:
+    """What the page tells of a bias: of the lengths of pairs, by how much the longer answer wins above half."""
+    if row is None:
+        return UNKNOWN
+    if not (kind.pairwise and row.bias == "length"):
+        return row.value
+    share = row.detail.longer or UNKNOWN
+    value, low, high = (None if end is None else end - 0.5 for end in share.ends)
+    return replace(share, value=value, low=low, high=high)
+
+
+def people_in(row: Row | None, kind: Kind) -> float:
+    """Where people stand on a bias; 0 where that is not known."""
+    return told(row, kind).value or 0.0
+
+
+def limits(bias: str, kind: Kind) -> tuple[float, float]:
+    """How far from people a bias is notable, and strong."""
+    if kind.pairwise:
+        return POINTS
+    notable, strong = LIMITS[bias]
+    return kind.scale_width * notable, kind.scale_width * strong
 
 
 def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPage:
     """Everything that the page shows."""
-    biases = board.biases
-    by_run: dict[int | None, dict[str, Row]] = {}
-    for row in board.rows:
-        by_run.setdefault(row.run, {})[row.bias] = row
-    runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
-    order = sorted(by_run, key=lambda run: _place(runs.get(run) if run else None))
-    links = {run: verdicts_link(address, runs[run]) for run in order if run in runs}
-    drawings = [
-        BiasPlot(LABELS[name], words_of(name, kind), svg, _file(address, name), thresholds(name, kind))
-        for name in biases
-        if (svg := plot_of(board, name, kind, {str(run): link for run, link in links.items()}))
-    ]
-    rows_in_order = [row for run in order for row in by_run[run].values()]
+    shown = _Shown.of(board, kind)
+    order = shown.order()
+    rows_in_order = [row for run in order for row in shown.by_run[run].values()]
+    css = {run: "base" if run not in shown.runs or shown.runs[run].judge.is_baseline else "" for run in order}
     return BiasPage(
+        _finding(shown, order),
         table(
-            _bias_columns(address, board, by_run, runs, links, kind),
+            _bias_columns(address, board, shown),
             order,
-            row_css=lambda run: "base" if run not in runs or runs[run].judge.is_baseline else "",
+            row_css=lambda run: css[run],
             label="Board of biases",
             caption="Biases of every judge with 95% intervals, people's own first",
-            css="jt judgeboard biasboard",
+            css="lb biasboard",
         ),
-        ". ".join(f"{LABELS[name]}: {words_of(name, kind)}" for name in biases),
-        drawings,
-        _panels(address, rows_in_order, kind),
-        _reading(biases, kind),
+        table(
+            _number_columns(address, board, shown),
+            order,
+            row_css=lambda run: css[run],
+            label="Biases as figures",
+            caption="Biases of every judge as figures, with 95% intervals",
+        ),
+        _limits_in_words(kind),
+        _panels(address, rows_in_order, kind, [run for run in shown.runs if shown.runs[run].judge.is_baseline]),
+        _reading(board.biases, kind),
+        [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases],
     )
 
 
-def _bias_columns(
-    address: Address,
-    board: BiasBoard,
-    by_run: dict[int | None, dict[str, Row]],
-    runs: dict[int, Run],
-    links: Mapping[int | None, str],
-    kind: Kind,
-) -> list[Column[int | None]]:
-    def name(run: int | None) -> Cell:
-        if run not in runs:
-            return Cell("People", chips=(Chip("to compare"),))
-        chips = (Chip("floor"),) if runs[run].judge.is_baseline else ()
-        small_link = run_link(address.viewer, runs[run])
-        return Cell(str(runs[run].judge), f"run {run}", link=links[run], chips=chips, small_link=small_link)
+def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
+    """``Two of four judges reward longer answers clearly more than people do, Prefers length by 12.5 points. ...``."""
+    judges = [run for run in order if run in shown.runs and not shown.runs[run].judge.is_baseline]
+    if not shown.kind.pairwise or not judges:
+        return SafeString()
+    said = []
+    for bias, words in DOES.items():
+        swayed = [run for run in judges if css_of(shown.by_run[run].get(bias), shown.kind, shown.people(bias))]
+        more = {run: shown.beyond(run, bias) or 0.0 for run in swayed}
+        if not (more := {run: beyond for run, beyond in more.items() if beyond > 0}):
+            continue
+        most = max(more, key=lambda run: more[run])
+        who = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges {words[len(more) > 1]}"
+        by = f"{100 * more[most] * POINTS[1]:.1f} points"
+        said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.name(most), by))
+    if not said:
+        return format_html("No judge is clearly more swayed than people.")
+    if len(judges) > 1:
+        said.append(format_html("{} is the least swayed.", shown.name(judges[0])))
+    return format_html_join(" ", "{}", ((sentence,) for sentence in said))
 
-    def bias(bias: str) -> Column[int | None]:
-        values = [row.value for row in board.rows if row.bias == bias]
-        ends = [end for value in values for end in value.ends if end is not None]
-        scale = marks.axis([0.0, *ends], unit=_unit(bias, kind)) if ends else marks.Axis(0.0, 1.0, ())
-        return Column(
-            LABELS[bias],
-            lambda run: _bias_cell(bias, by_run[run].get(bias), scale, kind),
-            kind="interval",
-            css="",
-            title=words_of(bias, kind),
-            axis=marks.axis_head(scale, _ticks(bias, kind)),
+
+DOES = {
+    "position": ("leans to the answer shown first", "lean to the answer shown first"),
+    "length": ("rewards longer answers", "reward longer answers"),
+    "self": ("lifts its own family", "lift their own family"),
+}
+
+
+def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | None]:
+    def name(run: int | None) -> Cell:
+        if run not in shown.runs:
+            return Cell("People", "the line in each column")
+        judge = shown.runs[run].judge
+        return Cell(
+            shown.name(run),
+            f"run {run}",
+            link=verdicts_link(address, shown.runs[run]),
+            chips=(Chip("simulated"),) if judge.simulated else (),
+            small_link=run_link(address.viewer, shown.runs[run]),
         )
 
-    def share(label: str, of_bias: str, detail: str, title: str) -> Column[int | None]:
-        def cell(run: int | None) -> str:
-            row = by_run[run].get(of_bias)
-            number = getattr(row.detail, detail) if row else None
-            return percent(number.value) if number else NONE
+    return names("Judge", name, **more)
 
-        return Column(label, cell, css="n two", title=title, shown=kind.pairwise)
+
+def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
+    kind = shown.kind
+    width = min(marks.COLUMN, 780 // max(1, len(board.biases)))
+    farthest = max([ENDS[1], *(ceil(10 * (shown.people(bias) + 0.15)) / 10 for bias in board.biases)])
+
+    def scale(bias: str) -> marks.Axis:
+        """One for all biases of pairs, which are told in points."""
+        if kind.pairwise:
+            return marks.Axis(ENDS[0], farthest, (-0.1, *(step / 10 for step in range(ceil(10 * farthest)))), width)
+        ends = [end for rows in shown.by_run.values() for end in told(rows.get(bias), kind).ends]
+        return marks.axis([0.0, *ends], width=width)
+
+    def column(bias: str) -> Column[int | None]:
+        at, (notable, _), people = scale(bias), limits(bias, kind), shown.people(bias)
+
+        def cell(run: int | None) -> Cell:
+            row = shown.by_run[run].get(bias)
+            number, write = told(row, kind), write_of(kind)
+            calm = (people - notable, people + notable)
+            bar = marks.interval_bar(at, *number.ends, write=write, calm=calm, ceiling=people)
+            if row is None or number.value is None:
+                reason = (row and row.detail.reason) or "not measured"
+                return Cell(NONE, title=reason, bar=bar, unseen=reason)
+            p = row.detail.p
+            said = [interval(number, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
+            said += [row.detail.method] if bias == "position" and row.detail.method and p is None else []
+            return Cell(
+                write(number.value),
+                title=", ".join(filter(None, said)),
+                css=css_of(row, kind, people),
+                link=verdicts_link(address, shown.runs[run]) if run in shown.runs else "",
+                bar=bar,
+            )
+
+        head = marks.axis_head(at, lambda value: signed_tick(100 * value) if kind.pairwise else _tick(value))
+        return Column(
+            HEADS[bias], cell, kind="interval", css="plotted", title=words_of(bias, kind), under=words_of(bias, kind),
+            axis=head,
+        )  # fmt: skip
+
+    return [_name_column(address, shown, under="least swayed first"), *(column(bias) for bias in board.biases)]
+
+
+def signed_tick(value: float) -> str:
+    """``+10``, ``−10``, ``0``."""
+    return "0" if abs(value) < 1e-9 else f"{value:+.0f}".replace("-", "−")
+
+
+def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
+    def number(bias: str) -> Column[int | None]:
+        """As the bias is computed: of lengths of pairs in log odds."""
+        write = signed if bias == "length" else write_of(shown.kind)
+        label = f"{LABELS[bias]}, log odds" if bias == "length" and shown.kind.pairwise else LABELS[bias]
+
+        def cell(run: int | None) -> Cell:
+            row = shown.by_run[run].get(bias)
+            if row is None or row.value.value is None:
+                return Cell(NONE, title=(row and row.detail.reason) or "not measured")
+            return Cell(
+                f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(), title=f"n = {whole(row.n)}"
+            )
+
+        return Column(label, cell)
+
+    def share(label: str, bias: str, detail: str, title: str) -> Column[int | None]:
+        def cell(run: int | None) -> str:
+            row = shown.by_run[run].get(bias)
+            found = getattr(row.detail, detail) if row else None
+            return f"{percent(found.value)} {in_brackets(found, percent)}".strip() if found else NONE
+
+        return Column(label, cell, title=title, shown=shown.kind.pairwise)
 
     def settings(run: int | None) -> Cell:
-        if run not in runs or runs[run].judge.is_baseline:
+        if run not in shown.runs or shown.runs[run].judge.is_baseline:
             return Cell(NONE)
-        words = settings_in_words(runs[run].protocol, runs[run].settings)
+        words = settings_in_words(shown.runs[run].protocol, shown.runs[run].settings)
         return Cell(words, title=words)
 
     return [
-        names("Judge", name),
-        *(bias(name) for name in board.biases),
+        _name_column(address, shown),
+        *(number(bias) for bias in board.biases),
         share("Same both ways %", "position", "consistent", "Share of pairs with the same verdict in both orders"),
         share("Longer won %", "length", "longer", "How often the longer answer of a decided pair won"),
-        Column("n", lambda run: whole(max(row.n for row in by_run[run].values()) or None)),
-        text("Settings", settings, css="small dim sets", head=""),
+        Column("n", lambda run: whole(max(row.n for row in shown.by_run[run].values()) or None)),
+        text("Settings", settings, css="small dim clip", head=""),
     ]
 
 
@@ -168,125 +314,91 @@ def _file(address: Address, metric: str) -> str:
     return address.to("leaderboard:plot", "bias", **address.view(), metric=metric)
 
 
-def plot_of(board: BiasBoard, metric: str, kind: Kind, links: Mapping[str, str] = MappingProxyType({})) -> SafeString:
+def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
     """A bias of every judge as a forest plot, or a figure of one of them (``length-3``: of run 3); else empty.
 
-    ``links``: by run, where its verdicts are. Baselines do not widen the axis: judges would be dots on a line.
+    Baselines do not widen the axis: judges would be dots on a line.
     """
     if "-" in metric:
         sort, _, of = metric.partition("-")
         row = next((row for row in board.rows if of == _key(row) and sort in _sorts(row, kind)), None)
-        return _drawn(sort, row, kind) if row else BLANK
-    rows_with_values = [row for row in board.rows if row.bias == metric and row.value.value is not None]
+        return _drawn(sort, row, kind, _scales(board.rows, kind)) if row else BLANK
+    rows_with_values = [row for row in board.rows if row.bias == metric and told(row, kind).value is not None]
     if not rows_with_values:
         return BLANK
     judges = [row.judge for row in rows_with_values]
-    write = signed_points if is_share(metric, kind) else signed
+    write = write_of(kind)
     baselines = set(
         Run.objects.filter(pk__in=[row.run for row in rows_with_values if row.run])
         .exclude(judge__baseline="")
         .values_list("pk", flat=True)
     )
-    rows = [
-        marks.ForestRow(
-            _name(row, judges),
-            row.value.value or 0.0,
-            row.value.low,
-            row.value.high,
-            quiet=row.run is None,
-            said=(
-                f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(),
-                f"n = {whole(row.n)}",
-                row.detail.reason or "",
-            ),
-            link=links.get(str(row.run), ""),
-            apart=row.run in baselines,
+    rows = []
+    for row in sorted(rows_with_values, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
+        number = told(row, kind)
+        rows.append(
+            marks.ForestRow(
+                _name(row, judges),
+                number.value or 0.0,
+                number.low,
+                number.high,
+                quiet=row.run is None,
+                said=(
+                    f"{write(number.value)} {in_brackets(number, write)}".strip(),
+                    f"n = {whole(row.n)}",
+                    row.detail.reason or "",
+                ),
+                apart=row.run in baselines,
+            )
         )
-        for row in sorted(rows_with_values, key=lambda row: (row.run is not None, row.value.value or 0.0))
-    ]
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    limits = [kind.scale_width * limit for limit in LIMITS[metric]]
-    return marks.forest(rows, title=title, write=_ticks(metric, kind), width=WIDE, limits=limits)
+    return marks.forest(
+        rows, title=title, write=lambda value: _tick(100 * value if kind.pairwise else value), width=WIDE
+    )
 
 
-def _place(run: Run | None) -> tuple[bool, bool, str, int]:
-    """People first, then judges by name, then baselines."""
-    if run is None:
-        return False, False, "", 0
-    return True, run.judge.is_baseline, run.judge.name.casefold(), run.pk
-
-
-def is_share(name: str, kind: Kind) -> bool:
-    """Whether the bias is told in points of percent."""
-    return kind.pairwise and name in ("position", "self")
-
-
-def _unit(name: str, kind: Kind) -> float:
-    return 0.01 if is_share(name, kind) else 1.0
+def write_of(kind: Kind) -> Callable[[float | None], str]:
+    """How a bias is written: of pairs in points of percent."""
+    return signed_points if kind.pairwise else signed
 
 
 def words_of(name: str, kind: Kind) -> str:
     return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[name]
 
 
-def _ticks(name: str, kind: Kind) -> Callable[[float], str]:
-    """How a value on the axis of a bias is written."""
-    if is_share(name, kind):
-        return lambda value: whole(100 * value)
-    return lambda value: f"{value:g}".replace("-", "−")
+def _tick(value: float) -> str:
+    return f"{value:g}".replace("-", "−")
 
 
-def _bias_cell(name: str, row: Row | None, scale: marks.Axis, kind: Kind) -> Cell:
-    if row is None or row.value.value is None:
-        reason = (row and row.detail.reason) or ""
-        return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None), unseen=reason)
-    write = signed_points if is_share(name, kind) else signed
-    p = row.detail.p
-    title = [interval(row.value, write), f"n = {whole(row.n)}", "" if p is None else f"sign test p = {p:.2g}"]
-    title += [row.detail.method] if row.bias == "position" and row.detail.method and p is None else []
-    bar = marks.interval_bar(scale, *row.value.ends, write=write)
-    return Cell(write(row.value.value), title=", ".join(filter(None, title)), css=css_of(name, row, kind), bar=bar)
-
-
-def css_of(name: str, row: Row, kind: Kind) -> str:
-    """``warn`` for a notable bias, ``bad`` for a strong one; no mark for people or if the interval includes 0."""
-    if not _is_clear(row):
+def css_of(row: Row | None, kind: Kind, people: float) -> str:
+    """``warn`` for a notable bias, ``bad`` for a strong one, counted from people; no mark for people, or where the
+    interval holds people's own.
+    """
+    number = told(row, kind)
+    if row is None or row.run is None or number.value is None or row.detail.method == ONE_ORDER:
         return ""
-    notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
-    size = abs(row.value.value or 0.0)
+    if number.low is not None and number.high is not None and number.low <= people <= number.high:
+        return ""
+    notable, strong = limits(row.bias, kind)
+    size = abs(number.value - people) + 1e-12
     return "bad" if size >= strong else "warn" if size >= notable else ""
-
-
-def _is_clear(row: Row) -> bool:
-    """Whether a judge has the bias, as far as is known."""
-    known = row.run is not None and row.value.value is not None and row.detail.method != ONE_ORDER
-    return known and not _holds_zero(row.value)
-
-
-def _holds_zero(value: Number) -> bool:
-    """Whether the interval leaves open that there is no bias."""
-    return value.low is not None and value.high is not None and value.low <= 0 <= value.high
 
 
 IN_SHORT = {"position": "position", "length": "length", "self": "own family", "high_score": "scores"}
 
 
 def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[Chip]]:
-    """By run, the biases whose interval excludes 0."""
+    """By run, the biases that are notable or strong."""
     link = address.to("leaderboard:bias", **(address.view() | {"kind": kind.in_address}))
+    shown, write = _Shown.of(board, kind), write_of(kind)
     chips: dict[int, list[Chip]] = {}
     for row in board.rows:
-        css = css_of(row.bias, row, kind)
-        # Where every pair went the same way there is no interval, and no doubt.
-        if row.run is None or not _is_clear(row) or (row.value.low is None and not css):
+        css = css_of(row, kind, shown.people(row.bias))
+        if row.run is None or not css:
             continue
-        write = signed_points if is_share(row.bias, kind) else signed
-        title = f"{LABELS[row.bias]}, {words_of(row.bias, kind)}"
-        ends = interval(row.value, write)
-        chip = Chip(
-            f"{IN_SHORT[row.bias]} {write(row.value.value)}", css or "line", f"{title}; {ends}" if ends else title, link
-        )
-        chips.setdefault(row.run, []).append(chip)
+        number = told(row, kind)
+        title = ", ".join(filter(None, [words_of(row.bias, kind), interval(number, write)]))
+        chips.setdefault(row.run, []).append(Chip(f"{IN_SHORT[row.bias]} {write(number.value)}", css, title, link))
     return chips
 
 
@@ -314,19 +426,28 @@ def _sorts(row: Row, kind: Kind) -> list[str]:
     return sorts
 
 
-def _panels(address: Address, rows: list[Row], kind: Kind) -> list[Panel]:
+def _panels(address: Address, rows: list[Row], kind: Kind, baselines: Collection[int]) -> list[Panel]:
     judges = [row.judge for row in {row.run: row for row in rows}.values()]
 
-    def figures(*sorts: str) -> list[Figure]:
+    scales = _scales(rows, kind)
+
+    def figures(*sorts: str, of: Callable[[Row], bool] = lambda row: True) -> list[Figure]:
         return [
-            _figure(address, sort, row, judges, kind) for row in rows for sort in sorts if sort in _sorts(row, kind)
+            _figure(address, sort, row, judges, kind, scales)
+            for row in filter(of, rows)
+            for sort in sorts
+            if sort in _sorts(row, kind)
         ]
 
-    curve = "% of pairs that the longer answer won" if kind.pairwise else "points beside the mean of the sample"
+    if kind.pairwise:
+        heading, curve = "How often the longer answer wins", "% of pairs it won, by how many words it is longer"
+    else:
+        heading, curve = "What longer answers get", "points beside the mean of the sample, by the difference of lengths"
+    curves = figures("length", of=lambda row: row.run is not None and row.run not in baselines)[-CURVES:]
     by_model = [row for row in rows if kind.pairwise and row.detail.by_model]
     panels = [
         Panel("Scores, judge and people", "", figures("scores"), bars=True),
-        Panel("Length", f"{curve}, against the difference of lengths", figures("length")),
+        Panel(heading, f"{curve}; the same axes in each picture", curves, curves=True),
         Panel("Own family and others", "scores given by judge and people", figures("own", "others"), bars=True),
         Panel("Model by model", "a tie is half a point; the same pairs", [_of_models(row, judges) for row in by_model]),
         Panel("Orders given", "letters in the order in which answers were shown", figures("orders")),
@@ -342,8 +463,8 @@ def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
     ]
 
 
-def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind) -> Figure:
-    detail, file, plot = row.detail, _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, kind)
+def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind, scales: "_Curves") -> Figure:
+    detail, file, plot = row.detail, _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, kind, scales)
     name = _name(row, judges)
     if sort == "length":
         heads = ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
@@ -380,18 +501,45 @@ def _of_models(row: Row, judges: list[str]) -> Figure:
     return Figure(_name(row, judges), f"n {whole(row.n)}", heads, rows)
 
 
-def _drawn(sort: str, row: Row, kind: Kind) -> SafeString:
+@dataclass(frozen=True, slots=True)
+class _Curves:
+    """The axes that all curves share, and people's own."""
+
+    x: marks.Axis
+    y: marks.Axis
+    people: list[plots.CurvePoint]
+
+
+def _curve(row: Row) -> list[plots.CurvePoint]:
+    points = row.detail.curve or ()
+    return [
+        plots.CurvePoint(at.difference, at.value.value, at.value.low, at.value.high, whole(at.n))
+        for at in points
+        if at.value.value is not None
+    ]
+
+
+def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
+    drawn = [(row, _curve(row)) for row in rows if "length" in _sorts(row, kind)]
+    points = [point for _, curve in drawn for point in curve]
+    unit, base = (0.01, 0.5) if kind.pairwise else (1.0, 0.0)
+    people = next((curve for row, curve in drawn if row.run is None), [])
+    return _Curves(
+        marks.axis([0.0, *(point.x for point in points)], most=5),
+        marks.axis([base, *(end for point in points for end in (point.value, point.low, point.high))], unit=unit),
+        people,
+    )
+
+
+def _drawn(sort: str, row: Row, kind: Kind, scales: _Curves) -> SafeString:
     detail = row.detail
     if sort == "length":
-        points = [
-            plots.Point(f"{at.difference:.0f}".replace("-", "−"), at.value.value, at.value.low, at.value.high)
-            for at in detail.curve or ()
-            if at.value.value is not None
-        ]
         title = f"{row.judge}: what longer answers get, against the difference of lengths"
-        base, unit = (0.5, 0.01) if kind.pairwise else (0.0, 1.0)
-        write = (lambda value: whole(100 * value)) if kind.pairwise else _ticks("length", kind)
-        return plots.steps(points, title=title, write=write, width=NARROW, unit=unit, base=base)
+        base = 0.5 if kind.pairwise else 0.0
+        write: Callable[[float], str] = (lambda value: whole(100 * value)) if kind.pairwise else _tick
+        return plots.curve(
+            _curve(row), scales.people, title=title, x=scales.x, y=scales.y, base=base, write_x=_tick, write_y=write
+        )
     if sort == "orders":
         most = list((detail.orders or {}).items())[:ORDERS]
         bars = [marks.ForestRow(order, 100 * part, None, None) for order, part in most]
@@ -422,8 +570,8 @@ def _reading(names: Sequence[str], kind: Kind) -> list[tuple[str, str]]:
             "position": "of pairs judged in both orders, the share of verdicts that lean to the answer shown first, "
             "minus the share for the one shown second; of pairs judged in one order, the share that the answer shown "
             "first won, minus the share of the second, to compare with people's.",
-            "length": "how much longer answers win, in log odds. Longer answers can also be better, so compare it with "
-            "people's own.",
+            "length": "by how many points above half the longer answer wins where a side was chosen. Longer answers "
+            "can also be better, so what counts is the distance to people.",
             "self": "by how many points of win rate the judge lifts answers of its own family more than people do, "
             "less what it adds to the others.",
         }
@@ -436,15 +584,14 @@ def _reading(names: Sequence[str], kind: Kind) -> list[tuple[str, str]]:
             "high_score": "how much more the judge gives than people do to the same answers.",
             "self": "how much more of that goes to answers of the judge's own family than to the others.",
         }
-    first = "A judge that looks at the answers alone stands at 0 everywhere, or where people stand."
-    return [("", first), *((f"{LABELS[name]}:", f"{texts[name]} {thresholds(name, kind)}") for name in names)]
+    first = "The line is where people stand; a judge that stands there is swayed no more than they are."
+    return [("", first), *((f"{HEADS[name]}:", texts[name]) for name in names), ("", _limits_in_words(kind))]
 
 
-def thresholds(name: str, kind: Kind) -> str:
-    """From where a bias is notable and strong, in words."""
-    notable, strong = (kind.scale_width * limit for limit in LIMITS[name])
-    if is_share(name, kind):
-        said = f"Notable from {100 * notable:g} points, strong from {100 * strong:g}"
-    else:
-        said = f"Notable from {notable:g}, strong from {strong:g}"
-    return f"{said}, where the interval leaves 0 out."
+def _limits_in_words(kind: Kind) -> str:
+    """From where a bias is notable and strong."""
+    if kind.pairwise:
+        return (
+            "Notable: 5 to 10 points beyond people; strong: 10 and more, where the interval leaves the people's line."
+        )
+    return "Notable and strong are counted from people, where the interval leaves the people's line."

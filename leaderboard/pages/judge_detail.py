@@ -17,16 +17,15 @@ from leaderboard.boards import cached, standin
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, Running
 from leaderboard.figures import (
+    dollars,
     in_brackets,
     number_of,
     percent,
-    signed,
-    signed_points,
     two,
     whole,
 )
 from leaderboard.kinds import Kind, available
-from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE
+from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, named, settings_in_words
@@ -117,6 +116,18 @@ class _Judged:
     row: JudgeRow
 
     @property
+    def metric(self) -> Metric:
+        return self.kind.metric(self.row.metric, ())
+
+    def write(self, value: float | None) -> str:
+        """The metric's value, a share in percent."""
+        return percent(value) if self.metric.is_share else two(value)
+
+    @property
+    def unit(self) -> str:
+        return "%" if self.metric.is_share else ""
+
+    @property
     def person(self) -> Number | None:
         ceiling = self.board.against[MAJORITY].ceiling.get(self.row.metric)
         return ceiling.number if ceiling else None
@@ -124,7 +135,7 @@ class _Judged:
     @property
     def floor(self) -> float | None:
         """The best of the baselines."""
-        better = min if self.kind.metrics[0].lower_is_better else max
+        better = min if self.metric.lower_is_better else max
         baselines = Run.objects.filter(pk__in=self.board.runs).exclude(judge__baseline="").values_list("pk", flat=True)
         values = [_value_of(self.board, run, self.row.metric).value for run in baselines]
         return better((value for value in values if value is not None), default=None)
@@ -144,13 +155,14 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
         return None
     ends = [end for on in found for end in (*on.row.value.ends, on.person.value if on.person else None, on.floor)]
     scale = marks.axis(ends, width=marks.WIDE)
+    shares = all(on.metric.is_share for on in found)
     measured = [one for on in found for one in _measured_biases(on)]
     bias_scale = _bias_scale(measured)
     return JudgePage(
         lead=_lead(judge, found),
         stand_in=next((test for on in found if (test := _stand_in_panel(on))), None),
         lines=[_agreement_line(on, scale) for on in found],
-        axis=marks.axis_head(scale, two),
+        axis=marks.axis_head(scale, (lambda value: whole(100 * value)) if shares else two),
         biases=[_bias_line(on, row, bias_scale) for on, row in measured],
         biases_axis=marks.axis_head(bias_scale, lambda value: "" if value else "0"),
         cost=next((cost for on in found if (cost := _cost(on))), None),
@@ -175,10 +187,11 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
             address = Address(viewer, "leaderboard:judges", named(benchmark), benchmark, {"kind": kind.name})
             scope = address.scope()
             board = cached(scope, "judges", boards.judges)
+            main = kind.metric("", {row.metric for row in board.rows}).name
             rows = [
                 row
                 for of_run in board.overall().values()
-                if (row := of_run.get(kind.metrics[0].name)) and row.judge == judge.name and row.value.value is not None
+                if (row := of_run.get(main)) and row.judge == judge.name and row.value.value is not None
             ]
             by_run = Run.objects.select_related("judge").in_bulk([row.run for row in rows])
             for row in rows:
@@ -189,27 +202,27 @@ def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
     if not found:
         return "People have labelled nothing that it judged, so there is nothing to compare it with."
     on = found[0]
-    metric = on.kind.metrics[0]
-    said = f"{metric.label} {two(on.row.value.value)} {in_brackets(on.row.value, two)}".strip()
-    person = f"; one more person {two(on.person.value)}" if on.person and on.person.value is not None else ""
+    said = f"{on.metric.label} {on.write(on.row.value.value)}{on.unit} {in_brackets(on.row.value, on.write)}".strip()
+    person = (
+        f"; one more person {on.write(on.person.value)}{on.unit}" if on.person and on.person.value is not None else ""
+    )
     return f"{said} on {number_of(on.row.n, 'item')} of {on.address.benchmark.titled} that people labelled{person}."
 
 
 def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
-    metric = on.kind.metrics[0]
     stand_in, passes = _stand_in(on)
     ceiling = on.person.value if on.person else None
     return AgreementLine(
         title=on.address.benchmark.titled,
         kind=on.kind.title.lower(),
-        metric=metric.label,
+        metric=f"{on.metric.label}{' %' if on.unit else ''}",
         link=on.address.link(),
-        rows=verdicts_link(on.address, on.run) or on.address.link(),
+        rows=verdicts_link(on.address, on.run, metric=on.metric.name) or on.address.link(),
         settings=settings_in_words(on.run.protocol, on.run.settings),
         n=whole(on.row.n),
-        value=two(on.row.value.value),
+        value=on.write(on.row.value.value),
         bar=marks.interval_bar(scale, *on.row.value.ends, ceiling=ceiling, reference=on.floor),
-        person=two(ceiling),
+        person=on.write(ceiling),
         stand_in=stand_in,
         passes=passes,
     )
@@ -271,29 +284,38 @@ def _measured_biases(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:
 
 def _strong(on: _Judged, row: BiasRow) -> float:
     """From where the bias is a strong one, in its own unit."""
-    return on.kind.scale_width * bias_page.LIMITS[row.bias][1]
+    return bias_page.limits(row.bias, on.kind)[1]
 
 
 def _bias_scale(measured: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
     """One axis for biases of several units, on which 1 is where each is strong."""
-    ends = [abs(end) / _strong(on, row) for on, row in measured for end in row.value.ends if end is not None]
+    ends = [
+        abs(end) / _strong(on, row)
+        for on, row in measured
+        for end in bias_page.told(row, on.kind).ends
+        if end is not None
+    ]
     far = min(FAR, max([1.5, *ends]))
     return marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
 
 
 def _bias_line(on: _Judged, row: BiasRow, scale: marks.Axis) -> BiasLine:
     """A bias with its interval; a mark where the interval leaves 0 out."""
-    write: Any = signed_points if bias_page.is_share(row.bias, on.kind) else signed
-    strong = _strong(on, row)
-    value, low, high = (None if end is None else end / strong for end in row.value.ends)
+    write: Any = bias_page.write_of(on.kind)
+    strong, number = _strong(on, row), bias_page.told(row, on.kind)
+    value, low, high = (None if end is None else end / strong for end in number.ends)
+    rows = cached(on.scope, "bias", boards.bias_of).rows
+    people = bias_page.people_in(next((of for of in rows if of.run is None and of.bias == row.bias), None), on.kind)
     return BiasLine(
         benchmark=on.address.benchmark.titled,
         bias=bias_page.LABELS[row.bias],
         words=bias_page.words_of(row.bias, on.kind),
-        value=write(row.value.value),
-        css=bias_page.css_of(row.bias, row, on.kind),
-        interval=in_brackets(row.value, write),
-        bar=marks.interval_bar(scale, value, low, high, write=lambda share: write(share * strong)),
+        value=write(number.value),
+        css=bias_page.css_of(row, on.kind, people),
+        interval=in_brackets(number, write),
+        bar=marks.interval_bar(
+            scale, value, low, high, write=lambda share: write(share * strong), ceiling=people / strong
+        ),
         n=whole(row.n),
         link=on.address.to("leaderboard:bias", kind=on.kind.in_address),
     )
@@ -304,32 +326,28 @@ def _cost(on: _Judged) -> Cost | None:
     running = on.board.running.get(on.run.pk)
     if on.run.judge.is_baseline or running is None or running.cost is None or not sees_usage(on.run, on.address.viewer):
         return None
-    facts = [Fact("1,000 verdicts", _dollars(running.cost))]
+    facts = [Fact("1,000 verdicts", dollars(running.cost))]
     facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
     return Cost(on.address.benchmark.titled, _prices(on) if running.cost else BLANK, facts, on.address.link())
 
 
-def _dollars(cost: float) -> str:
-    return f"${cost:,.2f}" if cost >= 1 or not cost else f"${cost:.2g}"
-
-
 def _prices(on: _Judged) -> SafeString:
     """The judges whose price is known and not 0, on a logarithmic axis: this one, and rings for the others."""
-    metric = on.kind.metrics[0]
+    metric = on.metric
     runs = Run.objects.filter(pk__in=on.board.overall(), judge__baseline="").select_related("judge")
     places = []
     for run in runs:
         cost, value = on.board.running.get(run.pk, Running()).cost, _value_of(on.board, run.pk, metric.name)
         if not cost or value.value is None or not sees_usage(run, on.address.viewer):
             continue
-        said = f"{metric.label} {two(value.value)} {in_brackets(value, two)}".strip()
+        said = f"{metric.label} {on.write(value.value)}{on.unit} {in_brackets(value, on.write)}".strip()
         places.append(
             plots.Place(
                 str(run.judge),
                 log10(cost),
                 value.value,
                 y_ends=(value.low, value.high),
-                words=f"{_dollars(cost)} for 1,000 verdicts, {said}",
+                words=f"{dollars(cost)} for 1,000 verdicts, {said}",
                 link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
                 beside=run.pk != on.run.pk,
             )
@@ -340,7 +358,7 @@ def _prices(on: _Judged) -> SafeString:
         across="US dollars for 1,000 verdicts",
         up=metric.label,
         write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
-        write_y=two,
+        write_y=on.write,
         narrow=True,
     )
 

@@ -1,11 +1,13 @@
 """The board of judges as a page: one metric with its interval, its level by level heat, the others as figures."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
@@ -13,16 +15,42 @@ from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, R
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
 from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
+from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
-from leaderboard.figures import NONE, number_of, percent, rank_range, tick, two, value_or_interval, whole
+from leaderboard.figures import (
+    NONE,
+    dollars,
+    in_words,
+    interval,
+    number_of,
+    percent,
+    rank_range,
+    tick,
+    two,
+    value_or_interval,
+    whole,
+)
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
-from leaderboard.metrics import Metric
+from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
-from leaderboard.pages.table import Column, Sorting, Table, Write, figure, names, number_cell, row_classes, table, tints
+from leaderboard.pages.standin import standin_cell
+from leaderboard.pages.table import (
+    OUTSIDE,
+    Chooser,
+    Column,
+    Sorting,
+    Table,
+    Write,
+    choose,
+    figure,
+    names,
+    number_cell,
+    table,
+)
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 from stats.ranks import Place
@@ -34,25 +62,29 @@ SORTS = ("value", "judge", "n", "coverage")
 
 @dataclass(frozen=True, slots=True)
 class JudgesPage:
-    """``heat``: of people and of each judge the coloured cells, one for each of the ``levels``."""
+    """``heat``: of people and of each judge the coloured cells, one for each of the ``levels``; ``finding``: what the
+    table comes to, in a sentence or two.
+    """
 
     metric: str
     metric_label: str
     in_words: str
     reference: str
+    finding: SafeString
     table: Table
+    chooser: Chooser | None
     levels: list[str]
     heat: list[tuple[str, list[Cell]]]
-    heat_low: str
-    heat_high: str
+    counted: str
     has_floor: bool
     has_biases: bool
 
 
-def chosen(address: Address, kind: Kind) -> tuple[Metric, str]:
+def chosen(address: Address, kind: Kind, board: JudgesBoard) -> tuple[Metric, str]:
     """Metric and reference of the address, or their defaults."""
     reference = address.params.get("reference", "")
-    return kind.metric(address.params.get("metric", "")), reference if reference in REFERENCES else REFERENCES[0]
+    metric = kind.metric(address.params.get("metric", ""), {row.metric for row in board.rows})
+    return metric, reference if reference in REFERENCES else REFERENCES[0]
 
 
 def reference_words(kind: Kind) -> dict[str, str]:
@@ -66,14 +98,14 @@ def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
 
 
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
-    metric, reference = chosen(address, kind)
+    metric, reference = chosen(address, kind, board)
     measured = {row.metric for row in board.rows}
     metrics = [Choice(offered.name, offered.label) for offered in kind.metrics if offered.name in measured]
     return [
-        Select("metric", "Metric", [("", metrics)], metric.name, on=metric is not kind.metrics[0]),
+        Select("metric", "Measure", [("", metrics)], metric.name, on=metric is not kind.metric("", measured)),
         Select(
             "reference",
-            "Against",
+            "Compared with",
             [("", [Choice(name, reference_words(kind)[name]) for name in REFERENCES])],
             reference,
             on=reference != REFERENCES[0],
@@ -81,11 +113,27 @@ def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     ]
 
 
+BASELINES = {
+    "longest": "Always the longer answer",
+    "first": "Always the first answer",
+    "random": "A coin",
+    "criteria-overlap": "Words of the criteria",
+}
+ROW = 46  # pixels
+FEWEST_ON_LEVEL = 30  # labels
+BELOW_PEOPLE = (-0.15, -0.08, -0.03, 0.0)  # between the five colours of a level: points below people there
+
+
 def build_judges_page(
-    address: Address, board: JudgesBoard, *, kind: Kind, biases: Mapping[int, list[Chip]] = MappingProxyType({})
+    address: Address,
+    board: JudgesBoard,
+    *,
+    kind: Kind,
+    biases: Mapping[int, list[Chip]] = MappingProxyType({}),
+    tested: StandInBoard | None = None,
 ) -> JudgesPage:
-    """Everything that the table shows. ``biases`` are the marks of each run."""
-    metric, reference = chosen(address, kind)
+    """Everything that the table shows. ``biases`` are the marks of each run; ``tested``: who may stand in."""
+    metric, reference = chosen(address, kind, board)
     judges = board.overall(reference)
     runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
     against = board.against[reference]
@@ -93,99 +141,208 @@ def build_judges_page(
     levels = _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order)
     sorting = Sorting.of(address, SORTS, usual=BEST_FIRST)
     order = _ordered(sorting, judges, runs, metric, standing)
-    tinted = tints((run, standing[run].tier) for run in order if run in standing) if sorting.is_usual else {}
     outside = {run: "baseline" if runs[run].judge.is_baseline else "" for run in order}
     outside |= {
         run: "provisional" for run in order if _is_provisional(runs[run], judges[run].get(metric.name), standing)
     }
-    classes = row_classes(order, tinted, outside)
     people = [PEOPLE] if metric.name in against.ceiling else []
-    low, high = metric.heat
+    shade = _shades(metric, cells.get(PEOPLE, {}))
 
     def name(run: int) -> str:
-        return runs[run].judge.name if run in runs else "Person against person"
+        if run not in runs:
+            return "One more person"
+        return BASELINES.get(runs[run].judge.baseline, runs[run].judge.name)
 
-    def heat_cell(run: int, level: str) -> Cell:
+    def level_cell(run: int, level: str) -> Cell:
         found = cells.get(run, {}).get(level)
         if found is None:
-            return Cell(NONE, css="qx")
+            return Cell(NONE, css="qx", title="no verdict")
         title = f"{level}, n = {whole(found.n)}"
-        return Cell(two(found.value), css=marks.heat(found.value, low, high), title=title)
+        labels = cells.get(PEOPLE, {}).get(level)
+        if people and (labels is None or labels.n < FEWEST_ON_LEVEL):
+            return Cell("few", css="qx", title=f"{title}: fewer than {FEWEST_ON_LEVEL} labels to compare with")
+        text = whole(100 * found.value) if metric.is_share and found.value is not None else two(found.value)
+        link = verdicts_link(address, runs[run], metric=metric.name, level=level) if run in runs else ""
+        return Cell(
+            text,
+            css="" if run == PEOPLE or outside[run] == "baseline" else shade(found.value, level),
+            title=title,
+            link=link,
+        )
 
     def at_level(level: str) -> Column[int]:
+        items = max((cell.n for of in (cells.get(run, {}) for run in order) if (cell := of.get(level))), default=0)
         return Column(
             level or "No level",
-            lambda run: heat_cell(run, level),
+            lambda run: level_cell(run, level),
             kind="heat",
-            css="c hd",
-            soft=True,
+            css="c level",
+            key="levels",
+            choice=f"{metric.label} on each {kind.part_word}",
+            under=number_of(items, "item"),
             title=f"{metric.label} on {level or 'samples without a level'}",
         )
 
     def name_cell(run: int) -> Cell:
         if run == PEOPLE:
-            return Cell(name(run), chips=(Chip("ceiling"),))
+            others = f"against the other {board.annotators - 1}" if board.annotators > 1 else ""
+            return Cell(name(run), others)
         judge, look = runs[run].judge, outside[run]
         chips = [Chip("simulated")] if judge.simulated else []
-        chips += [Chip("floor")] if look == "baseline" else [Chip(look, "warn")] if look else []
+        chips += [Chip(look, "warn")] if look == "provisional" else []
         return Cell(
             name(run),
             f"run {run}",
             link=reverse("leaderboard:judge-detail", args=[judge.pk]),
             chips=tuple(chips),
+            title=judge.name,
             small_title=_settings(runs[run]),
             small_link=run_link(address.viewer, runs[run]),
         )
 
+    stand_in = {row.run: row for row in tested.rows} if tested else {}
     settings_differ = len({run.judge_id for run in runs.values()}) < len(runs)
     has_biases = any(biases.get(run) for run in order)
+    columns, chooser = choose(
+        [
+            Column(
+                "May stand in",
+                lambda run: _stand_in_cell(run, stand_in, outside),
+                css="maystand",
+                under=f"for one of {tested.people} people" if tested else "",
+                title="The alternative annotator test, see below",
+                shown=bool(stand_in),
+            ),
+            names("Judge", name_cell, sort="judge"),
+            _metric_column(address, board, judges, runs, metric, against, outside),
+            *(at_level(level) for level in levels),
+            *_running(address, board, runs),
+            Column(
+                "Rank",
+                lambda run: _rank(run, standing, outside),
+                css="n",
+                key="place",
+                title=BETTER,
+                usual=not stand_in,
+            ),
+            *_beside(address, judges, runs, kind, metric, against),
+            *_counts(address, judges, runs, metric, against),
+            Column(
+                "Bias",
+                lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
+                css="",
+                key="bias",
+                title="Biases whose 95% interval excludes 0",
+                usual=not levels,
+                shown=has_biases,
+            ),
+            Column(
+                "Settings",
+                lambda run: Cell(_settings(runs[run]) or NONE, title=_settings(runs[run])) if run else NONE,
+                css="small dim clip",
+                head="",
+                key="settings",
+                usual=settings_differ and not levels,
+            ),
+        ],
+        address,
+        sorting.column,
+    )
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
         in_words=metric.words + (over_data_sets(address, board) if metric.compute else ""),
         reference=reference,
+        finding=_finding(board, judges, runs, metric, against, stand_in, outside),
         table=table(
-            [
-                Column("Compare", lambda run: _tick(run, name(run)), kind="tick", css="tick", unseen=True),
-                Column("Rank", lambda run: _rank(run, standing, outside), kind="rank", css="n rankh", title=BETTER),
-                names("Judge", name_cell, sort="judge"),
-                _metric_column(address, board, judges, runs, metric, against, outside),
-                *(at_level(level) for level in levels),
-                *_beside(address, judges, runs, kind, metric, against),
-                *_counts(address, judges, runs, metric, against),
-                Column(
-                    "Bias",
-                    lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
-                    css="",
-                    title="Biases whose 95% interval excludes 0",
-                    shown=has_biases,
-                ),
-                *_running(address, board, runs),
-                Column(
-                    "Settings",
-                    lambda run: Cell(_settings(runs[run]) or NONE, title=_settings(runs[run])) if run else NONE,
-                    css="small dim sets",
-                    head="",
-                    shown=settings_differ,
-                ),
-            ],
+            columns,
             [*people, *order],
             sorting=sorting,
-            row_css=lambda run: classes[run] if run else "base gend",
+            row_css=lambda run: OUTSIDE.get(outside[run], "") if run else "base",
             label="Board of judges",
             caption=f"{metric.label} of every judge against the {reference_words(kind)[reference]}",
-            css="jt judgeboard",
+            css="lb judgeboard",
         ),
+        chooser=chooser,
         levels=levels,
-        heat=[(name(run), [heat_cell(run, level) for level in levels]) for run in [*people, *order] if levels],
-        heat_low=two(low),
-        heat_high=two(high),
+        heat=[(name(run), [level_cell(run, level) for level in levels]) for run in [*people, *order] if levels],
+        counted=_counted(judges, metric),
         has_biases=has_biases,
         has_floor="baseline" in outside.values(),
     )
 
 
-BETTER = "1 + the number of judges that are significantly better; the 95% range of this judge by itself"
+BETTER = "The 95% range of this judge's rank; 1 + the number of judges that are significantly better"
+
+
+def _shades(metric: Metric, people: Mapping[str, LevelValue]) -> Callable[[float | None, str], str]:
+    """The colour of a judge's level: by its distance to people there, or by the metric's own range without them."""
+    low, high = metric.heat
+
+    def shade(value: float | None, level: str) -> str:
+        person = people[level].value if level in people else None
+        if value is None or person is None:
+            return marks.heat(value, low, high)
+        return marks.shade(person - value if metric.lower_is_better else value - person, BELOW_PEOPLE)
+
+    return shade
+
+
+def _counted(judges: Mapping[int, Mapping[str, Row]], metric: Metric) -> str:
+    """How many items the metric rests on, at most."""
+    most = max((row.n for rows in judges.values() if (row := rows.get(metric.name))), default=0)
+    return (
+        f"{number_of(most, 'pair')}: people chose a side" if metric is SIDED else f"{number_of(most, 'item')} at most"
+    )
+
+
+def _stand_in_cell(run: int, tested: Mapping[int, StandInRow], outside: Mapping[int, str]) -> Cell:
+    """Whether the judge may stand in for a person, and of how many people that is true."""
+    if run == PEOPLE:
+        return Cell("people, to compare")
+    row = tested.get(run)
+    if row is None:
+        return Cell("needs no skill" if outside.get(run) == "baseline" else NONE)
+    return standin_cell(row)
+
+
+def _finding(
+    board: JudgesBoard,
+    judges: Mapping[int, Mapping[str, Row]],
+    runs: Mapping[int, Run],
+    metric: Metric,
+    against: Against,
+    tested: Mapping[int, StandInRow],
+    outside: Mapping[int, str],
+) -> SafeString:
+    """``Three of nine judges may stand in for one of the five people. They agree on 82.9 to 86.0% ...``."""
+    ranked = [run for run in judges if outside[run] != "baseline" and metric.name in judges[run]]
+    ranked = [run for run in ranked if judges[run][metric.name].value.value is not None]
+    if not metric.is_share or not ranked:
+        return SafeString()
+    passed = [run for run in ranked if run in tested and tested[run].passes]
+    best = max(ranked, key=lambda run: judges[run][metric.name].value.value or 0.0)
+    ceiling = against.ceiling.get(metric.name)
+    person = (
+        format_html("; one more person does on <b>{}%</b>", percent(ceiling.number.value))
+        if ceiling and ceiling.number.value is not None
+        else ""
+    )
+    on = "pairs where people chose a side" if metric is SIDED else "items"
+    n = whole(judges[best][metric.name].n)
+    if not tested or not any(row.passes is not None for row in tested.values()):
+        value = percent(judges[best][metric.name].value.value)
+        return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", runs[best].judge, value, n, on, person)
+    stand = format_html(
+        "{} of {} <b>may stand in</b> for one of {} people.",
+        in_words(len(passed)).capitalize(),
+        f"{in_words(len(ranked))} judge{'' if len(ranked) == 1 else 's'}",
+        in_words(board.annotators),
+    )
+    values = sorted(judges[run][metric.name].value.value or 0.0 for run in passed or [best])
+    span = percent(values[0]) if len(values) == 1 else f"{percent(values[0])} to {percent(values[-1])}"
+    who = "They agree" if len(passed) > 1 else "It agrees" if passed else f"The best, {runs[best].judge}, agrees"
+    return format_html("{} {} with people on <b>{}%</b> of {} {}{}.", stand, who, span, n, on, person)
 
 
 def _is_provisional(run: Run, row: Row | None, standing: Mapping[int, Place]) -> bool:
@@ -199,16 +356,11 @@ def _settings(run: Run) -> str:
     return "" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
 
 
-def _tick(run: int, name: str) -> Cell:
-    """What the page of two judges calls this one."""
-    return Cell(f"run-{run}", title=f"{name}, run {run}") if run else Cell()
-
-
 def _rank(run: int, standing: Mapping[int, Place], outside: Mapping[int, str]) -> Cell:
     place = standing.get(run)
     if place is None:
         return Cell("" if run == PEOPLE or outside[run] == "baseline" else NONE)
-    return Cell(str(place.tier), rank_range(place.tier, place.rank_low, place.rank_high))
+    return Cell(rank_range(place.tier, place.rank_low, place.rank_high) or str(place.tier))
 
 
 def _metric_column(
@@ -220,20 +372,28 @@ def _metric_column(
     against: Against,
     outside: Mapping[int, str],
 ) -> Column[int]:
-    """The metric that ranks, on an axis that shows how well people do against people."""
+    """The metric that ranks, on an axis with the band of one more person."""
     ceiling = against.ceiling.get(metric.name)
     of_people = ceiling.number if ceiling else UNKNOWN
     values = {run: rows[metric.name].value for run, rows in judges.items() if metric.name in rows}
-    scale = marks.axis([end for value in [*values.values(), of_people] for end in value.ends])
+    write, unit = (percent, 0.01) if metric.is_share else (two, 1.0)
+    ends = [end for value in [*values.values(), of_people] for end in value.ends]
+    scale = marks.axis(ends, width=marks.COLUMN, unit=unit, row=ROW)
 
     def cell(run: int) -> Cell:
         value = values.get(run, UNKNOWN) if run else of_people
         provisional = outside.get(run) == "provisional"
-        bar = marks.interval_bar(scale, *value.ends, provisional=provisional, ceiling=of_people.value)
-        return Cell(value_or_interval(value, two), link=verdicts_link(address, runs[run]) if run else "", bar=bar)
+        band = (of_people.low, of_people.high)
+        bar = marks.interval_bar(
+            scale, *value.ends, write=write, provisional=provisional, ceiling=of_people.value, band=band
+        )
+        title = interval(value, write)
+        link = verdicts_link(address, runs[run], metric=metric.name) if run else ""
+        return Cell(value_or_interval(value, write), title=title, link=link, bar=bar)
 
-    axis = marks.axis_head(scale, tick)
-    return Column(metric.label, cell, kind="interval", css="", sort="value", title=metric.words, axis=axis)
+    axis = marks.axis_head(scale, lambda value: whole(100 * value) if metric.is_share else tick(value))
+    label = f"{metric.label} %" if metric.is_share else metric.label
+    return Column(label, cell, kind="interval", css="plotted", sort="value", title=metric.words, axis=axis)
 
 
 def _beside(
@@ -244,26 +404,31 @@ def _beside(
     metric: Metric,
     against: Against,
 ) -> list[Column[int]]:
-    """The metrics that always stand beside the one that ranks; a click on a head ranks by that one."""
+    """The other metrics; a click on a head ranks by that one."""
     measured = {name for rows in judges.values() for name in rows}
 
     def column(extra: Metric) -> Column[int]:
+        write = percent if extra.is_share else two
+
         def cell(run: int) -> Cell:
             if run == PEOPLE:
                 of_people = against.ceiling.get(extra.name)
-                return number_cell(of_people.number, n=of_people.n) if of_people else Cell(NONE)
+                return number_cell(of_people.number, write, of_people.n) if of_people else Cell(NONE)
             row = judges[run].get(extra.name)
             if row is None or row.value.value is None:
                 return Cell(NONE)
-            return number_cell(row.value, n=row.n, link=verdicts_link(address, runs[run]))
+            return number_cell(row.value, write, row.n, link=verdicts_link(address, runs[run], metric=extra.name))
 
         return Column(
-            extra.label, cell, css="n two", title=extra.words, link=address.link(metric=extra.name, sort=None)
+            extra.label,
+            cell,
+            title=extra.words,
+            key=extra.name,
+            link=address.link(metric=extra.name, sort=None),
+            usual=extra.always_shown and not kind.leading,
         )
 
-    return [
-        column(extra) for extra in kind.metrics if extra.always_shown and extra is not metric and extra.name in measured
-    ]
+    return [column(extra) for extra in kind.metrics if extra is not metric and extra.name in measured]
 
 
 def _counts(
@@ -273,16 +438,16 @@ def _counts(
         if run == PEOPLE:
             return Cell(whole(against.ceiling[metric.name].n))
         row = judges[run].get(metric.name)
-        return Cell(whole(row.n if row else 0), link=verdicts_link(address, runs[run]))
+        return Cell(whole(row.n if row else 0), link=verdicts_link(address, runs[run], metric=metric.name))
 
-    def coverage(run: int) -> str:
+    def coverage(run: int) -> Cell:
         row = judges[run].get(metric.name) if run else None
-        return percent(row.coverage if row else None)
+        return Cell(percent(row.coverage if row else None), link=verdicts_link(address, runs[run]) if run else "")
 
     share = "Share of people's items that the judge has a verdict on"
     return [
-        Column("n", n, sort="n", title="Pairs of verdicts compared"),
-        Column("Coverage %", coverage, css="n roomy", sort="coverage", title=share),
+        Column("n", n, css="n dim", sort="n", title="Pairs of verdicts compared", choice="Verdicts compared, n"),
+        Column("Coverage %", coverage, sort="coverage", title=share, usual=False),
     ]
 
 
@@ -318,11 +483,11 @@ def ceiling_in_words(reference: str, n: float, kind: Kind) -> str:
     """How the ceiling is computed."""
     if reference == MAJORITY:
         others = "mean" if kind.by_mean else "majority"
-        return f"Ceiling: each of {whole(n)} labels against the {others} of the other people on its item."
-    return f"Ceiling: every two people who labelled the same item, {whole(n)} pairs of labels."
+        return f"One more person is each of {whole(n)} labels, against the {others} of the other people on its item."
+    return f"One more person is every two people who labelled the same item, {whole(n)} pairs of labels."
 
 
-FLOOR = "are the baselines: they know no more than chance, the places, the lengths or the words of the answers."
+FLOOR = "rows that know no more than chance, the places, the lengths or the words of the answers."
 
 
 def data_sets(board: JudgesBoard) -> int:
@@ -344,12 +509,17 @@ def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, 
         (True, "", f"A judge's verdict on an item is compared with {compared}."),
         (True, page.metric_label, f"ranks: {page.in_words}. Bars are 95% intervals."),
         (bool(ceiling), "", ceiling),
-        (page.has_floor, "Floor", FLOOR),
-        (True, "Rank", "is shared where judges cannot be told apart at 5% after Benjamini–Hochberg."),
+        (page.has_floor, "Needs no skill:", FLOOR),
+        (True, "Rank", "is a range at 95%; tests at 5% after Benjamini–Hochberg say who is told apart."),
         (True, "n", "is the number of verdicts compared."),
         (True, "Coverage", "is the share of people's items that the judge has a verdict on."),
         (page.has_biases, "Bias", "names what sways a judge, where its 95% interval leaves 0 out."),
-        (bool(page.levels), "", f"A coloured column is {page.metric_label} on one part of the samples."),
+        (
+            bool(page.levels),
+            "",
+            f"A coloured column is {page.metric_label} on one part of the samples; its colour tells how far "
+            "below people on the same part.",
+        ),
         (True, "", "A click on a metric's name ranks by it, a click on a number opens the items behind it."),
     ]
     return [(term, said) for shown, term, said in words if shown]
@@ -371,7 +541,7 @@ def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:
 
 OF_USAGE = ("cost", "seconds")  # not for everybody
 RUNNING: dict[str, tuple[str, Write, str]] = {
-    "cost": ("$ / 1,000", two, "US dollars for 1,000 judgments, of those whose cost is known"),
+    "cost": ("Price", dollars, "US dollars for 1,000 verdicts, of those whose cost is known"),
     "seconds": ("s / call", two, "Mean seconds of a call"),
     "agree": ("Agreed %", percent, "Share of reviewed verdicts that people agree with"),
     "grade": ("Analysis", two, "Mean grade of its analyses by people, 1 to 5"),
@@ -399,7 +569,8 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
                 value = replace(value, n=figures.reviews)
             if pk in runs and value.value is not None:
                 numbers[pk] = value
-        return figure(label, numbers.get, write, css="n two more", title=title, shown=bool(numbers))
+        usual = name == "cost"
+        return figure(label, numbers.get, write, key=name, title=title, usual=usual, shown=bool(numbers))
 
     return [column(name) for name in RUNNING]
 
@@ -440,5 +611,4 @@ def reviewed(board: ReviewsBoard) -> Table | None:
         label="Reviews of verdicts",
         caption="Verdicts as people reviewed them",
         css="cmpt reviews",
-        tall=False,
     )

@@ -1,11 +1,12 @@
-"""Marks as SVG: interval bars on one axis, micro bars, forest plots, classes of heat cells.
+"""Marks as SVG: interval bars on one axis, micro bars, forest plots, classes of coloured cells.
 
 Drawn by attributes alone, which the policy allows; classes give the page's colours, and the forest plot repeats them
 as attributes so that it stands by itself when downloaded.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
@@ -17,28 +18,39 @@ from leaderboard.figures import two
 BLANK = SafeString()
 WIDTH = 116
 WIDE = 168
+COLUMN = 300  # of a board's main number
 INSET = 8  # pixels left free at both ends, so that a dot or a figure at the end is whole
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A column's scale: what lies between ``low`` and ``high`` is drawn, the rest is cut at the ends."""
+    """A column's scale: what lies between ``low`` and ``high`` is drawn, the rest is cut at the ends. ``row``: the
+    height of the table's rows in pixels, through which its lines go.
+    """
 
     low: float
     high: float
     ticks: tuple[float, ...]
     width: int = WIDTH
+    row: int = 36
 
     def x(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
         return round(INSET + min(1.0, max(0.0, share)) * (self.width - 2 * INSET), 1)
 
+    @property
+    def through(self) -> str:
+        """Of a line from the top of the row to its foot."""
+        return f"{8 - self.row // 2}V{8 + self.row // 2}"
 
-def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, unit: float = 1.0) -> Axis:
+
+def axis(
+    values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, unit: float = 1.0, row: int = 36
+) -> Axis:
     """A scale that holds the values with at most ``most`` round ticks. ``unit`` is what the axis counts in."""
     finite = [value / unit for value in values if value is not None and isfinite(value)]
     if not finite:
-        return Axis(0.0, unit, (), width)
+        return Axis(0.0, unit, (), width, row)
     low, high = min(finite), max(finite)
     if high - low < 1e-9:
         margin = abs(high) * 0.05 or 0.5
@@ -49,7 +61,7 @@ def axis(values: Iterable[float | None], *, width: int = WIDTH, most: int = 4, u
         first, last = floor(low / step), ceil(high / step)
         low, high = first * step, last * step
     ticks = tuple(round(step * number, 10) * unit for number in range(first, last + 1))
-    return Axis(low * unit, high * unit, ticks, width)
+    return Axis(low * unit, high * unit, ticks, width, row)
 
 
 def _step(least: float) -> float:
@@ -62,7 +74,12 @@ def axis_head(scale: Axis, write: Callable[[float], str]) -> SafeString:
     texts = "".join(
         f'<text x="{scale.x(tick)}" y="12" text-anchor="middle">{write(tick)}</text>' for tick in scale.ticks
     )
-    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" aria-hidden="true">{texts}</svg>')
+    return _on_axis(scale, 'aria-hidden="true"', texts)
+
+
+def _on_axis(scale: Axis, role: str, body: str) -> SafeString:
+    size = f'width="{scale.width}" height="16" viewBox="0 0 {scale.width} 16"'
+    return _drawn(f'<svg class="iv" {size} {role}>{body}</svg>')
 
 
 def interval_bar(
@@ -74,23 +91,40 @@ def interval_bar(
     write: Callable[[float], str] = two,
     provisional: bool = False,
     ceiling: float | None = None,
+    band: tuple[float | None, float | None] = (None, None),
+    calm: tuple[float | None, float | None] = (None, None),
     reference: float | None = None,
+    plain: float | None = None,
     others: Iterable[float | None] = (),
 ) -> SafeString:
-    """A dot with its interval over the axis' lines; a dotted one for a provisional number. ``reference``: a number that
-    it is compared with, such as chance, drawn where the axis reaches it; ``others``: where the others stand, as ticks.
+    """A dot with its interval over the axis' lines; a dotted one for a provisional number, an arrow beyond the axis.
+    ``reference``: a number that it is compared with, such as chance, drawn where the axis reaches it; ``ceiling``: what
+    people reach, with their interval as ``band``; ``calm``: between which ends a number is of no account; ``plain``:
+    the number by another definition, as an open dot; ``others``: where the others stand, as ticks.
     """
-    lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
-    body = f'<path class="gl" d="{lines}"/>'
-    words = ""
+    lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
+    body, words = "", ""
+    for (start, end), css in ((calm, "calm"), (band, "band")):
+        if start is not None and end is not None:
+            left, right = scale.x(start), scale.x(end)
+            body += f'<rect class="{css}" x="{left}" y="{8 - scale.row // 2}" width="{round(right - left, 1)}" '
+            body += f'height="{scale.row}"/>'
+    body += f'<path class="gl" d="{lines}"/>'
     if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
         body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
-        body += f'<path class="ref" d="M{scale.x(reference)} -10V26"/>'
+        body += f'<path class="ref" d="M{scale.x(reference)} {scale.through}"/>'
     if ceiling is not None:
         x = scale.x(ceiling)
-        body += f'<path class="ceil" d="M{x} -10V26"/>'
-    if value is not None:
+        body += f'<path class="ceil" d="M{x} {scale.through}"/>'
+    if plain is not None and value is not None:
+        body += f'<path class="dumb" d="M{scale.x(plain)} 8H{scale.x(value)}"/>'
+        body += f'<circle class="open" cx="{scale.x(plain)}" cy="8" r="3.4"/>'
+    if value is not None and not scale.low - 1e-9 <= value <= scale.high + 1e-9:
+        words = write(value)
+        edge, way = (scale.width - INSET, 1) if value > scale.high else (INSET, -1)
+        body += f'<path class="pt" d="M{edge - 5 * way} 4L{edge + 3 * way} 8L{edge - 5 * way} 12Z"/>'
+    elif value is not None:
         words = write(value)
         if low is not None and high is not None:
             left, right = scale.x(low), scale.x(high)
@@ -107,16 +141,16 @@ def interval_bar(
             else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
         )
     role = format_html('role="img" aria-label="{}"', words) if words else 'aria-hidden="true"'
-    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" {role}>{body}</svg>')
+    return _on_axis(scale, role, body)
 
 
 def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     """Several values as dots on one axis, with a line at their mean."""
-    lines = "".join(f"M{scale.x(tick)} -10V26" for tick in scale.ticks)
+    lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
     body += "".join(f'<circle class="ghostpt" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
     body += f'<path class="end" d="M{scale.x(mean)} 2v12"/>'
-    return _drawn(f'<svg class="iv{_wide(scale)}" viewBox="0 0 {scale.width} 16" aria-hidden="true">{body}</svg>')
+    return _on_axis(scale, 'aria-hidden="true"', body)
 
 
 VOTES = {"first": 22, "tie": 66, "undecided": 66, "second": 110}  # where a verdict stands on the line, in pixels
@@ -202,17 +236,23 @@ def micro_bar(wins: float, ties: float, losses: float) -> SafeString:
     return _drawn(f'<svg class="mb" viewBox="0 0 56 4" preserveAspectRatio="none" aria-hidden="true">{body}</svg>')
 
 
+STEPS = 5
+
+
+def shade(value: float | None, limits: Sequence[float]) -> str:
+    """The class of a coloured cell, by the four limits between its five classes."""
+    return "qx" if value is None else f"q{bisect_right(limits, value + 1e-12)}"
+
+
 def heat(value: float | None, low: float, high: float) -> str:
-    """The class of a heat cell, by nine equal steps of a fixed range."""
-    if value is None:
-        return "qx"
-    return f"q{min(8, max(0, floor((value - low) / (high - low) * 9)))}"
+    """The class of a coloured cell, by five equal steps of a fixed range."""
+    return shade(value, [low + (high - low) * step / STEPS for step in range(1, STEPS)])
 
 
 def heat_scale() -> SafeString:
-    """The nine colours side by side, for the legend."""
-    steps = "".join(f'<rect class="s{n}" x="{20 * n}" width="20" height="10"/>' for n in range(9))
-    return _drawn(f'<svg class="scale" viewBox="0 0 180 10" aria-hidden="true">{steps}</svg>')
+    """The five colours side by side, for the legend."""
+    steps = "".join(f'<rect class="s{n}" x="{26 * n}" width="26" height="12"/>' for n in range(STEPS))
+    return _drawn(f'<svg class="scale" viewBox="0 0 130 12" aria-hidden="true">{steps}</svg>')
 
 
 def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:
@@ -424,10 +464,6 @@ def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: 
     if row.link:  # the whole row can be pointed at
         drawn = f'<rect class="all" width="{at.width}" y="{top}" height="{height}" fill-opacity="0"/>{drawn}'
     return hit(drawn, (row.name, *row.said), link=row.link, rows=row.rows, key=row.name)
-
-
-def _wide(scale: Axis) -> str:
-    return " wide" if scale.width == WIDE else ""
 
 
 def _drawn(svg: str) -> SafeString:

@@ -14,13 +14,14 @@ from bank.models import EvaluatedModel
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
-from leaderboard.definitions import LENGTH, NO_CONTROL
+from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
 from leaderboard.figures import (
     NONE,
     count,
     in_brackets,
     interval,
     listed,
+    number_of,
     percent,
     rank_range,
     signed,
@@ -34,12 +35,23 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.marks import BLANK, Cell, Chip
-from leaderboard.pages.table import RANK, Column, Sorting, Table, Write, names, row_classes, table, tints
+from leaderboard.pages.table import (
+    OUTSIDE,
+    RANK,
+    UNRANKED,
+    Chooser,
+    Column,
+    Sorting,
+    Table,
+    Write,
+    choose,
+    names,
+    table,
+    tiers,
+)
 from leaderboard.rows import UNKNOWN, Number
 
 R = TypeVar("R", bound=Row)
-WIDE_LEVELS = 3  # with more the table is set tight
-MOST_LEVELS = 4  # beside both LC % and length: more would cut the table off; names then say the length
 COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
 
@@ -69,16 +81,18 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class ModelsPage:
-    """The table and what stands beside it. ``shown``: the numbers that it has columns for."""
+    """The table and what stands below it. ``shown``: the numbers that it has columns for."""
 
     table: Table
+    chooser: Chooser | None
     levels: bool
     shown: set[str]
-    forest: SafeString
+    told: bool  # whether models are told apart by tests
     ranked: int
     provisional: int
-    by_rank: bool
-    held_word: str  # what the rating has been taken out of, where it stands beside the plain one
+    rating: str  # what the filled dot is
+    other_rating: str  # and the open one, if there is one
+    held_word: str  # what a rating has been taken out of, where it stands beside the plain one
     clustered_by: str
     taken_out: str
     worth: SafeString  # what was taken out: a plot, and in words
@@ -143,27 +157,34 @@ def build_models_page(
     shown |= {
         name for name in ("win_rate_lc", "preference") if any(row.number(name).value is not None for row in settled)
     }
-    tinted = _tints(settled, anchor) if sorting.is_usual else {}
-    outside = {row.model: _outside(row, anchor) for row in rows}
-    classes = row_classes([row.model for row in rows], tinted, outside)
-    pages = model_pages(row.model for row in rows)
+    tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
+    outside = {row.model: OUTSIDE.get(_outside(row, anchor), "") for row in rows}
+    numbers = {row.model: str(number) for number, row in enumerate(rows)}
+    columns, chooser = choose(
+        _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor), address, sorting.column
+    )
+    held, plain = f"{ratings.what} held equal", "rating" if ratings.ranked == "plain" else "plain rating"
     return ModelsPage(
         table=table(
-            _model_columns(address, rows, board, ratings, sorting, levels, shown, pages=pages, anchor=anchor),
+            columns,
             rows,
             sorting=sorting,
-            row_css=lambda row: classes[row.model],
+            row_css=lambda row: outside[row.model],
             row_key=lambda row: row.model,
+            group=lambda row: UNRANKED if is_provisional(row, anchor) else tier_of.get(row.model),
+            worse=lambda row: " ".join(numbers[name] for name in board.worse.get(row.model, ()) if name in numbers),
             label="Board of models",
             caption=f"Models by rank{f', compared with {anchor}' if anchor else ''}",
-            css="lb dense" if len(levels) > WIDE_LEVELS else "lb",
+            css="lb",
         ),
+        chooser=chooser,
         levels=bool(levels),
         shown=shown,
-        forest=forest(board, anchor, ratings, {row.model: _votes(address, row.model) for row in rows}, pages),
+        told=bool(board.worse),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
-        by_rank=sorting.is_usual,
+        rating=plain if ratings.ranked == "plain" else held,
+        other_rating="" if not ratings.both else held if ratings.ranked == "plain" else plain,
         held_word=ratings.what if ratings.both else "",
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
@@ -191,21 +212,21 @@ def _model_columns(
     levels: list[str],
     shown: set[str],
     *,
-    pages: Mapping[str, str],
     anchor: str,
 ) -> list[Column[PairRow]]:
     settled = [row for row in rows if not is_provisional(row, anchor)]
-    scale = marks.axis([end for row in settled or rows for end in row.win_rate.ends], unit=0.01)
     unit = board.rows[0].length_unit if board.rows else ""
+    main = ratings.held if ratings.ranked == "held" else ratings.plain
+    beside = ratings.plain if ratings.ranked == "held" else ratings.held if ratings.both else {}
+    ends = [end for row in settled or rows for end in main.get(row.model, UNKNOWN).ends]
+    scale = marks.axis([0.0, *ends, *(beside.get(row.model, UNKNOWN).value for row in settled)], width=marks.COLUMN)
 
-    def win(row: PairRow) -> Cell:
-        won, provisional = row.win_rate.value is not None, is_provisional(row, anchor)
-        return Cell(
-            value_or_interval(row.win_rate, percent),
-            title=in_words(row) if won else "",
-            link=_votes(address, row.model, outcome="win") if won else "",
-            bar=marks.interval_bar(scale, *row.win_rate.ends, write=percent, provisional=provisional),
-        )
+    def rating(row: PairRow) -> Cell:
+        number, other = main.get(row.model, UNKNOWN), beside.get(row.model, UNKNOWN).value
+        provisional = is_provisional(row, anchor)
+        plain = None if provisional else other
+        bar = marks.interval_bar(scale, *number.ends, write=signed, provisional=provisional, reference=0.0, plain=plain)
+        return Cell(signed(number.value), link=_votes(address, row.model), title=interval(number, signed), bar=bar)
 
     def settled_number(label: str, number: Callable[[PairRow], Number], write: Write, **more: Any) -> Column[PairRow]:
         """A number that rows outside the ranking do not show."""
@@ -217,28 +238,31 @@ def _model_columns(
 
         return Column(label, cell, **more)
 
-    def where_wide(column: str) -> str:
-        """The class of a column that a narrow screen leaves out for the two ratings, unless it is sorted by."""
-        return "n len" if ratings.both and sorting.column != column else "n"
+    def win(row: PairRow) -> Cell:
+        won = row.win_rate.value is not None
+        return Cell(
+            value_or_interval(row.win_rate, percent),
+            title=in_words(row) if won else "",
+            link=_votes(address, row.model, outcome="win") if won else "",
+        )
 
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
-        model_column(pages, lambda row: _votes(address, row.model), anchor),
+        model_column(
+            model_pages(row.model for row in rows), lambda row: _votes(address, row.model), anchor, chips="items"
+        ),
         Column(
             "Win %",
             win,
-            kind="interval",
-            css="",
             sort="win_rate",
-            title="Share of wins; what a tie counts is said below the table",
-            axis=marks.axis_head(scale, lambda value: whole(100 * value)),
+            under=TIES_BELOW.get(board.rows[0].tie_rule, "") if board.rows else "",
+            title="Share of items won against the other answer",
             shown="win_rate" in shown,
         ),
         settled_number(
             "LC %",
             lambda row: row.win_rate_lc,
             percent,
-            css=where_wide("win_rate_lc"),
             sort="win_rate_lc",
             title=f"Length-controlled: wins if answers were as long as the anchor's, in {unit}; a tie counts half",
             shown="win_rate_lc" in shown,
@@ -247,40 +271,55 @@ def _model_columns(
             "Preference",
             lambda row: row.preference,
             two,
-            css=where_wide("preference"),
             sort="preference",
             title="Mean preference for the model's answers, from 0 to 1; 0.5: no better",
             shown="preference" in shown,
         ),
-        Column("n", lambda row: n_cell(row, "Win %", _votes(address, row.model), "win_rate"), sort="n", title="Items"),
-        settled_number(
+        Column(
+            "n",
+            lambda row: n_cell(row, "Win %", _votes(address, row.model), "win_rate"),
+            css="n dim",
+            sort="n",
+            title="Items",
+            choice="Items",
+        ),
+        Column(
             "Rating",
-            lambda row: ratings.plain.get(row.model, UNKNOWN),
-            signed,
-            sort="bt",
-            title="Bradley–Terry strength: natural log of the odds, mean 0",
+            rating,
+            kind="interval",
+            css="plotted",
+            sort="bt" if ratings.ranked == "plain" else "held",
+            title="Bradley–Terry strength: natural log of the odds; 0 is the average model",
+            axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else _tick(value)),
         ),
         settled_number(
-            ratings.what.capitalize(),
-            lambda row: ratings.held.get(row.model, UNKNOWN),
+            "Rating" if ratings.ranked == "held" else ratings.what.capitalize(),
+            lambda row: beside.get(row.model, UNKNOWN),
             signed,
-            sort="held",
-            under="held equal",
-            title=f"The rating if all answers had the same {ratings.what}",
-            shown=ratings.both,
+            sort="held" if ratings.ranked == "plain" else "bt",
+            under="plain" if ratings.ranked == "held" else "held equal",
+            title="The open dot: the rating "
+            + ("as it is" if ratings.ranked == "held" else f"if all answers had the same {ratings.what}"),
+            choice="Rating, plain" if ratings.ranked == "held" else f"Rating, {ratings.what} held equal",
+            usual=False,
+            shown=bool(beside) and ratings.both,
         ),
         settled_number(
             "Elo",
             lambda row: row.elo,
             whole,
-            css=where_wide("elo"),
             sort="elo",
             title="Follows the last votes: read it beside the rating, not instead of it",
+            usual=False,
             shown="elo" in shown,
         ),
-        length_column(css="n len", shown=len(levels) <= MOST_LEVELS or "win_rate_lc" not in shown),
+        length_column(css="n dim len"),
         *(_level_column(address, name, settled, anchor) for name in levels),
     ]
+
+
+TIES_BELOW = {NO_TIES: "ties not won", HALF: "ties half won", DROPPED: "ties left out"}
+LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's win rates
 
 
 def _level_column(address: Address, name: str, settled: list[PairRow], anchor: str) -> Column[PairRow]:
@@ -290,25 +329,26 @@ def _level_column(address: Address, name: str, settled: list[PairRow], anchor: s
 
     def cell(row: PairRow) -> Cell:
         if is_provisional(row, anchor):
-            return Cell(NONE, css="dim3", title=f"fewer than {PROVISIONAL} items")
+            return Cell(NONE, css="qx", title=f"fewer than {PROVISIONAL} items")
         level = row.levels.get(name)
         if level is None or level.win_rate.value is None:
-            return Cell(NONE, css="dim3")
+            return Cell(NONE, css="qx", title="no items")
         return Cell(
-            percent(level.win_rate.value),
-            title=in_words(level),
+            whole(100 * level.win_rate.value),
+            title=f"{percent(level.win_rate.value)} %: {in_words(level)}",
+            css=marks.shade(level.win_rate.value, LEVEL_LIMITS),
             link=_votes(address, row.model, level=path),
-            bar=marks.micro_bar(*(count or 0.0 for count in level.outcomes)),
         )
 
     return Column(
         label,
         cell,
-        css="n lv",
-        head="n lh",
-        soft=True,
+        kind="heat",
+        css="c level",
         sort=f"level:{name}",
-        under=span(counts[0], counts[-1]) if counts else "",
+        key="levels",
+        choice="Win % on each level",
+        under=f"{span(counts[0], counts[-1])} item{'' if counts[-1] == 1 else 's'}" if counts else "",
         title=f"{name or label}: items per model below",
     )
 
@@ -354,11 +394,6 @@ def _worth_in_words(board: PairsBoard) -> list[str]:
     return sentences
 
 
-def _tints(rows: Sequence[PairRow], anchor: str) -> dict[str, bool]:
-    """Tints by tier, without the anchor, which belongs to no group."""
-    return tints((row.model, row.tier) for row in rows if row.model != anchor)
-
-
 def in_words(tally: Tally) -> str:
     """``12 won, 3 tied, 5 lost; 95%: 40.1 to 78.3``."""
     won, tied, lost = (count(outcome) for outcome in tally.outcomes)
@@ -382,25 +417,30 @@ def extremes(label: str, worst: float | None, best: float | None) -> str:
 
 
 def rank_column(outside: Callable[[R], bool]) -> Column[R]:
-    """The rank and its range; none for rows ``outside`` the ranking."""
+    """The range of ranks; none for rows ``outside`` the ranking."""
 
     def cell(row: R) -> Cell:
-        if outside(row):
+        if outside(row) or row.rank is None:
             return Cell(NONE)
-        place = NONE if row.rank is None else str(row.place)
-        return Cell(place, rank_range(row.place, row.rank_low, row.rank_high))
+        ends = rank_range(row.place, row.rank_low, row.rank_high)
+        return Cell(ends or str(row.place), title=f"Rank {row.place}: 1 + the models that are significantly better")
 
-    better = "1 + the number of models that are significantly better; the 95% range of this model by itself"
-    return Column("Rank", cell, kind="rank", css="n rankh", sort=RANK, title=better)
+    better = "The 95% range of this model's rank; its tier is 1 + the models that are significantly better"
+    return Column("Rank", cell, kind="rank", css="n rank", sort=RANK, title=better)
 
 
-def model_column(pages: Mapping[str, str], rows_behind: Callable[[R], str], anchor: str = "") -> Column[R]:
-    """The model with its maker. ``pages``: of the models themselves; ``rows_behind``: where those without one lead."""
+def model_column(
+    pages: Mapping[str, str], rows_behind: Callable[[R], str], anchor: str = "", chips: str = "provisional"
+) -> Column[R]:
+    """The model with its maker. ``pages``: of the models themselves; ``rows_behind``: where those without one lead;
+    ``chips``: what a row outside the ranking is marked with, ``items`` for their number.
+    """
     made_by = organisations()
 
     def cell(row: R) -> Cell:
         chip = [Chip("anchor")] if row.model == anchor else []
-        chip += [Chip("provisional", "warn")] if is_provisional(row, anchor) else []
+        if is_provisional(row, anchor):
+            chip.append(Chip(number_of(row.n, "item")) if chips == "items" else Chip("provisional", "warn"))
         return Cell(
             row.model,
             made_by.get(row.model, ""),
@@ -439,8 +479,8 @@ def length_in_words(row: Row) -> str:
 
 
 RANK_IN_WORDS = (
-    "is shared, like a tint, where tests at 5% cannot tell models apart, and never better than a stronger model's; "
-    "small figures are its 95% range, which holds for each model by itself."
+    "is a range: the places this model may have, at 95%. A tier holds models of which tests at 5% tell no two apart, "
+    "so a range may reach into the next tier."
 )
 
 
@@ -467,11 +507,12 @@ def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
         (
             True,
             "Rating",
-            "is Bradley–Terry strength, mean 0: of two models, 1 ahead wins 73% of decided pairs.",
+            "puts the average model at 0; one that is 1 ahead of another wins 73 of 100 decided pairs. It is "
+            f"Bradley–Terry strength, with intervals clustered by {page.clustered_by}.",
         ),
         (bool(held), f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
         ("elo" in page.shown, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
-        (page.levels, "", "A column by level shows Win % there, above won, tied and lost as parts of a bar."),
+        (page.levels, "", "A coloured column is Win % on one level."),
         (True, "", "A click on a head sorts, a click on a number opens the items behind it."),
     ]
     return [(term, said) for shown, term, said in words if shown]
@@ -494,7 +535,6 @@ def forest(
     rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    tinted = _tints(rated, anchor)
     rows = []
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
@@ -509,7 +549,6 @@ def forest(
                 number.value or 0.0,
                 number.low,
                 number.high,
-                tinted.get(row.model, False),
                 quiet=row.model == anchor,
                 plain=plain,
                 said=said,

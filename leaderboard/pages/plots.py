@@ -218,6 +218,60 @@ def steps(
 
 
 @dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """A value over ``x`` with its interval; ``n``: over how many, in words."""
+
+    x: float
+    value: float
+    low: float | None
+    high: float | None
+    n: str
+
+
+def curve(
+    points: Sequence[CurvePoint],
+    people: Sequence[CurvePoint],
+    *,
+    title: str,
+    x: marks.Axis,
+    y: marks.Axis,
+    base: float,
+    write_x: Callable[[float], str],
+    write_y: Callable[[float], str],
+) -> SafeString:
+    """A judge's curve with intervals over people's, on axes that several such plots share; a line at ``base``."""
+    left, top, width, tall = 36, 10, 328, 128
+
+    def across(value: float) -> float:
+        return round(left + (value - x.low) / (x.high - x.low) * (width - left - 12), 1)
+
+    def up(value: float) -> float:
+        return round(top + tall * (1 - min(1.0, max(0.0, (value - y.low) / (y.high - y.low)))), 1)
+
+    def line(of: Sequence[CurvePoint]) -> str:
+        return "M" + "L".join(f"{across(point.x)} {up(point.value)}" for point in of)
+
+    body = _levels([(up(tick), write_y(tick)) for tick in y.ticks], left, width, gap=8)
+    for tick in x.ticks:
+        label = _text(across(tick), top + tall + 18, write_x(tick), fill=QUIET, size=13, anchor="middle", css="tk")
+        body.append(label)
+    body.append(f'<path class="zero" d="M{left} {up(base)}H{width}" stroke="{QUIET}"/>')
+    if len(people) > 1:
+        body.append(f'<path class="people" d="{line(people)}" fill="none" stroke="#0B696D" stroke-width="1.5"/>')
+    body.append(f'<path class="own" d="{line(points)}" fill="none" stroke="{INK}" stroke-width="1.75"/>')
+    for point in points:
+        at, drawn = across(point.x), ""
+        if point.low is not None and point.high is not None:
+            drawn = f'<path class="rng" d="M{at} {up(point.low)}V{up(point.high)}" stroke="#48535A" stroke-width="2"/>'
+        drawn += f'<circle class="pt at" cx="{at}" cy="{up(point.value)}" r="3.5" fill="{INK}"/>'
+        ends = "" if point.low is None or point.high is None else f" [{write_y(point.low)}, {write_y(point.high)}]"
+        body.append(
+            marks.hit(drawn, (f"{write_y(point.value)}{ends}", f"longer by {write_x(point.x)}", f"n = {point.n}"))
+        )
+    return _svg("forest curve", width, top + tall + 26, title, body)
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """A point of a scatter plot: its name, its two numbers with their intervals' ends, and where a click leads.
     ``beside``: it is not what the plot is about, and drawn as a ring.

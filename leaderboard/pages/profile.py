@@ -94,7 +94,6 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
             label="Profiles",
             caption=f"{measure} by level with 95% intervals and n",
             css="cmpt",
-            tall=False,
         ),
         plot=plots.profiles(
             [scored.short(level) for level in levels],

@@ -11,6 +11,7 @@ from bank.models import EvaluatedModel
 from judging.models import Judge, Run
 from leaderboard.boards import Board
 from leaderboard.figures import NONE, percent
+from leaderboard.metrics import SIDED
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 
@@ -36,9 +37,11 @@ def run_link(viewer: Viewer, run: Run) -> str:
         return ""
 
 
-def verdicts_link(address: Address, run: Run) -> str:
-    """Where a judge's verdicts stand beside the majority's."""
-    return address.to("leaderboard:compare", **address.view(), a="majority", b=f"run-{run.pk}")
+def verdicts_link(address: Address, run: Run, *, metric: str = "", level: str = "") -> str:
+    """Where a judge's verdicts stand beside the majority's: those that the metric counts, or on a level."""
+    view = address.view() | ({"level": level} if level else {})
+    only = "decided" if metric == SIDED.name else None
+    return address.to("leaderboard:compare", **view, a="majority", b=f"run-{run.pk}", only=only)
 
 
 def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:

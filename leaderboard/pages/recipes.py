@@ -28,7 +28,7 @@ from leaderboard.figures import (
 )
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Table, figure, names, row_classes, table, text, tints, upright
+from leaderboard.pages.table import Column, Group, Table, figure, names, table, text, tiers, upright
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 
@@ -248,7 +248,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
             text("Notes", lambda row: "; ".join(row.notes), css="small dim fill", unseen=True),
         ],
         rows,
-        row_css=lambda row: classes.get(row.model, ""),
+        group=lambda row: classes.get(row.model),
         label="Board of the recipe",
         caption=f"Models by {board.metric.title}",
         css="lb recipeboard",
@@ -279,23 +279,21 @@ def _by_condition(board: RecipeBoard) -> Table | None:
             label="Accuracy by condition",
             caption=title,
             fill=True,
-            tall=False,
         )
         if rows
         else None
     )
 
 
-def _groups(rows: Sequence[RecipeRow | DesiderataRow]) -> dict[str, str]:
-    """The classes of a table's rows that tell which models cannot be told apart."""
-    return row_classes([row.model for row in rows], tints((row.model, row.tier) for row in rows), {})
+def _groups(rows: Sequence[RecipeRow | DesiderataRow]) -> dict[str, Group]:
+    """The tier of each model."""
+    return tiers((row.model, row.tier) for row in rows)
 
 
 def _rank(row: RecipeRow | DesiderataRow) -> Cell:
-    """The rank, which models that cannot be told apart share, and its range."""
+    """The range of the rank."""
     rank = row.tier or row.rank
-    ranks = span(row.rank_low, row.rank_high) if row.rank_low != row.rank_high else ""
-    return Cell(NONE if rank is None else str(rank), ranks)
+    return Cell(span(row.rank_low, row.rank_high) or (NONE if rank is None else str(rank)))
 
 
 def steady_of(rows: Sequence[RecipeRow]) -> Table | None:
@@ -320,7 +318,6 @@ def steady_of(rows: Sequence[RecipeRow]) -> Table | None:
         label="Accuracy by wording and repeat",
         caption="How steady accuracy is",
         css="steady",
-        tall=False,
     )
 
 
@@ -412,7 +409,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
                 *(_quality_column(quality, board) for quality in QUALITIES.values()),
             ],
             board.rows,
-            row_css=lambda row: classes[row.model],
+            group=lambda row: classes.get(row.model),
             label="Models by accuracy and six qualities",
             caption="Models by accuracy and six qualities, each with its 95 % interval",
             css="lb desiderata",
@@ -483,7 +480,6 @@ def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Map
         label="Correlation of qualities",
         caption="Pearson's correlation of every two qualities",
         css="matrix upright",
-        tall=False,
     )
 
 

@@ -23,7 +23,19 @@ from leaderboard.pages.models import (
     sorted_rows,
     value_of,
 )
-from leaderboard.pages.table import Column, Sorting, Table, figure, names, row_classes, table, tints
+from leaderboard.pages.table import (
+    OUTSIDE,
+    UNRANKED,
+    Chooser,
+    Column,
+    Sorting,
+    Table,
+    choose,
+    figure,
+    names,
+    table,
+    tiers,
+)
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
@@ -55,7 +67,7 @@ class ScoredPage:
     letters: Table | None
     steps: Table | None
     has_key: bool  # whether the first row of ``letters`` is the key's
-    tinted: bool
+    chooser: Chooser | None
 
 
 def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
@@ -67,20 +79,21 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     sorting = Sorting.of(address, sortable | {f"level:{name}" for name in levels})
     rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     settled = [row for row in rows if not is_provisional(row)]
-    tinted = tints((row.model, row.tier) for row in settled) if sorting.is_usual else {}
-    outside = {row.model: "provisional" for row in rows if is_provisional(row)}
-    classes = row_classes([row.model for row in rows], tinted, outside)
+    tier_of = tiers((row.model, row.tier) for row in settled) if sorting.is_usual else {}
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
+    shown = _scored_columns(None if is_kept_back(scope) else address, scope.kind, shape, rows, levels, (low, high))
+    columns, chooser = choose(shown, address, sorting.column)
     return ScoredPage(
         table=table(
-            _scored_columns(None if is_kept_back(scope) else address, scope.kind, shape, rows, levels, (low, high)),
+            columns,
             rows,
             sorting=sorting,
-            row_css=lambda row: classes[row.model],
+            row_css=lambda row: OUTSIDE["provisional"] if is_provisional(row) else "",
+            group=lambda row: UNRANKED if is_provisional(row) else tier_of.get(row.model),
             label="Board of models",
             caption=f"Models by {main.title.lower()}",
-            css="lb scoredboard",
+            css="lb",
             fill=True,
         ),
         main=main,
@@ -96,7 +109,7 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
         letters=_letters(choices) if choices and choices.letters else None,
         steps=_steps(choices) if choices else None,
         has_key=bool(choices and choices.right),
-        tinted=bool(tinted),
+        chooser=chooser,
     )
 
 
@@ -111,7 +124,9 @@ def _scored_columns(
     """Without an ``address`` the rows lead nowhere."""
     main = shape.main
     settled = [row for row in rows if not is_provisional(row)]
-    scale = marks.axis([end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit)
+    scale = marks.axis(
+        [end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit, width=marks.COLUMN
+    )
 
     def answers(row: ModelRow) -> str:
         return address.to(kind.rows_page, **address.view(), model=row.model) if address else ""
@@ -136,8 +151,10 @@ def _scored_columns(
             short(name),
             lambda row: _level_cell(name, row.level(name), main, *ends),
             kind="heat",
-            css="c hd",
+            css="c level",
             sort=f"level:{name}",
+            key="levels",
+            choice=f"{main.label} on each {kind.part_word}",
             title=f"{main.label} on {name}",
         )
 
@@ -148,7 +165,7 @@ def _scored_columns(
             main.label,
             main_cell,
             kind="interval",
-            css="",
+            css="plotted",
             sort=main.name,
             title=main.title,
             axis=marks.axis_head(scale, tick),
@@ -232,7 +249,7 @@ def _steps(board: ChoiceBoard) -> Table:
     ]
     rows = sorted(board.rows, key=lambda row: row.model.casefold())
     caption = "How the option of each answer was found"
-    return table(columns, rows, label="How the options were found", caption=caption, css="cmpt", tall=False)
+    return table(columns, rows, label="How the options were found", caption=caption, css="cmpt")
 
 
 def _letters(board: ChoiceBoard) -> Table:
@@ -255,5 +272,4 @@ def _letters(board: ChoiceBoard) -> Table:
         caption="Share of each option among those chosen",
         css="cmpt",
         fill=True,
-        tall=False,
     )

@@ -49,7 +49,6 @@ def rows_table(snapshot: Snapshot) -> Table:
         label="Rows",
         caption="Rows of the snapshot",
         css="cmpt frozen",
-        tall=False,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
-from leaderboard.figures import NONE, number_of, two, whole
+from leaderboard.figures import NONE, number_of, percent, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
@@ -45,40 +45,50 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     selected = f"{epsilon_of(address):g}"
     default = f"{EPSILON:g}"
     steps = [
-        (step, address.link(epsilon=None if step == default else step) + "#stand-in", step == selected)
+        (
+            f"{whole(100 * float(step))}",
+            address.link(epsilon=None if step == default else step) + "#stand-in",
+            step == selected,
+        )
         for step in STEPS
     ]
     columns = [
         names("Judge", lambda row: Cell(row.shown, f"run {row.run}"), css=""),
-        text("Result", _result),
+        text("Result", standin_cell, css="maystand"),
         Column(
-            "Winning rate",
-            lambda row: Cell(two(row.winning_rate), strong=True),
-            title="Share of the tested annotators whom the judge may replace; 0.5 or more passes",
+            "At least as close",
+            lambda row: Cell(f"{percent(row.advantage)}%" if row.advantage is not None else NONE, strong=True),
+            title="Advantage: mean share of items on which the judge is at least as close to the others as the person "
+            "left out",
         ),
         Column(
-            "Advantage ρ",
-            lambda row: two(row.advantage),
-            title="Mean share of items on which the judge is at least as close to the others as the annotator left out",
+            "Winning rate",
+            lambda row: two(row.winning_rate),
+            title="Share of the tested people whom the judge may replace; 0.5 or more passes",
         ),
         Column(
             "Tested",
             lambda row: f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
-            title="Annotators with 30 shared items or more",
+            title="People with 30 shared items or more",
         ),
         Column("Labels", lambda row: whole(row.n or None), title="Labels on items that the judge has a verdict on"),
     ]
     rows = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
     label = "Alternative annotator test"
-    drawn = table(columns, rows, label=label, caption=f"{label} of every judge", css="cmpt", tall=False)
-    return TestPanel(drawn, steps, number_of(board.people, "annotator"), kind.stand_in == "distance")
+    drawn = table(columns, rows, label=label, caption=f"{label} of every judge", css="cmpt")
+    return TestPanel(drawn, steps, number_of(board.people, "person", "people"), kind.stand_in == "distance")
 
 
-def _result(row: StandInRow) -> Cell:
-    """Whether the judge may stand in, or why that cannot be told."""
-    if row.passes is None:
-        return Cell(row.reason.capitalize())
-    return Cell("may stand in", css="good", icon="check") if row.passes else Cell("may not")
+def standin_cell(row: StandInRow) -> Cell:
+    """Whether the judge may stand in, and beside how many people; or why that cannot be told."""
+    if row.passes is None or row.winning_rate is None:
+        return Cell("too few labels", row.reason)
+    near = round(row.winning_rate * row.tested)
+    people = "person" if row.tested == 1 else "people"
+    if row.passes:
+        return Cell("yes", f"as close as {near} of {row.tested} {people}", css="good", icon="check")
+    far = row.tested - near
+    return Cell("not shown", f"less close than {'all' if not near else f'{far} of'} {row.tested} {people}")
 
 
 # ---- people and a judge together ----

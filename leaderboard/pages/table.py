@@ -2,13 +2,14 @@
 differences. ``_table.html`` draws it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from leaderboard.figures import NONE, in_brackets, interval, p_value, two, value_or_interval, whole
+from leaderboard.figures import NONE, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
+from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
 from leaderboard.rows import Number
@@ -42,9 +43,15 @@ class Column(Generic[T]):
     sort: str = ""
     link: str = ""
     head: str = ""  # classes of the heading, where they are others than the cells'
-    soft: bool = False  # whether long words in the heading may break
+    key: str = ""  # what the chooser calls it, where that is not ``sort``
+    choice: str = ""  # its words in the chooser, where they are not the heading
+    usual: bool = True  # whether it is shown unasked
     unseen: bool = False  # whether the heading is only there for those who cannot see
     shown: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.key or self.sort
 
 
 def names(label: str, cell: Callable[[T], Cell | str], **more: Any) -> Column[T]:
@@ -114,6 +121,47 @@ def number_cell(number: Number | None, write: Write = two, n: int | None = None,
     return Cell(value_or_interval(number, write), title=", ".join(filter(None, parts)), **more)
 
 
+SHOW = "show"  # of addresses: the columns that are chosen
+ALWAYS = (RANK, "model", "judge", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """The columns that can be shown: their names, words, and whether they are. ``usual``: where the usual ones are."""
+
+    choices: list[tuple[str, str, bool]]
+    usual: str
+    others: list[tuple[str, str]]  # parameters of the address that stay
+
+    @property
+    def shown(self) -> int:
+        return sum(on for _, _, on in self.choices)
+
+
+def choose(
+    columns: Iterable[Column[T]], address: "Address", sorted_by: str = ""
+) -> tuple[list[Column[T]], Chooser | None]:
+    """The columns that the address asks for, or the usual ones; the one that the table is sorted by is always there. No
+    chooser where there is nothing to choose.
+    """
+    columns = [column for column in columns if column.shown]
+    asked = set(filter(None, address.params.get(SHOW, "").split(",")))
+    named = {column.name for column in columns if column.name not in ALWAYS}
+
+    def on(column: Column[T]) -> bool:
+        wanted = column.name in asked if asked & named else column.usual
+        return wanted or column.name in ALWAYS or column.sort == sorted_by
+
+    choices = {
+        column.name: (column.name, column.choice or column.label, on(column))
+        for column in columns
+        if column.name in named
+    }
+    others = [(name, value) for name, value in address.params.items() if name != SHOW]
+    chooser = Chooser(list(choices.values()), address.link(**{SHOW: None}), others)
+    return [column for column in columns if on(column)], chooser if len(choices) > 2 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """The head of a column: where a click leads, and how the column is sorted now."""
@@ -125,15 +173,19 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
+    """``group``: of the rows that begin with this one; ``worse``: numbers of the rows that are significantly worse."""
+
     cells: list[tuple[Column[Any], Cell]]
     css: str
     key: str
+    group: "Group | None" = None
+    worse: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
-    ``fill``: whether an empty last column takes the width that is left; ``tall``: whether it scrolls by itself.
+    ``fill``: whether an empty last column takes the width that is left.
     """
 
     heads: list[Head]
@@ -143,7 +195,11 @@ class Table:
     css: str = ""
     does: str = ""
     fill: bool = False
-    tall: bool = True
+
+    @property
+    def width(self) -> int:
+        """In columns."""
+        return len(self.heads) + self.fill
 
 
 def table(
@@ -153,16 +209,22 @@ def table(
     sorting: "Sorting | None" = None,
     row_css: Callable[[T], str] = lambda row: "",
     row_key: Callable[[T], str] = lambda row: "",
+    group: Callable[[T], "Group | None"] = lambda row: None,
+    worse: Callable[[T], str] = lambda row: "",
     **more: Any,
 ) -> Table:
-    """The rows under those of the columns that are shown. ``more``: see ``Table``."""
+    """The rows under those of the columns that are shown; ``group``: which a row begins or belongs to, None for the one
+    above it. ``more``: see ``Table``.
+    """
     present = [column for column in columns if column.shown]
     heads = [sorting.head(column) if sorting and column.sort else Head(column, column.link, "") for column in present]
-    drawn = []
+    drawn, last = [], None
     for row in rows:
+        own = group(row)
         cells = [(column, column.cell(row)) for column in present]
         as_cells = [(column, Cell(cell) if isinstance(cell, str) else cell) for column, cell in cells]
-        drawn.append(TableRow(as_cells, row_css(row), row_key(row)))
+        drawn.append(TableRow(as_cells, row_css(row), row_key(row), own if own != last else None, worse(row)))
+        last = own or last
     return Table(heads, drawn, **more)
 
 
@@ -205,27 +267,32 @@ class Sorting:
 
 # ---- groups of rows ----
 
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that belong together; a line above the first of them says so."""
+
+    name: str
+    said: str
+
+
+UNRANKED = Group("Not ranked yet", f"fewer than {PROVISIONAL} items, so the interval is still wide")
 OUTSIDE = {"anchor": "base", "baseline": "base", "ceiling": "base", "provisional": "prov"}  # how unranked rows look
 
 
-def tints(rows: Iterable[tuple[K, int | None]]) -> dict[K, bool]:
-    """Tints for every second group of rows with the same tier; rows without a tier have none."""
-    tinted: dict[K, bool] = {}
-    on, last = False, object()
-    for row, tier in rows:
-        if tier != last:
-            on, last = not on, tier
-        tinted[row] = on and tier is not None
-    return tinted
-
-
-def row_classes(names: Sequence[K], tinted: dict[K, bool], outside: dict[K, str]) -> dict[K, str]:
-    """The classes of each row: its tint, or how it looks where it is ``outside`` the ranking (see ``OUTSIDE``), and
-    whether it is the last of its group, which means that the next one has another tint or none.
-    """
-    classes = {}
-    for name, following in zip(names, [*names[1:], None], strict=True):
-        look = OUTSIDE.get(outside.get(name, ""), "ga" if tinted.get(name) else "")
-        last = bool(tinted) and following is not None and tinted.get(name) is not tinted.get(following)
-        classes[name] = f"{look} gend".strip() if last else look
-    return classes
+def tiers(places: Iterable[tuple[K, int | None]]) -> dict[K, Group]:
+    """The tier of each row that has one: the rows, in the order of their ranks, of which no two are told apart."""
+    members: dict[int, list[K]] = {}
+    for row, tier in places:
+        if tier is not None:
+            members.setdefault(tier, []).append(row)
+    groups: dict[K, Group] = {}
+    before = 0
+    for number, (tier, rows) in enumerate(members.items(), start=1):
+        first, last = before + 1, before + len(rows)
+        said = f"places {first} to {last}, no two told apart" if last > first else f"place {first}"
+        if tier > 1:
+            said += f"; {number_of(tier - 1, 'model')} significantly better"
+        groups |= dict.fromkeys(rows, Group(f"Tier {number}", said))
+        before = last
+    return groups

@@ -114,7 +114,6 @@ def _levels(versus: Versus) -> Table:
         label="By level",
         caption="Difference by level",
         css="cmpt versus",
-        tall=False,
     )
 
 
@@ -150,7 +149,6 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
         label="Measures",
         caption=f"{a} against {b}: each measure with the 95% interval of the difference and p",
         css="versus",
-        tall=False,
     )
 
 

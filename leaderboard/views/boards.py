@@ -39,10 +39,11 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
+from leaderboard.pages.table import SHOW
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import downloads, fragment, frame, refused, table_files
+from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
 from leaderboard.views.plots import plot_link
 
 
@@ -70,9 +71,13 @@ def _models(request: HttpRequest, address: Address) -> str:
             beside = boards.rated_otherwise(scope, board)
             of_models = _models_context(address, scope, cast(PairsBoard, board), beside=beside)
             context["fragment"] = fragment("leaderboard/_models.html", address, of_models)
+            told = of_models["page"].told
         else:
             of_models = _scored_context(address, scope, board)
             context["fragment"] = fragment("leaderboard/_scored.html", address, of_models)
+            told = False
+        page = of_models["page"]
+        context |= beside_filters(page.table, page.chooser, rows="models", told=told)
         context["downloads"] = downloads("models", address, scope, board)
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
@@ -115,6 +120,7 @@ def _models_context(
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": plot_link(address, "forest"),
+        "scale": marks.heat_scale(),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
             *provenance.data_facts(board, counted=counted, coverage=board.coverage),
@@ -155,6 +161,8 @@ def _judges(request: HttpRequest, address: Address) -> str:
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
         context["fragment"] = fragment("leaderboard/_judges.html", address, of_judges)
+        page = of_judges["page"]
+        context |= {"finding": page.finding} | beside_filters(page.table, page.chooser, rows="judges")
         context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
             reviewed = cached(scope, "reviews", reviews.reviews)
@@ -172,12 +180,10 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     biases = {}
     if live and scope.kind.biases:
         biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
-    page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases)
+    tested = standin.stand_ins(scope, standin_page.epsilon_of(address)) if live and scope.kind.stand_in else None
+    page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
     ceiling = board.against[page.reference].ceiling.get(page.metric)
-    test = None
-    if live and scope.kind.stand_in:
-        tested = standin.stand_ins(scope, standin_page.epsilon_of(address))
-        test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
+    test = standin_page.panel_of(address, tested, kind=scope.kind) if tested and tested.rows else None
     return {
         "test": test,
         "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
@@ -198,8 +204,6 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
             ),
         ],
         "defined": in_words(scope, *judges_page.definitions(board, scope.kind)),
-        "two_action": address.to("leaderboard:judges-compare"),
-        "two_view": [(name, value) for name, value in address.view(OF_VERDICTS).items() if value],
         "against": judges_page.reference_words(scope.kind)[page.reference],
         "board": board,
     }
@@ -212,8 +216,11 @@ def _bias(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "bias", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
     if board.rows:
-        context["fragment"] = fragment("leaderboard/_bias.html", address, _bias_context(address, scope, board))
-        context["downloads"] = downloads("bias", address, scope, board)
+        of_biases = _bias_context(address, scope, board)
+        context["fragment"] = fragment("leaderboard/_bias.html", address, of_biases)
+        context["finding"] = of_biases["page"].finding
+        files = [(label, link, "") for label, link in of_biases["page"].files]
+        context["downloads"] = [*downloads("bias", address, scope, board), *files]
         context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
     return render_to_string("leaderboard/bias.html", context, request)
 
@@ -388,10 +395,10 @@ class Page:
     alone: bool = True
 
 
-OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon")
+OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
 OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
 PAGES = {
-    "models": Page("models", (*OF_VOTES, "elo", "sort", "depth", *models_page.FILTERS), _models),
+    "models": Page("models", (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS), _models),
     "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
     "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
     "together": Page("models/together", OF_VOTES, _together),
@@ -407,7 +414,7 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
-    query = tuple(sorted((key, value) for key, value in request.GET.items() if key in page.parameters))
+    query = tuple(sorted(address.params.items()))
     try:
         html = until_changed(
             (address.page, name, role_of(request.user), query),

@@ -17,6 +17,7 @@ from leaderboard.cache import until_changed
 from leaderboard.hidden import Withheld, is_kept_back
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
+from leaderboard.pages.table import SHOW, Chooser, Table
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
@@ -35,7 +36,7 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
     """Heading, tabs and controls."""
     names = {select.name for select in selects}
     in_sight, more = addresses.folded(selects)
-    kept_along = {"kind", "sort", "all", "anchor", "depth"} - names
+    kept_along = {"kind", "sort", "all", "anchor", "depth", SHOW} - names
     return {
         "section": "leaderboards",
         "address": address,
@@ -56,6 +57,17 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
         "snapshots_link": address.to("leaderboard:snapshot-list"),
         "may_import": allowed(request.user, "write-judging"),
     }
+
+
+LONG = 12  # rows from which a table can be filtered by their names
+
+
+def beside_filters(table: Table, chooser: Chooser | None, *, rows: str, told: bool = False) -> dict[str, Any]:
+    """What stands beside the filters and changes only what is shown. ``rows``: what they are; ``told``: whether tests
+    tell them apart.
+    """
+    count = len(table.rows)
+    return {"typed": f"{count} {rows}" if count >= LONG else "", "chooser": chooser, "told": told}
 
 
 def _compare_link(address: Address, board: str) -> str:

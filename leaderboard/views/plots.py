@@ -71,7 +71,7 @@ def _judges(address: Address) -> SafeString:
         return SafeString()
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
     names = [name or "No level" for name in page.levels]
-    return plots.heatmap(names, page.heat, title=title, low=page.heat_low, high=page.heat_high)
+    return plots.heatmap(names, page.heat, title=title, low="15 below people", high="people")
 
 
 def _agreement(address: Address) -> SafeString:

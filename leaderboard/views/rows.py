@@ -131,7 +131,7 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 def compare(request: HttpRequest, name: str) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
     address = addresses.read_address(
-        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "a", "b", "match", "page")
+        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "a", "b", "only", "match", "page")
     )
     try:
         scope = address.scope()
@@ -141,6 +141,8 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
     except queries.NoSuchVoter:
         raise Http404("no such voter") from None
     table = queries.side_by_side(first, second)
+    if decided := address.params.get("only") == "decided":
+        table = table[table["first"].isin(("first", "second"))]
     same = {"same": True, "different": False}.get(address.params.get("match", ""))
     matching = table if same is None else table[table["same"] == same]
     page = Paginator(matching, votes_page.PAGE).get_page(request.GET.get("page"))
@@ -149,12 +151,13 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "first": first,
         "second": second,
         "n": len(table),
+        "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
         "segments": votes_page.compared_segments(address, table),
         "rows": rows,
         "pictures": votes_page.has_pictures(rows),
         "page": page,
         "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-        "hidden": [(key, address.params[key]) for key in ("a", "b", "match", *PEOPLE) if key in address.params],
+        "hidden": [(key, address.params[key]) for key in ("a", "b", "only", "match", *PEOPLE) if key in address.params],
     }
     return render(request, "leaderboard/compare.html", context)
 

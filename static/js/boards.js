@@ -23,6 +23,7 @@
   const open = () => root.dataset.howto !== "closed";
   for (const button of document.querySelectorAll("[data-howto][aria-expanded]")) {
     button.setAttribute("aria-expanded", open());
+    if (!document.cookie.includes("howto=")) document.cookie = "howto=closed;path=/;max-age=31536000;samesite=lax"; // open on the first visit
     button.addEventListener("click", () => {
       root.dataset.howto = open() ? "closed" : "open";
       document.cookie = `howto=${root.dataset.howto};path=/;max-age=31536000;samesite=lax`;
@@ -60,18 +61,61 @@
     });
   }
 
-  // Sorting by a column far right comes back to that column.
-  const wrap = document.querySelector(".tablewrap.tall");
-  if (!wrap) return;
-  const key = `scrolled:${location.pathname}`;
-  const kept = JSON.parse(sessionStorage.getItem(key) || "null");
-  if (kept) {
-    sessionStorage.removeItem(key);
-    wrap.scrollLeft = kept.left;
-    scrollTo(0, kept.top);
+  // Rows by a part of their names; groups without rows go.
+  const box = document.querySelector("[data-filter-rows]");
+  const rows = () => [...document.querySelectorAll(".lb tbody tr:not(.group)")];
+  if (box) {
+    const said = box.parentElement.querySelector("output");
+    const filter = () => {
+      const asked = box.value.trim().toLowerCase();
+      const all = rows();
+      for (const row of all) row.hidden = !row.querySelector("th").textContent.toLowerCase().includes(asked);
+      for (const group of document.querySelectorAll(".lb tr.group")) {
+        let next = group.nextElementSibling;
+        while (next && next.hidden && !next.matches(".group")) next = next.nextElementSibling;
+        group.hidden = !next || next.matches(".group");
+      }
+      said.textContent = asked ? `${all.filter((row) => !row.hidden).length} of ${all.length}` : "";
+    };
+    box.addEventListener("input", filter);
+    box.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      box.value = "";
+      filter();
+    });
   }
-  wrap.addEventListener("click", (event) => {
-    if (event.target.closest("thead a"))
-      sessionStorage.setItem(key, JSON.stringify({ left: wrap.scrollLeft, top: scrollY }));
-  });
+
+  // Which rows are significantly better or worse than the one that is pointed at, has the focus or was tapped.
+  const apart = document.querySelector("[data-tell-apart]");
+  if (apart) {
+    const board = document.querySelector(".lb");
+    const told = rows();
+    const worse = told.map((row) => new Set((row.dataset.worse || "").split(" ")));
+    const clear = () => told.forEach((row) => row.classList.remove("pointed", "same"));
+    const point = (event) => {
+      const at = apart.checked ? told.indexOf(event.target.closest("tr")) : -1;
+      if (at < 0) return;
+      clear();
+      told[at].classList.add("pointed");
+      told.forEach((row, other) => {
+        const word = worse[at].has(`${other}`) ? "worse" : worse[other].has(`${at}`) ? "better" : "same";
+        const tested = !row.matches(".prov, .base");
+        row.classList.toggle("same", other !== at && tested && word === "same");
+        row.querySelector(".against").textContent = other === at ? "" : tested ? word : "not tested";
+      });
+    };
+    board.addEventListener("mouseover", point);
+    board.addEventListener("focusin", point);
+    board.addEventListener("click", point);
+    apart.addEventListener("change", () => {
+      clear();
+      for (const cell of board.querySelectorAll(".against")) cell.remove();
+      if (!apart.checked) return;
+      board
+        .querySelector("thead tr")
+        .append(Object.assign(document.createElement("th"), { className: "against", textContent: "Against row" }));
+      for (const row of told) row.append(Object.assign(document.createElement("td"), { className: "against" }));
+      for (const group of board.querySelectorAll("tr.group th")) group.colSpan = board.rows[0].cells.length;
+    });
+  }
 })();

@@ -86,7 +86,8 @@
   });
 
   // Times come in UTC; show them in the viewer's zone. A day alone is told of no zone.
-  const form = new Intl.DateTimeFormat(undefined, {
+  const language = root.lang === "en" ? "en-GB" : root.lang; // the page's, not the browser's: 25 Nov 2026
+  const form = new Intl.DateTimeFormat(language, {
     day: "numeric",
     month: "short",
     year: "numeric",
@@ -94,7 +95,7 @@
     minute: "2-digit",
     timeZoneName: "short",
   });
-  const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const localise = (scope) => {
     for (const time of scope.querySelectorAll("time[datetime*=T]")) {
       const at = new Date(time.getAttribute("datetime"));
