@@ -52,6 +52,7 @@ urlpatterns = [
     ),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
     path("leaderboards/<str:name>/plots/<slug:what>.svg", plots.plot, name="plot"),
+    path("leaderboards/<str:name>/pictures/<slug:what>.<slug:shape>", plots.picture, name="picture"),
     path("leaderboards/<str:name>/models/compare/", versus.models, name="models-compare"),
     path("leaderboards/<str:name>/judges/compare/", versus.judges, name="judges-compare"),
     path("leaderboards/<str:name>/<slug:what>/rows.<slug:shape>", snapshots.board_file, name="board-file"),

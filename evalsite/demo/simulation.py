@@ -44,6 +44,7 @@ class Mind:
     tie_limit: float
     per_doubling: float = 0.0
     for_first: float = 0.0
+    per_thousand: float = 0.0  # US dollars that its verdicts would cost, longer answers more
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ PEOPLE = (
     Person("Emil", 2.6, 0.9, per_doubling=0.3, words_a_second=5.4, hour=21),
 )
 STEADY, PREFERS_FIRST, PREFERS_LENGTH = JUDGES = (
-    Mind("Steady", 1.2, 0.7),
-    Mind("Prefers first", 1.9, 0.4, for_first=3.0),
-    Mind("Prefers length", 1.9, 0.4, per_doubling=2.6),
+    Mind("Steady", 1.2, 0.7, per_thousand=6.1),
+    Mind("Prefers first", 1.9, 0.4, for_first=3.0, per_thousand=0.6),
+    Mind("Prefers length", 1.9, 0.4, per_doubling=2.6, per_thousand=1.9),
 )
 JURY = "Jury of three"
 SETTINGS = {"order": "both", "criteria": False, "context": "image", "reasoning": "first"}
@@ -119,6 +120,11 @@ def lengths() -> dict[tuple[str, str], int]:
     return {(row["sample"], row["model"]): len(row["text"].split()) for row in _lines("responses.jsonl")}
 
 
+@cache
+def mean_length() -> float:
+    return sum(lengths().values()) / len(lengths())
+
+
 def open_samples() -> list[str]:
     return sorted(random.Random(f"{SEED} open").sample(sorted(quality()), STILL_OPEN))
 
@@ -166,6 +172,8 @@ def judgments() -> Iterator[Row]:
                 )
                 row: Row = {"kind": "pair", "protocol": "pair", "sample": key, "responses": pair, "order": shown}
                 row |= {"judge": judge.name, "simulated": True, "settings": SETTINGS, "choice": choice}
+                words = (lengths()[key, shown[0]] + lengths()[key, shown[1]]) / (2 * mean_length())
+                row["cost"] = round(judge.per_thousand / 1000 * words, 6)
                 yield row | ({"analysis": _analysis(apart, judge)} if judge is STEADY else {})
 
 

@@ -387,41 +387,6 @@ def _coded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     return frame.assign(**{column: pd.Categorical(frame[column], categories=VERDICTS)})
 
 
-@dataclass(frozen=True, slots=True)
-class Sided:
-    """On the same ``items`` pairs, which a majority of people decided: how often a judge sided with it, and how often
-    one more person sided with the others, a tie being a miss. Shares with intervals clustered by group.
-    """
-
-    judge: Number
-    person: Number
-    items: int
-
-
-def sided(scope: Scope, runs: list[Run]) -> Sided | None:
-    """A judge beside one more person; None where no pair has both. A label counts where the other people on its pair
-    decided, and the judge is compared on the pairs of those labels.
-    """
-    comparison = PairComparison(scope)
-    if comparison.labels.empty:
-        return None
-    labels, truth = comparison.leave_one_out(), comparison.aggregated()
-    judged = comparison.verdicts_of(runs).dropna(subset="judged")
-    decided = ("first", "second")
-    labels, truth = (frame[frame["value"].isin(decided)] for frame in (labels, truth))
-    shared = set(labels["item"]) & set(truth["item"]) & set(judged["item"])
-    if not shared:
-        return None
-    groups = comparison.items["group"]
-
-    def agreeing(frame: pd.DataFrame) -> Number:
-        on = frame[frame["item"].isin(shared)]
-        hits = (on["judged"] == on["value"]).to_numpy(np.float64)
-        return number(rate(hits=hits, cluster=groups.reindex(on["item"]).to_numpy()))
-
-    return Sided(agreeing(truth.merge(judged[["item", "judged"]], on="item")), agreeing(labels), len(shared))
-
-
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:
     computed = ((metric.name, metric.compute(rows)) for metric in metrics if metric.compute)
     return {name: estimate for name, estimate in computed if estimate is not None}

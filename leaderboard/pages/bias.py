@@ -250,7 +250,7 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
             return Cell(
                 write(number.value),
                 title=", ".join(filter(None, said)),
-                css=css_of(row, kind, people),
+                css="" if run in shown.runs and shown.runs[run].judge.is_baseline else css_of(row, kind, people),
                 link=verdicts_link(address, shown.runs[run]) if run in shown.runs else "",
                 bar=bar,
             )

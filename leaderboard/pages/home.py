@@ -17,34 +17,35 @@ from bank.models import Benchmark, Item, Sample, SampleImage
 from judging.models import Judgment, Run
 from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
-from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, sided
+from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
 from leaderboard.kinds import Kind
-from leaderboard.metrics import Metric
-from leaderboard.pages import marks, one_item
+from leaderboard.metrics import SIDED, Metric
+from leaderboard.pages import marks, one_item, picture, prices
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
+from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import BadScope
 from stats.ranks import Place
 
 BLANK = SafeString()
-TOP = 5
+TOP = 3
 MOST = 4  # benchmarks shown; the index has all
 SEARCHED = 200  # items looked at for the one that is shown
 TRIED = 12  # of them with everybody's verdict
 SHORT = 150  # characters
 LINES = 5
 FEWEST_ITEMS = 30  # of the number in the first sentence
+WIDTH, ROW = 148, 28  # pixels, of the marks
 PUBLIC = Benchmark.Visibility.PUBLIC
 Ranked = tuple[Run, JudgeRow, Place | None]
 
 
 @dataclass(frozen=True, slots=True)
 class MiniRow:
-    rank: str
-    ranks: str
+    rank: str  # or its range
     name: str
     link: str
     value: str
@@ -55,7 +56,9 @@ class MiniRow:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One benchmark: what it is, its best models, its most human-like judges."""
+    """One benchmark: what it is, its best models and judges, and how many more there are of each; ``people``: the
+    number of one more person, below the judges.
+    """
 
     title: str
     about: str
@@ -66,9 +69,13 @@ class Entry:
     models: list[MiniRow] = field(default_factory=list)
     models_note: str = ""
     models_unit: str = ""
+    more_models: int = 0
     judges: list[MiniRow] = field(default_factory=list)
     judges_note: str = ""
     judges_unit: str = ""
+    more_judges: int = 0
+    people: SafeString = BLANK
+    label_link: str = ""  # where labels are missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +103,8 @@ class Specimen:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """The number of the first sentence: how often the best judge of a benchmark sides with people, and one more person
-    on the same pairs. Both are shares with their interval in words.
+    """The number of the first sentence: how often the best judge of a benchmark sides with people, and how often one
+    more person does; as the board of judges has them. ``other``: the same by the second measure, in a sentence.
     """
 
     benchmark: str
@@ -109,6 +116,7 @@ class Headline:
     person_interval: str
     rows: str  # the judge's verdicts
     board: str
+    other: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +124,20 @@ class Summary:
     """Benchmarks with their best models and judges, on shared axes."""
 
     entries: list[Entry]
-    has_ceiling: bool
     models_axis: SafeString
     judges_axis: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What agreement with people costs on a benchmark, and where it is as a file and as a board."""
+
+    title: str
+    under: str
+    drawn: SafeString
+    png: str
+    svg: str
+    board: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +145,9 @@ class Home:
     entries: list[Entry]
     specimen: Specimen | None
     headline: Headline | None
+    picture: Picture | None
     benchmarks: int
     computed_at: datetime | None
-    has_ceiling: bool
     vote_heads: SafeString = BLANK
     models_axis: SafeString = BLANK
     judges_axis: SafeString = BLANK
@@ -150,7 +169,18 @@ class _Place:
 
     @property
     def metric(self) -> Metric:
-        return self.judges_kind.metrics[0]
+        return self.judges_kind.metric("", {row.metric for row in self.judges.rows})
+
+    @property
+    def person(self) -> Number:
+        """One more person by this metric."""
+        against = self.judges.against.get(MAJORITY)
+        ceiling = against.ceiling.get(self.metric.name) if against else None
+        return ceiling.number if ceiling else UNKNOWN
+
+    def write(self, value: float | None) -> str:
+        """A number of the judges: a share in percent."""
+        return percent(value) if self.metric.is_share else two(value)
 
 
 def build_home_page(viewer: Viewer) -> Home:
@@ -212,9 +242,9 @@ def _made(viewer: Viewer) -> Home:
         entries=summary.entries,
         specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
         headline=_headline(places, judges),
+        picture=next((picture for place in places if (picture := _picture(place))), None),
         benchmarks=len(newest),
         computed_at=max(times) if times else None,
-        has_ceiling=summary.has_ceiling,
         vote_heads=marks.vote_heads(),
         models_axis=summary.models_axis,
         judges_axis=summary.judges_axis,
@@ -237,10 +267,11 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
         for row in rows
         if place.models_kind.shape.hundred
     ]
-    model_axis = marks.axis((end for ends in shares for end in ends), width=marks.WIDE, unit=0.01)
-    ceilings = [_ceiling(place) for place in places]
+    model_axis = marks.axis((end for ends in shares for end in ends), width=WIDTH, unit=0.01, row=ROW)
     judge_ends = [end for rows in judges for _, row, _ in rows for end in row.value.ends]
-    judge_axis = marks.axis([*judge_ends, *ceilings], width=marks.WIDE)
+    people = [end for place, rows in zip(places, judges, strict=True) if rows for end in place.person.ends]
+    judge_axis = marks.axis([*judge_ends, *people], width=WIDTH, row=ROW)
+    in_percent = all(place.metric.is_share for place, rows in zip(places, judges, strict=True) if rows)
     return Summary(
         entries=[
             Entry(
@@ -252,17 +283,27 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
                 judges_link=place.address.to("leaderboard:judges"),
                 models=[_model_row(place, row, model_axis, pages.get(row.model, "")) for row in top],
                 models_note=place.note or _models_note(place, top),
-                models_unit=_models_unit(place) if top else "",
-                judges=[_judge_row(place, *judge_row, judge_axis, ceiling) for judge_row in ranked],
+                models_unit=place.models_kind.shape.short if top else "",
+                more_models=max(0, len(_with_number(place)) - len(top)),
+                judges=[_judge_row(place, *judge_row, judge_axis) for judge_row in ranked],
                 judges_note=_judges_note(place, ranked),
                 judges_unit=_judges_unit(place) if ranked else "",
+                more_judges=max(0, len(_measured(place)) - len(ranked)),
+                people=_people(place, judge_axis) if ranked else BLANK,
+                label_link=reverse("annotations:index") if place.counts.labels and not ranked else "",
             )
-            for place, top, ranked, ceiling in zip(places, models, judges, ceilings, strict=True)
+            for place, top, ranked in zip(places, models, judges, strict=True)
         ],
-        has_ceiling=any(value is not None for value in ceilings),
         models_axis=marks.axis_head(model_axis, lambda value: whole(100 * value)),
-        judges_axis=marks.axis_head(judge_axis, tick),
+        judges_axis=marks.axis_head(judge_axis, (lambda value: whole(100 * value)) if in_percent else tick),
     )
+
+
+def _people(place: _Place, scale: marks.Axis) -> SafeString:
+    """``people 70.9`` under their line."""
+    if place.person.value is None:
+        return BLANK
+    return marks.below(scale, place.person.value, f"people {place.write(place.person.value)}")
 
 
 def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
@@ -285,25 +326,44 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
     for place, ranked in zip(places, judges, strict=True):
         if not (ranked and place.judges_kind.pairwise) or place.counts.benchmark.visibility != PUBLIC:
             continue
-        run = ranked[0][0]
+        run, row, _ = ranked[0]
         scope = Address(place.address.viewer, "leaderboard:judges", place.address.name, place.counts.benchmark).scope()
-        if run.judge.simulated or votes.labels_by_origin(scope)[0]:
+        if run.judge.simulated or votes.labels_by_origin(scope)[0] or place.person.value is None:
             continue
-        runs = next(group for group in votes.judge_groups(scope) if run.pk in [member.pk for member in group])
-        both = sided(scope, runs)
-        if both is not None and both.items >= FEWEST_ITEMS:
+        if place.metric is SIDED and row.n >= FEWEST_ITEMS:
+            board = place.address.to("leaderboard:judges")
             return Headline(
                 benchmark=place.counts.benchmark.titled,
                 judge=run.judge.name,
-                items=whole(both.items),
-                share=percent(both.judge.value),
-                share_interval=interval(both.judge, percent),
-                person=percent(both.person.value),
-                person_interval=interval(both.person, percent),
-                rows=verdicts_link(place.address, run) or place.address.to("leaderboard:judges"),
-                board=place.address.to("leaderboard:judges"),
+                items=whole(row.n),
+                share=percent(row.value.value),
+                share_interval=interval(row.value, percent),
+                person=percent(place.person.value),
+                person_interval=interval(place.person, percent),
+                rows=verdicts_link(place.address, run, metric=SIDED.name) or board,
+                board=board,
+                other=_by_other_measure(place, run),
             )
     return None
+
+
+def _picture(place: _Place) -> Picture | None:
+    address = Address(place.address.viewer, "leaderboard:judges", place.address.name, place.counts.benchmark)
+    plot = prices.plot_of_judges(address, address.scope(), place.judges)
+    if plot is None:
+        return None
+    png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
+    return Picture(plot.title, plot.under, picture.svg(plot), png, svg, address.link())
+
+
+def _by_other_measure(place: _Place, run: Run) -> str:
+    """``With ties counted, GPT-4 has 39.1 and people 58.0.``"""
+    counted = place.judges_kind.metrics[0]
+    row = place.judges.overall().get(run.pk, {}).get(counted.name)
+    ceiling = place.judges.against[MAJORITY].ceiling.get(counted.name)
+    if row is None or ceiling is None:
+        return ""
+    return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(ceiling.number.value)}"
 
 
 def _counts(counts: queries.BenchmarkCounts) -> str:
@@ -312,20 +372,18 @@ def _counts(counts: queries.BenchmarkCounts) -> str:
     return ", ".join([*parts, number_of(counts.labels, "label")])
 
 
-def _models_unit(place: _Place) -> str:
-    unit = place.models_kind.shape.short
-    return f"{unit}, in the order of their rating" if place.models_kind.pairwise else unit
-
-
 def _judges_unit(place: _Place) -> str:
-    """Pairs that people could not decide count here, and not in the first sentence of the page."""
-    unit = place.metric.within_sentence
-    return f"{unit}, ties counted" if place.judges_kind.pairwise else unit
+    return f"{place.metric.within_sentence} with people{', in %' if place.metric.is_share else ''}"
+
+
+def _with_number(place: _Place) -> list[ModelRow]:
+    return [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
 
 
 def _top_models(place: _Place) -> list[ModelRow]:
-    rows = [row for row in place.models.rows if row.model != place.anchor and row.number(place.main).value is not None]
-    rows.sort(key=lambda row: (_few(place, row), row.rank is None, row.place or 0, row.rank or 0))
+    """In the order of the number that is shown."""
+    rows = _with_number(place)
+    rows.sort(key=lambda row: (_few(place, row), -(row.number(place.main).value or 0.0), row.place or 0, row.rank or 0))
     return rows[:TOP]
 
 
@@ -345,12 +403,13 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> Mi
     ends = _shares(place, row)
     kind = place.models_kind
     if not kind.shape.hundred:
-        scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), marks.WIDE), kind.shape.main.write
+        scale, write = marks.Axis(*kind.ends(place.counts.benchmark), (), WIDTH, ROW), kind.shape.main.write
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
-    rank = NONE if few or row.rank is None else str(row.place)
+    rank = NONE
+    if not few and row.rank is not None:
+        rank = rank_range(row.place, row.rank_low, row.rank_high) or str(row.place)
     link = rows_behind(place.address, place.address.scope(), row.model)
-    ranks = "" if few else rank_range(row.place, row.rank_low, row.rank_high)
-    return MiniRow(rank, ranks, row.model, link, write(ends[0]), bar, page)
+    return MiniRow(rank, row.model, link, write(ends[0]), bar, page)
 
 
 def _models_note(place: _Place, rows: list[ModelRow]) -> str:
@@ -361,8 +420,8 @@ def _models_note(place: _Place, rows: list[ModelRow]) -> str:
     return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
 
 
-def _top_judges(place: _Place) -> list[Ranked]:
-    """The rows of the best judges by the metric, with their standing; baselines are a floor, and none of them."""
+def _measured(place: _Place) -> list[Ranked]:
+    """The rows of judges by the metric, best first, with their standing; baselines are none of them."""
     if not place.judges.against:
         return []
     standing = place.judges.against[MAJORITY].standing.get(place.metric.name, {})
@@ -374,41 +433,39 @@ def _top_judges(place: _Place) -> list[Ranked]:
     better = 1 if place.metric.lower_is_better else -1
     rows.sort(key=lambda row: (row.run not in standing, better * (row.value.value or 0.0)))
     runs = Run.objects.filter(judge__baseline="").select_related("judge").in_bulk([row.run for row in rows])
-    return [(runs[row.run], row, standing.get(row.run)) for row in rows if row.run in runs][:TOP]
+    return [(runs[row.run], row, standing.get(row.run)) for row in rows if row.run in runs]
 
 
-def _judge_row(
-    place: _Place,
-    run: Run,
-    row: JudgeRow,
-    standing: Place | None,
-    scale: marks.Axis,
-    top: float | None,
-) -> MiniRow:
-    bar = marks.interval_bar(scale, *row.value.ends, ceiling=top)
+def _top_judges(place: _Place) -> list[Ranked]:
+    return _measured(place)[:TOP]
+
+
+def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, scale: marks.Axis) -> MiniRow:
+    person = place.person
+    bar = marks.interval_bar(
+        scale, *row.value.ends, write=place.write, ceiling=person.value, band=(person.low, person.high)
+    )
     page = reverse("leaderboard:judge-detail", args=[run.judge_id])
     link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
     if place.judges_kind.pairwise:
-        link = verdicts_link(place.address, run) or link
-    if standing is None:
-        return MiniRow(NONE, "", row.judge, link, two(row.value.value), bar, page, row.simulated)
-    ranks = rank_range(standing.tier, standing.rank_low, standing.rank_high)
-    return MiniRow(str(standing.tier), ranks, row.judge, link, two(row.value.value), bar, page, row.simulated)
-
-
-def _ceiling(place: _Place) -> float | None:
-    if not place.judges.against:
-        return None
-    ceiling = place.judges.against[MAJORITY].ceiling.get(place.metric.name)
-    return ceiling.number.value if ceiling else None
+        link = verdicts_link(place.address, run, metric=place.metric.name) or link
+    rank = NONE
+    if standing is not None:
+        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high) or str(standing.tier)
+    return MiniRow(rank, row.judge, link, place.write(row.value.value), bar, page, row.simulated)
 
 
 def _judges_note(place: _Place, rows: list[Ranked]) -> str:
     if rows:
         return ""
-    if not place.counts.labels:
+    labels = place.counts.labels
+    if not labels:
         return "No labels by people yet, so no judge can be compared with them."
-    return "No judge yet."
+    if labels < FEWEST_ITEMS:
+        return f"{number_of(labels, 'label')} by people are too few to compare a judge with; it takes {FEWEST_ITEMS}."
+    if place.counts.judges:
+        return "People have labelled other items than the judges judged, so there is nothing to compare yet."
+    return "People have labelled it; no judge has judged it yet."
 
 
 # ---- one item, as judged ----

@@ -335,7 +335,7 @@ def _finding(
         return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", runs[best].judge, value, n, on, person)
     stand = format_html(
         "{} of {} <b>may stand in</b> for one of {} people.",
-        in_words(len(passed)).capitalize(),
+        in_words(len(passed)).capitalize() if passed else "None",
         f"{in_words(len(ranked))} judge{'' if len(ranked) == 1 else 's'}",
         in_words(board.annotators),
     )

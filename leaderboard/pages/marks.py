@@ -144,6 +144,15 @@ def interval_bar(
     return _on_axis(scale, role, body)
 
 
+def below(scale: Axis, value: float, words: str) -> SafeString:
+    """Words under a line at this value, within the width."""
+    wide = 7.2 * len(words) / 2
+    x = min(max(scale.x(value), wide), scale.width - wide)
+    return _on_axis(
+        scale, 'aria-hidden="true"', f'<text class="people" x="{x:.1f}" y="12" text-anchor="middle">{words}</text>'
+    )
+
+
 def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     """Several values as dots on one axis, with a line at their mean."""
     lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import get_valid_filename
 
@@ -19,10 +20,12 @@ from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import plots
+from leaderboard.pages import picture as pictures
+from leaderboard.pages import plots, prices
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
+from leaderboard.pages.picture import Plot
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
@@ -114,6 +117,34 @@ PLOTS: dict[str, tuple[str, Sequence[str], Draw]] = {
     "correlation": ("correlation", OF_JUDGES, _correlation),
     "history": ("snapshot-list", ("of", "entry"), _history),
 }
+
+
+PICTURES: dict[str, tuple[str, Callable[[Address], Plot | None]]] = {
+    "judges-price": ("judges", prices.of_judges),
+    "models-price": ("models", prices.of_models),
+}
+
+
+@requires("read-public")
+def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
+    """A picture to share, as SVG or as PNG of 1200 x 630 pixels; 404 where there is none, or nothing to draw."""
+    if what not in PICTURES:
+        raise Http404("no such picture")
+    board, plot_of = PICTURES[what]
+    address = addresses.read_address(request, f"leaderboard:{board}", name, parameters=OF_VOTES)
+    try:
+        plot = plot_of(address)
+    except BadScope as error:
+        raise Http404(str(error)) from None
+    if plot is None:
+        raise Http404("fewer than three have a price")
+    stem = f"{address.benchmark.slug}-{what}"
+    if shape == "svg":
+        return as_file(pictures.svg(plot, links=False), stem)
+    where = f"{request.get_host()}{address.link()}"
+    response = HttpResponse(pictures.png(plot, at=timezone.now(), address=where), content_type="image/png")
+    response["Content-Disposition"] = f'inline; filename="{get_valid_filename(stem)}.png"'
+    return response
 
 
 @requires("read-public")

@@ -265,7 +265,7 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     if len(own) > 1:  # then one of them is shown by itself
         run = with_most_items(of_judge, alone=True) or run
     named = f"{run.judge}, run {run.pk}" if len(own) > 1 else str(run.judge)
-    note = f"People have not labelled this benchmark yet, so these are the verdicts of {named}."
+    note = f"People have not given such verdicts here yet, so these are those of {named}."
     return replace(scope, source=run.judge.name, run=run.pk if len(own) > 1 else None), note
 
 

@@ -1,0 +1,102 @@
+"""What agreement with people costs, and what a rating costs: the pictures of the two boards."""
+
+from typing import cast
+
+from django.urls import reverse
+
+from bank.models import EvaluatedModel
+from judging.judgments.analyses import sees_usage
+from judging.models import Run
+from leaderboard import boards
+from leaderboard.boards.base import cached
+from leaderboard.boards.judge_board import MAJORITY, JudgesBoard
+from leaderboard.boards.pairs import PairsBoard
+from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
+from leaderboard.hidden import is_kept_back
+from leaderboard.pages.address import Address, source_of
+from leaderboard.pages.judges import BASELINES
+from leaderboard.pages.models import is_provisional, model_pages
+from leaderboard.pages.picture import Plot, Point
+from leaderboard.scope import Scope
+
+
+def of_judges(address: Address) -> Plot | None:
+    """Agreement with people against the price of 1,000 verdicts; None where fewer than three judges have one."""
+    scope = address.scope()
+    return plot_of_judges(address, scope, cached(scope, "judges", boards.judges))
+
+
+def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot | None:
+    if not board.against or is_kept_back(scope):
+        return None
+    metric = scope.kind.metric("", {row.metric for row in board.rows})
+    write = percent if metric.is_share else two
+    runs = Run.objects.filter(pk__in=board.overall()).select_related("judge").in_bulk()
+    points, floors = [], {}
+    for pk, rows in board.overall().items():
+        row, run = rows.get(metric.name), runs.get(pk)
+        if row is None or run is None or row.value.value is None:
+            continue
+        if run.judge.is_baseline:
+            floors[BASELINES.get(run.judge.baseline, str(run.judge))] = row.value.value
+            continue
+        running = board.running.get(pk)
+        if running is None or not running.cost or not sees_usage(run, address.viewer):
+            continue
+        said = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
+        words = f"{dollars(running.cost)} for 1,000 verdicts, {said}"
+        link = reverse("leaderboard:judge-detail", args=[run.judge_id])
+        points.append(Point(str(run.judge), running.cost, row.value, words, link))
+    ceiling = board.against[MAJORITY].ceiling.get(metric.name)
+    floor = max(floors.items(), key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
+    n = max((rows[metric.name].n for rows in board.overall().values() if metric.name in rows), default=0)
+    plot = Plot(
+        title="What agreement with people costs",
+        under=f"Judges on {whole(n)} items of {address.benchmark.titled}, {metric.within_sentence} with people"
+        + (", in %" if metric.is_share else ""),
+        across="price of 1,000 verdicts, US dollars",
+        points=points,
+        write=(lambda value: f"{100 * value:.3g}") if metric.is_share else tick,
+        unit=0.01 if metric.is_share else 1.0,
+        person=ceiling.number if ceiling and ceiling.number.value is not None else None,
+        floor=(f"{floor[0].lower()} {write(floor[1])}", floor[1]) if floor else None,
+    )
+    return plot if len(points) >= FEWEST else None
+
+
+FEWEST = 3
+
+
+def of_models(address: Address) -> Plot | None:
+    """Ratings against the price of a million tokens; None where fewer than three models have both."""
+    scope = source_of(address).scope
+    board = cached(scope, "models", boards.models)
+    if not board.rated or is_kept_back(scope):
+        return None
+    board = cast(PairsBoard, board)
+    priced = EvaluatedModel.objects.filter(price_out__gt=0).values_list("name", "price_out")
+    prices = {name: price for name, price in priced if price is not None}
+    rows = [
+        row
+        for row in board.rows
+        if row.model in prices and row.bt.value is not None and not is_provisional(row, scope.anchor)
+    ]
+    pages = model_pages(row.model for row in rows)
+    points = [
+        Point(
+            row.model,
+            prices[row.model],
+            row.bt,
+            f"{dollars(prices[row.model])} for a million tokens, {signed(row.bt.value)} {in_brackets(row.bt, signed)}",
+            pages.get(row.model, ""),
+        )
+        for row in rows
+    ]
+    plot = Plot(
+        title="What a rating costs",
+        under=f"Models on {address.benchmark.titled}, Bradley–Terry rating, 0 is the average model",
+        across="price of a million tokens of an answer, US dollars",
+        points=points,
+        write=signed,
+    )
+    return plot if len(points) >= FEWEST else None
