@@ -192,7 +192,7 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
         by = f"{100 * more[most] * POINTS[1]:.1f} points"
         said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.name(most), by))
     if not said:
-        return format_html("No judge is clearly more swayed than people.")
+        return SafeString("No judge is clearly more swayed than people.")
     if len(judges) > 1:
         said.append(format_html("{} is the least swayed.", shown.name(judges[0])))
     return format_html_join(" ", "{}", ((sentence,) for sentence in said))
@@ -213,6 +213,7 @@ def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | N
         return Cell(
             shown.name(run),
             f"run {run}",
+            title=judge.name,
             link=verdicts_link(address, shown.runs[run]),
             chips=(Chip("simulated"),) if judge.simulated else (),
             small_link=run_link(address.viewer, shown.runs[run]),

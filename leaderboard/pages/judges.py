@@ -223,7 +223,7 @@ def build_judges_page(
                 css="n",
                 key="place",
                 title=BETTER,
-                usual=not stand_in,
+                usual=not kind.stand_in,
             ),
             *_beside(address, judges, runs, kind, metric, against),
             *_counts(address, judges, runs, metric, against),

@@ -330,19 +330,16 @@ ITSELF = Cell(css="self", unseen="itself")
 @dataclass(frozen=True, slots=True)
 class ForestRow:
     """``plain``: the number before something was taken out of it, as an open dot. ``said``: what is told of the row to
-    those who point at it, line by line after its name. ``link``: where a click leads; ``rows``: where Enter leads.
+    those who point at it, line by line after its name.
     """
 
     name: str
     value: float
     low: float | None
     high: float | None
-    tinted: bool = False
     quiet: bool = False  # the anchor: there to compare with
     plain: float | None = None
     said: tuple[str, ...] = ()
-    link: str = ""
-    rows: str = ""
     apart: bool = False  # does not widen the axis: an arrow at its end where it lies beyond
 
 
@@ -356,10 +353,9 @@ def forest(
     title: str,
     write: Callable[[float], str],
     width: int = 276,
-    limits: Iterable[float] = (),
 ) -> SafeString:
-    """Dots with intervals, one line a row, the ticks below; a line at 0, dashed ones at ``limits`` on both sides of it.
-    A long name takes several lines, so that none is cut.
+    """Dots with intervals, one line a row, the ticks below; a line at 0. A long name takes several lines, so that none
+    is cut.
     """
     many = len(rows) > 32
     step, font = (17, 11) if many else (21, 12)
@@ -374,9 +370,6 @@ def forest(
         tops.append(tops[-1] + step + (len(name) - 1) * (font + 2))
     foot = tops[-1] + 6
     x, body = place.x, []
-    for row, top, end in zip(rows, tops, tops[1:], strict=False):
-        if row.tinted:
-            body.append(f'<rect class="band" y="{top}" width="{width}" height="{end - top}" fill="#ECF3FA"/>')
     for tick in scale.ticks:
         kind, colour = ("zero", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
         body.append(f'<path class="{kind}" d="M{x(tick)} 0V{foot}" stroke="{colour}"/>')
@@ -384,21 +377,15 @@ def forest(
             f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
             f"{write(tick)}</text>"
         )
-    for limit in (sign * limit for limit in limits for sign in (-1, 1)):
-        if scale.low < limit < scale.high:
-            body.append(
-                f'<path class="limit" d="M{x(limit)} 0V{foot}" stroke="#B98A3C" stroke-dasharray="3 3" fill="none"/>'
-            )
     body += [
         _forest_row(row, name, top, end - top, place)
         for row, name, top, end in zip(rows, names, tops, tops[1:], strict=False)
     ]
     label = format_html("{}", title)
-    role = "group" if any(row.link for row in rows) else "img"
     return _drawn(
         f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many else ""}" '
         f'viewBox="0 0 {width} {foot + 22}" '
-        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
+        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
     )
 
 
@@ -415,16 +402,12 @@ def in_lines(name: str, letters: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def hit(drawn: str, said: Iterable[str], *, link: str = "", rows: str = "", key: str = "") -> str:
-    """Something that can be pointed at: ``said`` stands beside it then, line by line. ``link``: where a click leads;
-    ``rows``: where Enter leads, if elsewhere; ``key``: of the table's row that lights up with it.
-    """
+def hit(drawn: str, said: Iterable[str], *, link: str = "") -> str:
+    """Something that can be pointed at: ``said`` stands beside it then, line by line. ``link``: where a click leads."""
     told = format_html("<title>{}</title>", "\n".join(filter(None, said)))
-    keyed = format_html(' data-key="{}"', key) if key else ""
     if not link:
-        return f'<g class="hit"{keyed}>{told}{drawn}</g>'
-    entered = format_html(' data-rows="{}"', rows) if rows else ""
-    return format_html('<a class="hit" href="{}"', link) + f"{entered}{keyed}>{told}{drawn}</a>"
+        return f'<g class="hit">{told}{drawn}</g>'
+    return format_html('<a class="hit" href="{}">', link) + f"{told}{drawn}</a>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,7 +444,7 @@ def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: 
     if not at.scale.low <= row.value <= at.scale.high:  # beyond the axis: an arrow at its end
         edge, way = (at.ends[1], 1) if row.value > at.scale.high else (at.ends[0], -1)
         drawn += f'<path class="pt" d="M{edge - 5 * way} {y - 4}L{edge + 3 * way} {y}L{edge - 5 * way} {y + 4}Z"/>'
-        return hit(drawn, (row.name, *row.said), link=row.link, rows=row.rows, key=row.name)
+        return hit(drawn, (row.name, *row.said))
     if row.low is not None and row.high is not None:
         drawn += f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>'
     if row.plain is not None:
@@ -470,9 +453,7 @@ def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: 
     edged = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
     r = 3 if at.step < 20 else 3.5
     drawn += f'<circle class="{dot} at" cx="{x(row.value)}" cy="{y}" r="{r}" fill="{fill}"{edged}/>'
-    if row.link:  # the whole row can be pointed at
-        drawn = f'<rect class="all" width="{at.width}" y="{top}" height="{height}" fill-opacity="0"/>{drawn}'
-    return hit(drawn, (row.name, *row.said), link=row.link, rows=row.rows, key=row.name)
+    return hit(drawn, (row.name, *row.said))
 
 
 def _drawn(svg: str) -> SafeString:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
@@ -518,15 +517,9 @@ def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
     return [(term, said) for shown, term, said in words if shown]
 
 
-def forest(
-    board: PairsBoard,
-    anchor: str,
-    ratings: Ratings,
-    votes: Mapping[str, str] = MappingProxyType({}),
-    pages: Mapping[str, str] = MappingProxyType({}),
-) -> SafeString:
+def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     """Ratings with their intervals, in the order of the ranks; empty where there is none. With something held equal,
-    that is the dot, and the plain rating an open one. ``votes``, ``pages``: where each model's votes and page are.
+    that is the dot, and the plain rating an open one.
     """
     main = ratings.held if ratings.both else ratings.plain or ratings.held
     rated = [
@@ -552,8 +545,6 @@ def forest(
                 quiet=row.model == anchor,
                 plain=plain,
                 said=said,
-                link=pages.get(row.model) or votes.get(row.model, ""),
-                rows=votes.get(row.model, ""),
             )
         )
     held = f" with {ratings.what} held equal" if ratings.both else ""

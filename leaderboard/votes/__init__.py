@@ -250,6 +250,7 @@ def with_most_items(runs: Iterable[Run], *, alone: bool = False) -> Run | None:
     return max(found, key=lambda run: (items.get((run.pk,) if alone else tuple(run.alike.values()), 0), run.pk))
 
 
+@guard.working()
 def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     """The view by the judge with most items, and a note that says so, where people have labelled nothing of its kind;
     else the view as it is. A baseline is a floor for judges; it never ranks models by itself.
@@ -265,7 +266,11 @@ def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
     if len(own) > 1:  # then one of them is shown by itself
         run = with_most_items(of_judge, alone=True) or run
     named = f"{run.judge}, run {run.pk}" if len(own) > 1 else str(run.judge)
-    note = f"People have not given such verdicts here yet, so these are those of {named}."
+    others = Label.objects.filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
+    missing = (
+        "People have labelled other things here, not these" if others else "People have not labelled this benchmark yet"
+    )
+    note = f"{missing}, so these are the verdicts of {named}."
     return replace(scope, source=run.judge.name, run=run.pk if len(own) > 1 else None), note
 
 

@@ -24,7 +24,6 @@
   };
 
   const does = (mark) => {
-    if (mark.dataset.rows) return "Click: its page. Enter: its rows.";
     const to = mark.closest("[data-does]");
     return to && (mark.matches("a") || mark.querySelector("a")) ? to.dataset.does : "";
   };
@@ -53,18 +52,8 @@
     tip.style.top = `${(above > 8 ? above : dot.bottom + 8) + scrollY}px`;
   };
 
-  let lit = "";
-  const light = (key) => {
-    if (key === lit) return;
-    for (const one of document.querySelectorAll(".lit")) one.classList.remove("lit");
-    lit = key;
-    if (key) for (const one of document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)) one.classList.add("lit");
-  };
-
   for (const begins of ["pointerover", "focusin"])
     document.addEventListener(begins, (event) => {
-      const keyed = event.target.closest("[data-key]");
-      light(keyed ? keyed.dataset.key : "");
       const mark = wide.matches && event.target.closest(MARKS);
       if (!mark) hide();
       else if (!shown || shown.mark !== mark) show(mark);
@@ -72,10 +61,5 @@
   document.addEventListener("pointerleave", hide);
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
-    const mark = event.key === "Enter" && event.target.closest("[data-rows]");
-    if (mark) {
-      event.preventDefault();
-      location.assign(mark.dataset.rows);
-    }
   });
 })();

@@ -117,7 +117,7 @@ def test_a_filter_goes_into_the_address_and_clear_takes_it_out(voted, live_serve
 def test_a_number_opens_its_rows_and_a_row_its_item(voted, live_server, page):
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
     row = page.locator("table.lb tbody tr", has_text="Alder")
-    row.locator(".ivcell a").click()
+    row.locator("td.n a").first.click()
     page.wait_for_url("**outcome=win**")
     assert page.get_by_role("link", name="Won", exact=False).get_attribute("aria-current") == "true"
     page.locator("table.votelist tbody th a").first.click()
@@ -145,11 +145,15 @@ def test_head_and_first_column_stay_in_sight(voted, live_server, browser):
     context = browser.new_context(viewport={"width": 375, "height": 500})
     page = context.new_page()
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
-    wrap = page.locator(".tablewrap.tall")
-    wrap.evaluate("element => { element.scrollLeft = 200; element.scrollTop = 60; }")
+    wrap = page.locator(".tablewrap").first
+    wrap.evaluate("element => { element.scrollLeft = 200; }")
     box = wrap.bounding_box()
     name = page.locator("tbody th.stick").nth(1).bounding_box()
     assert name["x"] == pytest.approx(box["x"], abs=2)
+    page.set_viewport_size({"width": 1440, "height": 300})
+    page.evaluate("scrollTo(0, document.querySelector('.lb tbody').getBoundingClientRect().top + scrollY + 20)")
+    head = page.locator(".lb thead th").first.bounding_box()
+    assert head["y"] == pytest.approx(0, abs=1), "the head sticks to the window"
     context.close()
 
 
@@ -167,29 +171,38 @@ def test_long_names_stay_in_their_cells(width, voted, live_server, page):
         assert cells.evaluate_all(beyond) == [], (width, path)
 
 
-def test_a_dot_says_what_it_stands_for_and_lights_up_its_row(voted, live_server, page, faults):
+def test_a_dot_says_what_it_stands_for(voted, live_server, page, faults):
     said = faults(page)
     page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
-    dot, tip = page.locator("svg.forest a.hit").first, page.locator(".tip")
-    name = dot.get_attribute("data-key")
+    dot, tip = page.locator("tr[data-key=Alder] svg.iv"), page.locator(".tip")
     dot.hover()
     expect(tip).to_be_visible()
-    expect(tip).to_contain_text(name)
-    expect(tip).to_contain_text("Click: its page. Enter: its rows.")
-    expect(page.locator(f'tr[data-key="{name}"]')).to_have_class(re.compile("lit"))
-    dot_box, tip_box = dot.locator("circle.at").bounding_box(), tip.bounding_box()
-    assert tip_box["y"] + tip_box["height"] <= dot_box["y"] or tip_box["y"] >= dot_box["y"] + dot_box["height"]
+    expect(tip).to_contain_text("95%")
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
-    page.locator(f'tr[data-key="{name}"] td.rank').hover()
-    expect(dot).to_have_class(re.compile("lit"))
-    dot.focus()
-    expect(tip).to_be_visible()
-    page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(rf"/votes/\?.*model={name}"))
-    page.go_back()
-    page.locator("svg.forest a.hit").first.click()
-    expect(page).to_have_url(re.compile(r"/models/\d+/$"))
+    page.locator("tr[data-key=Alder] .ivcell a").click()
+    expect(page).to_have_url(re.compile(r"/votes/\?.*model=Alder"))
+    assert not said
+
+
+def test_rows_are_filtered_by_name_and_told_apart_from_the_one_that_is_pointed_at(voted, live_server, page, faults):
+    for number in range(12):
+        EvaluatedModel.objects.create(name=f"Beside {number}")
+    said = faults(page)
+    page.goto(f"{live_server.url}/leaderboards/grove/models/?source=keen")
+    page.get_by_text("Significant differences").click()
+    page.locator("tr[data-key=Alder] td.rank").hover()
+    expect(page.locator("tr[data-key=Alder]")).to_have_class(re.compile("pointed"))
+    expect(page.locator("tr[data-key=Cedar] .against")).to_have_text("worse")
+    page.locator("tr[data-key=Cedar] td.rank").hover()
+    expect(page.locator("tr[data-key=Alder] .against")).to_have_text("better")
+    page.get_by_text("Significant differences").click()
+    expect(page.locator(".against")).to_have_count(0)
+    page.locator(".chooser summary").click()
+    page.get_by_label("Elo").check()
+    page.get_by_role("button", name="Show these").click()
+    expect(page.locator(".lb thead")).to_contain_text("Elo")
+    assert "show=" in page.url
     assert not said
 
 

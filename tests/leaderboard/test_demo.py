@@ -34,7 +34,7 @@ def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_
     assert marked == dict.fromkeys(SIMULATED, True)
     assert not any(row["simulated"] for row in judges if row["judge"].startswith("baseline-"))
     assert demo.get(f"{SCENES}/judges/").content.decode().count(">simulated</span>") == len(SIMULATED)
-    assert "Steady (simulated)" in demo.get(f"{SCENES}/bias/").content.decode()
+    assert demo.get(f"{SCENES}/bias/").content.decode().count(">simulated</span>") >= len(SIMULATED)
     assert "The labels come from simulated annotators" in demo.get(f"{SCENES}/models/").content.decode()
     assert set(Annotator.objects.filter(labels__isnull=False).values_list("simulated", flat=True)) == {True}
     for what in ("labels", "judgments"):
@@ -98,9 +98,9 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert Judge.objects.filter(simulated=False, baseline="").count() == 2
     assert Label.objects.filter(campaign__benchmark__slug="llmfao").count() == 8_931
     sentence = " ".join(demo.get("/").content.decode().split())
-    assert "1,049 LLMFAO pairs on which people chose a side" in sentence
-    assert ">73.6%</a> of the time" in sentence
-    assert ">70.9%</a>" in sentence
+    assert "1,059 LLMFAO pairs where people chose a side" in sentence
+    assert ">73.5%</a> of the time" in sentence
+    assert ">60.5%</a>" in sentence
 
 
 @pytest.mark.one_database

@@ -125,8 +125,8 @@ def test_a_models_page_says_what_its_number_is_by_other_verdicts_and_at_each_pla
 def test_a_judges_page_says_how_it_does_beside_people_and_what_sways_it(voted, client, board):
     rows = {row["metric"]: row for row in board("judges") if (row["judge"], row["reference"]) == ("keen", "majority")}
     page = text_of(client, of_judge("keen"))
-    accuracy = rows["agreement"]
-    assert f"{accuracy['value']:.2f} [{accuracy['value_low']:.2f}, {accuracy['value_high']:.2f}]" in page
+    value, low, high = (100 * rows["accuracy_sided"][f"value{end}"] for end in ("", "_low", "_high"))
+    assert f"Agreement {value:.1f}% [{low:.1f}, {high:.1f}]" in page
     assert "one more person" in page
     assert "Position" in page
     assert "@misc{evalsite-judge-" in page
@@ -172,7 +172,7 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
     page = text_of(client_of(role), of_judge("keen"))
     assert "<dt>1,000 verdicts</dt><dd > $2.00 </dd>" in page
     assert "<dt>A call</dt><dd > 1.5 s </dd>" in page
-    assert "$20.00 for 1,000 verdicts, Accuracy" in page
+    assert "$20.00 for 1,000 verdicts, Agreement" in page
     Run.objects.filter(pk=runs["keen"].pk).update(held=exposure.UNKNOWN)
     page = text_of(client_of(role), of_judge("keen"))
     assert ("1,000 verdicts" in page) == (role == "curator")

@@ -119,20 +119,17 @@ def test_a_long_name_takes_as_many_lines_as_it_needs():
     assert marks.in_lines("x" * 45, 20) == ["x" * 20, "x" * 20, "x" * 5]
 
 
-def test_a_board_sets_ratings_with_length_held_equal_beside_plain_ones_and_dots_lead_to_pages(voted, client):
+def test_a_board_draws_ratings_in_a_column_with_length_held_equal_as_open_dots(voted, client):
     html = flat(client.get(f"{BASE}/models/", {"source": "keen"}))
-    assert "held equal" in html
-    (plot,) = re.findall(r'<svg[^>]* class="forest".*?</svg>', html)[:1]
-    assert 'role="group"' in plot
-    dots = re.findall(
-        r'<a class="hit" href="(/models/\d+/)" data-rows="([^"]+)" data-key="(\w+)"><title>(.*?)</title>', plot
-    )
-    assert {key for _, _, key, _ in dots} >= {"Alder", "Birch", "Cedar"}
-    for page, rows, key, said in dots:
-        assert said.startswith(key)
-        assert " plain, " in said
+    assert "length held equal" in html
+    for model in ("Alder", "Birch", "Cedar"):
+        (row,) = re.findall(rf'<tr data-key="{model}"(?:(?!</tr>).)*</tr>', html)
+        assert re.search(r'<svg class="iv" width="300".*class="open".*class="rng".*class="pt"', row)
+        rows, page = (
+            re.search(pattern, row).group(1) for pattern in (r'href="([^"]*/votes/[^"]*)"', r'href="(/models/\d+/)"')
+        )
+        assert f"model={model}" in rows
         assert client.get(page).status_code == 200
-        assert f"model={key}" in rows
     assert "<a" not in svg(client, "forest", source="keen"), "a file has nothing to click on"
 
 

@@ -79,7 +79,7 @@ def test_a_model_that_lost_everything_widens_nobodys_range_and_the_others_may_be
     }
     page = client.get(f"/leaderboards/{name}/models/").text
     assert "May be the best, all together with 95%: Alder and Birch." in page
-    assert "which holds for each model by itself" in page
+    assert "is a range: the places this model may have, at 95%" in page
 
 
 def test_a_model_with_few_items_is_provisional_and_its_row_says_so(contest, board, client):
@@ -90,7 +90,7 @@ def test_a_model_with_few_items_is_provisional_and_its_row_says_so(contest, boar
     rows = by_model(board("models", benchmark="provisional"))
     assert "rank: provisional, over fewer than 30 items" in rows["Cedar"]["notes"]
     assert "rank: provisional, over fewer than 30 items" not in rows["Birch"]["notes"]
-    assert "1 provisional (fewer than 30 items)" in client.get("/leaderboards/provisional/models/").text
+    assert "2 ranked, 1 not yet" in client.get("/leaderboards/provisional/models/").text
 
 
 def test_down_the_page_no_rank_is_better_than_that_of_a_stronger_model(contest, board):

@@ -103,11 +103,11 @@ def test_right_answers_are_held_against_mcnemar_and_with_hidden_keys_by_staff_al
     assert 'class="mono">q1<' in flat(client_of("curator").get(path))
 
 
-def test_the_boxes_on_the_board_lead_to_the_page_of_two(voted, client_of):
+def test_the_board_leads_to_the_page_of_two(voted, client_of):
     client = client_of("researcher")
     runs = [run_of("keen"), run_of("dull")]
     board = flat(client.get("/leaderboards/grove/judges/"))
-    assert all(f'value="run-{run}"' in board for run in runs)
+    assert "/leaderboards/grove/judges/compare/" in board
     page = flat(client.get(f"/leaderboards/grove/judges/compare/?judge=run-{runs[0]}&judge=run-{runs[1]}"))
     assert "keen against dull" in page
     assert "keen is ahead" in page

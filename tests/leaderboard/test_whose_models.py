@@ -40,7 +40,7 @@ def test_a_filter_by_weights_or_organisation_hides_rows_and_leaves_their_numbers
         assert f"{len(left)} of {len(everyone)} models are shown" in html
         for name in left:
             assert shown[name][0] == everyone[name][0]  # the rank among all
-            assert shown[name][2][:1] == everyone[name][2][:1]
+            assert shown[name][2] == everyone[name][2]
     nobody = flat(client.get(f"{page}&weights=closed&organisation=Wood+%26+Co"))
     assert "Nothing is counted under these filters" in nobody
 
@@ -48,10 +48,12 @@ def test_a_filter_by_weights_or_organisation_hides_rows_and_leaves_their_numbers
 def test_a_judge_that_is_swayed_carries_a_mark_that_leads_to_its_bias(brought, client):
     brought("labels", labels())
     brought("judgments", [*always_first(), *judgments("keen", noise=0.6, seed=2)])
-    html = flat(client.get(f"{BASE}/judges/"))
+    html = flat(client.get(f"{BASE}/judges/?show=bias"))
     lazy = re.search(r"<tr(?:(?!</tr>).)*lazy.*?</tr>", html, re.S).group(0)
     assert re.search(
-        r'class="chip bad" href="/leaderboards/grove/bias/" title="Position[^"]*">position \+100\.0</a>', lazy
+        r'class="chip bad" href="/leaderboards/grove/bias/" title="points towards the answer shown first[^"]*">'
+        r"position \+100\.0</a>",
+        lazy,
     )
     keen = re.search(r"<tr(?:(?!</tr>).)*>keen<.*?</tr>", html, re.S).group(0)
     assert "position" not in keen
