@@ -1,8 +1,8 @@
 """Queries for the pages of boards: benchmarks, who may see which votes, and the votes behind a number."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
@@ -19,10 +19,11 @@ from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.hidden import uncounted_runs, untold_runs
+from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
-from leaderboard.scope import PEOPLE, Scope, answers_shown
+from leaderboard.scope import HUMANS, PEOPLE, Scope, answers_shown
 from leaderboard.votes import verdict_cache
 from stats.verdicts import majority, three_way
 
@@ -172,11 +173,15 @@ def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VoteTable(Board):
     """``table``: one row per item of a model, with the columns ``model, other, item, level, sample`` and the number of
-    ``win``, ``tie`` and ``loss``; ``models``: all models with votes, by name.
+    ``win``, ``tie`` and ``loss``; ``models``: all models with votes, by name. Of everybody's verdicts on the item, the
+    model named first: how many people gave ``first``, ``even`` and ``second``, their majority ``people``, one column
+    for each of ``judges`` (see ``UNREADABLE``), how many of them ``differ`` from people, and whether the order
+    ``mattered`` to one.
     """
 
     table: pd.DataFrame
     models: list[str]
+    judges: list[Run] = field(default_factory=list)
 
 
 def vote_table(scope: Scope, model: str) -> VoteTable:
@@ -202,7 +207,54 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     table = rows.groupby(["model", "other", "item"], as_index=False)[list(votes.OUTCOMES)].sum()
     facts = frame.drop_duplicates("item").set_index("item")[["sample", "level"]]
     table = table.join(facts, on="item")
-    return VoteTable(runs=tuple(run.pk for run in outcomes.runs), table=table, models=names)
+    of_model = frame.drop_duplicates("item").set_index("item")
+    everybody, judges = _everybody(scope, of_model["b"].astype(str) == model)
+    table = table.join(everybody, on="item")
+    return VoteTable(runs=tuple(run.pk for run in outcomes.runs), table=table, models=names, judges=judges)
+
+
+SHOWN = 4  # judges beside people
+UNREADABLE = "unreadable"
+TURNED = {"first": "second", "second": "first"}
+SIDES = ("first", "even", "second")
+
+
+def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, list[Run]]:
+    """What people and judges said of each item, as ``VoteTable`` has it; ``turned``: by item, whether the model that is
+    named first is its second one.
+    """
+    scope = replace(scope, source=HUMANS, run=None)
+
+    def as_named(choices: "pd.Series[str]") -> "pd.Series[str]":
+        choices = choices[choices.index.isin(turned.index)]
+        return choices.where(~turned.reindex(choices.index), choices.map(lambda choice: TURNED.get(choice, choice)))
+
+    labels = votes.labels_of(scope)
+    labels = labels[labels["item"].isin(turned.index)]
+    rows = pd.DataFrame(index=turned.index)
+    given = as_named(labels.set_index("item")["choice"]).replace({"tie": "even", "undecided": "even"})
+    for side in SIDES:
+        rows[side] = (given == side).groupby(level=0).sum().reindex(rows.index, fill_value=0)
+    rows["people"] = as_named(majority(labels=labels, rule=scope.rule)["choice"]) if len(labels) else None
+    groups = [runs for runs in votes.judge_groups(scope) if not runs[-1].judge.is_baseline]
+    found: list[tuple[Run, pd.Series[str], pd.Series[bool]]] = []
+    for runs in groups:
+        outcomes = votes.of_runs(scope, runs)
+        once = outcomes.frame[outcomes.frame["repeat"] == 0].set_index("item")["choice"].astype(str)
+        failed = [item for item in outcomes.failed["item"].unique() if item not in once.index]
+        choices = as_named(pd.concat([once, pd.Series(UNREADABLE, index=failed, dtype=object)]))
+        orders = votes.in_orders(scope, runs).drop_duplicates("item").set_index("item")
+        if len(choices):
+            found.append((runs[-1], choices, orders[GIVEN] != orders[SWAPPED]))
+    found.sort(key=lambda judge: -len(judge[1]))
+    differ, mattered = pd.Series(0, index=rows.index), pd.Series(data=False, index=rows.index)
+    decided = rows["people"].isin(("first", "second", "tie"))
+    for run, choices, changed in found[:SHOWN]:
+        own = rows[f"judge {run.pk}"] = choices.reindex(rows.index)
+        told = decided & own.notna() & (own != UNREADABLE)
+        differ += told & (own.replace("undecided", "tie") != rows["people"])
+        mattered |= changed.reindex(rows.index, fill_value=False)
+    return rows.assign(differ=differ, mattered=mattered), [run for run, *_ in found[:SHOWN]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +270,29 @@ class VoteList:
     items: int
     others: list[str]
     due: date | None = None  # when the last of these campaigns is to be done, if that is known
+    parts: Mapping[str, int] = field(default_factory=dict)  # how many rows are in each of ``ONLY``
 
 
-def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "", outcome: str = "") -> VoteList:
-    """The rows of ``vote_table`` by opponent and outcome, without those of running campaigns unless the viewer may see
-    their labels.
+ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
+    "differ": lambda table: table["differ"] > 0,
+    "split": lambda table: table["people"] == "undecided",
+    "order": lambda table: table["mattered"],
+}
+
+
+def votes_of(
+    board: VoteTable,
+    scope: Scope,
+    viewer: Viewer,
+    *,
+    other: str = "",
+    outcome: str = "",
+    only: str = "",
+    words: str = "",
+) -> VoteList:
+    """The rows of ``vote_table`` by opponent, outcome, words of the instruction and one of ``ONLY``, without those of
+    running campaigns unless the viewer may see their labels. Samples on which judges differ most from people come
+    first.
     """
     table = board.table
     others = sorted(table["other"].unique())
@@ -236,12 +306,27 @@ def votes_of(board: VoteTable, scope: Scope, viewer: Viewer, *, other: str = "",
         ends = [holding[item] for item in table["item"][is_held_item]]
         due = max((end for end in ends if end), default=None) if all(ends) else None
         held_count, table = int(is_held_item.sum()), table[~is_held_item]
+    elif not sees_labels(viewer):  # a judge's verdicts can be read there, people's not yet
+        holding = dict.fromkeys(held_items(scope.benchmark).values_list("item_id", flat=True))
+        table = _without_people(table, table["item"].isin(holding))
+    if words:
+        said = Sample.objects.filter(pk__in=table["sample"].unique().tolist(), instruction__icontains=words)
+        table = table[table["sample"].isin(said.values_list("pk", flat=True))]
     wins, ties, losses = (int((table[name] > 0).sum()) for name in votes.OUTCOMES)
-    items = len(table)
+    items, parts = len(table), {name: int(which(table).sum()) for name, which in ONLY.items()}
+    if only:
+        table = table[ONLY[only](table)]
     if outcome:
         table = table[table[outcome] > 0]
-    table = table.sort_values(["sample", "item"], kind="stable")
-    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others, due)
+    worst = table.groupby("sample")["differ"].transform("max")
+    table = table.assign(worst=-worst).sort_values(["worst", "sample", "item"], kind="stable")
+    return VoteList(table, held_count, int(sealed.sum()), wins, ties, losses, items, others, due, parts)
+
+
+def _without_people(table: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFrame:
+    """The table without what people said on these rows, and how judges compare with it."""
+    unknown = {"people": None, "differ": 0, **dict.fromkeys(SIDES, 0)}
+    return table.assign(**{name: table[name].mask(rows, value) for name, value in unknown.items()})
 
 
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:

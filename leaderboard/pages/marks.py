@@ -165,23 +165,27 @@ def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
 VOTES = {"first": 22, "tie": 66, "undecided": 66, "second": 110}  # where a verdict stands on the line, in pixels
 
 
-def vote_line(counts: Mapping[str, int], *, judge: bool = False) -> SafeString:
-    """Verdicts on a pair on one line, first, tie and second: a dot for every person, a diamond for a judge. More than
-    five at a place are a dot with their number.
+def vote_line(counts: Mapping[str, int], *, judge: bool = False, hollow: bool = False, width: int = 132) -> SafeString:
+    """Verdicts on a pair on one line, first, tie and second: a dot for every person, a diamond for a judge, ``hollow``
+    where it differs from people. More than five at a place are a dot with their number.
     """
-    body = f'<path class="gl" d="{"".join(f"M{x} -5V21" for x in sorted(set(VOTES.values())))}"/>'
+    places = {choice: round(x * width / 132) for choice, x in VOTES.items()}
+    body = f'<path class="gl" d="{"".join(f"M{x} 3V13" for x in sorted(set(places.values())))}"/>'
     at: dict[int, int] = {}
     for choice, n in counts.items():
-        at[VOTES[choice]] = at.get(VOTES[choice], 0) + n
+        at[places[choice]] = at.get(places[choice], 0) + n
     for x, n in at.items():
+        if not n:
+            continue
         if judge:
-            body += f'<path class="jd" d="M{x - 4.2} 8L{x} 3.8L{x + 4.2} 8L{x} 12.2Z"/>'
-        elif n > 5:
+            body += f'<path class="{"jw" if hollow else "jd"}" d="M{x - 4.2} 8L{x} 3.8L{x + 4.2} 8L{x} 12.2Z"/>'
+        elif n > (5 if width > 100 else 2):
             body += f'<circle class="pp" cx="{x - 8}" cy="8" r="3.4"/><text x="{x}" y="12">{n}</text>'
         else:
             middle = x - 4.5 * (n - 1)
             body += "".join(f'<circle class="pp" cx="{middle + 9 * i}" cy="8" r="3.4"/>' for i in range(n))
-    return _drawn(f'<svg class="vp" viewBox="0 0 132 16" aria-hidden="true">{body}</svg>')
+    size = f'width="{width}" height="16" viewBox="0 0 {width} 16"'
+    return _drawn(f'<svg class="vp" {size} aria-hidden="true">{body}</svg>')
 
 
 def vote_heads() -> SafeString:
@@ -190,7 +194,7 @@ def vote_heads() -> SafeString:
         f'<text x="{VOTES[word.lower()]}" y="12" text-anchor="middle">{word}</text>'
         for word in ("First", "Tie", "Second")
     )
-    return _drawn(f'<svg class="vp" viewBox="0 0 132 16" aria-hidden="true">{texts}</svg>')
+    return _drawn(f'<svg class="vp" width="132" height="16" viewBox="0 0 132 16" aria-hidden="true">{texts}</svg>')
 
 
 def share_bar(share: float) -> SafeString:

@@ -8,13 +8,17 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import Item, SampleImage
+from judging.models import Run
 from leaderboard import queries
+from leaderboard.definitions import DROPPED, HALF
 from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.scope import Scope
 
 PAGE = 50
+SAMPLES = 20  # a page of pairs
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
 
@@ -70,20 +74,114 @@ def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
     return [Select("other", "Against", groups, address.params.get("other", ""), on="other" in address.params)]
 
 
-def vote_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
-    """Rows of ``queries.votes_of``, with their samples."""
-    items = queries.items_with_samples(table["item"])
-    return [_vote_row(address, items[row["item"]], row) for row in table.to_dict("records")]
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A verdict as it is drawn, in words, and the class of what stands beside it."""
+
+    drawn: SafeString
+    words: str
+    css: str = ""
 
 
-def _vote_row(address: Address, item: Item, row: dict[str, Any]) -> VoteRow:
-    counts = {name: int(row[name]) for name in OUTCOME_WORDS}
-    nonzero = {name: n for name, n in counts.items() if n}
-    single = len(nonzero) == 1 and sum(nonzero.values()) == 1
-    words = ", ".join(OUTCOME_WORDS[name] if single else f"{OUTCOME_WORDS[name]} {n}" for name, n in nonzero.items())
-    link = address.to("leaderboard:item", item.pk, **address.params)
-    bar = marks.micro_bar(*counts.values())
-    return VoteRow(link, *_sample_cells(item), str(row["other"]), words, max(nonzero, key=lambda n: nonzero[n]), bar)
+@dataclass(frozen=True, slots=True)
+class PairLine:
+    """A pair of answers with everybody's verdicts, the model named first."""
+
+    link: str
+    model: str
+    other: str
+    people: Said
+    judges: list[Said]
+    differ: str
+    mattered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePairs:
+    """The pairs of one sample."""
+
+    key: str
+    instruction: str
+    level: str
+    image: SampleImage | None
+    link: str
+    lines: list[PairLine]
+
+    @property
+    def height(self) -> int:
+        """In rows."""
+        return len(self.lines) + 1
+
+
+def pairs_by_sample(
+    address: Address, table: pd.DataFrame, samples: Sequence[int], judges: Sequence[Run]
+) -> list[SamplePairs]:
+    """The rows of ``queries.votes_of`` about these samples."""
+    kept = table[table["sample"].isin(samples)]
+    known = queries.samples_by_id(samples)
+    groups = dict(iter(kept.groupby("sample", sort=False)))
+    found = []
+    for sample in samples:
+        lines = [_pair_line(address, row, judges) for row in groups[sample].to_dict("records")]
+        of = known[sample]
+        images = list(of.images.all())
+        level = of.capability.path if of.capability else ""
+        found.append(SamplePairs(of.key, of.instruction, level, images[0] if images else None, lines[0].link, lines))
+    return found
+
+
+def _pair_line(address: Address, row: dict[str, Any], judges: Sequence[Run]) -> PairLine:
+    counts = {side: int(row[side]) for side in queries.SIDES}
+    n, people = sum(counts.values()), row["people"]
+    people = people if isinstance(people, str) else None
+    said = [_judged(row[f"judge {run.pk}"], people) for run in judges]
+    told = sum(bool(one.css) and one.css != "unread" for one in said)
+    unread = sum(one.css == "unread" for one in said)
+    differ = ""
+    if people == "undecided":
+        differ = "people split"
+    elif told:
+        differ = (
+            f"{row['differ']} of {told} differ{'s' if row['differ'] == 1 else ''}" if row["differ"] else "all agree"
+        )
+    elif unread:
+        differ = f"{unread} unreadable"
+    word = {None: "", "undecided": "No majority", "tie": "Tie"}.get(people, str(people).capitalize())
+    most = counts["even" if people == "tie" else str(people)] if people and people != "undecided" else 0
+    drawn = marks.vote_line({"first": counts["first"], "tie": counts["even"], "second": counts["second"]}, width=96)
+    outcome = ", ".join(f"{OUTCOME_WORDS[name]} {int(row[name])}" for name in OUTCOME_WORDS if row[name])
+    return PairLine(
+        link=address.to("leaderboard:item", row["item"], **address.params),
+        model=str(row["model"]),
+        other=str(row["other"]),
+        people=Said(drawn, f"{word}, {most} of {n}" if most else word) if n else Said(SafeString(), ""),
+        judges=said,
+        differ=differ or outcome,
+        mattered=bool(row["mattered"]),
+    )
+
+
+def _judged(choice: Any, people: str | None) -> Said:
+    if not isinstance(choice, str):
+        return Said(SafeString(), "no verdict")
+    if choice == queries.UNREADABLE:
+        return Said(SafeString("×"), "unreadable", "unread")
+    differs = people in ("first", "second", "tie") and match(choice, people) == "differs"
+    return Said(
+        marks.vote_line({choice: 1}, judge=True, hollow=differs, width=72), choice, "differs" if differs else "same"
+    )
+
+
+def only_segments(address: Address, found: queries.VoteList) -> list[Segment]:
+    """Parts of the list by how verdicts go together; none where nobody but one is heard."""
+    words = {"differ": "Judges differ from people", "split": "People split", "order": "Order mattered"}
+    selected = address.params.get("only", "")
+    parts = [
+        Segment(words[name], n, address.link(only=name, page=None), selected == name)
+        for name, n in found.parts.items()
+        if n or selected == name
+    ]
+    return [Segment("All", found.items, address.link(only=None, page=None), not selected), *parts] if parts else []
 
 
 def _sample_cells(item: Item) -> tuple[str, str, str, SampleImage | None]:
@@ -284,6 +382,21 @@ def left_out_in_words(votes: queries.VoteList) -> list[str]:
     if votes.sealed:
         sentences.append(f"{number_of(votes.sealed, 'item')} of a hidden split, of which only sums are shown.")
     return sentences
+
+
+def division_of_wins(scope: Scope, found: queries.VoteList) -> str:
+    """``298 won of 379 decided = 78.6%``, as the view counts ties; empty where repeats make parts of a win."""
+    if not found.items or found.wins + found.ties + found.losses != found.items:
+        return ""
+    if scope.ties == DROPPED:
+        decided = found.wins + found.losses
+        return f"{found.wins:,} won of {decided:,} decided = {percent(found.wins / decided)}%" if decided else ""
+    if scope.ties == HALF:
+        half = found.wins + found.ties / 2
+        return (
+            f"{found.wins:,} won and half of {found.ties:,} tied, of {found.items:,} = {percent(half / found.items)}%"
+        )
+    return f"{found.wins:,} won of {found.items:,} = {percent(found.wins / found.items)}%"
 
 
 def outcomes_in_words(votes: queries.VoteList) -> str:

@@ -26,7 +26,7 @@ from leaderboard.views.frame import frame, refused
 def votes(request: HttpRequest, name: str) -> HttpResponse:
     """The items behind a model's number, and how each went."""
     address = addresses.read_address(
-        request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "page")
+        request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q", "page")
     )
     try:
         source = addresses.source_of(address)
@@ -39,15 +39,23 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
     if model in names:
         vote_list = _votes_of(board, source.scope, address)
-        page = Paginator(vote_list.table, votes_page.PAGE).get_page(request.GET.get("page"))
-        rows = votes_page.vote_rows(address, page.object_list)
+        with_people = bool(vote_list.table[list(queries.SIDES)].to_numpy().any())
+        page = Paginator(vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES).get_page(
+            request.GET.get("page")
+        )
         context |= {
             "found": vote_list,
             "segments": votes_page.outcome_segments(address, vote_list),
-            "rows": rows,
+            "only": votes_page.only_segments(address, vote_list),
+            "groups": votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges),
+            "judges": board.judges,
+            "with_people": with_people,
             "page": page,
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-            "pictures": votes_page.has_pictures(rows),
+            "division": votes_page.division_of_wins(source.scope, vote_list),
+            "pairs": len(vote_list.table),
+            "columns": 2 + len(board.judges) + with_people,
+            "words": address.params.get("q", ""),
             "outcomes": votes_page.outcomes_in_words(vote_list),
             "held": " ".join(votes_page.left_out_in_words(vote_list)),
         }
@@ -63,7 +71,9 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     context["back"] = address.to(
         "leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES if key != "level"}
     )
-    context["hidden"] = [(key, address.params[key]) for key in ("outcome", *PEOPLE, "anchor") if key in address.params]
+    context["hidden"] = [
+        (key, address.params[key]) for key in ("outcome", "only", *PEOPLE, "anchor") if key in address.params
+    ]
     return render(request, "leaderboard/votes.html", context)
 
 
@@ -117,13 +127,15 @@ def _vote_table(scope: Scope, address: Address) -> queries.VoteTable:
 
 
 def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queries.VoteList:
-    outcome = address.params.get("outcome", "")
+    outcome, only = address.params.get("outcome", ""), address.params.get("only", "")
     return queries.votes_of(
         board,
         scope,
         address.viewer,
         other=address.params.get("other", ""),
         outcome=outcome if outcome in votes_page.OUTCOME_WORDS else "",
+        only=only if only in queries.ONLY else "",
+        words=address.params.get("q", ""),
     )
 
 
@@ -166,7 +178,7 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
 def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
     address = addresses.read_address(
-        request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome")
+        request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q")
     )
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)

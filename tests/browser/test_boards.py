@@ -120,7 +120,7 @@ def test_a_number_opens_its_rows_and_a_row_its_item(voted, live_server, page):
     row.locator("td.n a").first.click()
     page.wait_for_url("**outcome=win**")
     assert page.get_by_role("link", name="Won", exact=False).get_attribute("aria-current") == "true"
-    page.locator("table.votelist tbody th a").first.click()
+    page.locator("table.pairlist tbody th[scope=row] a").first.click()
     page.wait_for_url("**/items/**")
     assert page.locator(".twoanswers article").count() == 2
     page.get_by_role("link", name="Next").click()
@@ -199,7 +199,7 @@ def test_rows_are_filtered_by_name_and_told_apart_from_the_one_that_is_pointed_a
     page.get_by_text("Significant differences").click()
     expect(page.locator(".against")).to_have_count(0)
     page.locator(".chooser summary").click()
-    page.get_by_label("Elo").check()
+    page.get_by_role("checkbox", name="Elo").check()
     page.get_by_role("button", name="Show these").click()
     expect(page.locator(".lb thead")).to_contain_text("Elo")
     assert "show=" in page.url

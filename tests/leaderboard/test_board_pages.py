@@ -324,8 +324,10 @@ def test_every_number_of_the_board_opens_as_many_rows_as_it_says(voted, board, c
     for row in board("models", "--source", "keen"):
         for outcome, count in (("win", row["wins"]), ("tie", row["ties"]), ("loss", row["losses"])):
             html = page(client, "/leaderboards/grove/votes/", model=row["model"], outcome=outcome, source="keen")
-            pages = Tables(html).rows
-            assert len(pages) == min(count, 50) or (not count and "No items with this outcome" in html)
+            said = re.search(r"of (\d+) samples?, (\d+) pairs?;", html)
+            assert int(said.group(2)) == count if count else "No items with this outcome" in html
+            pairs = [line for line in Tables(html).rows if row["model"] in line[0]]
+            assert len(pairs) == count or int(said.group(1)) > 20
         for level, numbers in row["levels"].items():
             html = page(client, "/leaderboards/grove/votes/", model=row["model"], level=level, source="keen")
             assert f"{numbers['n']} item" in html
@@ -431,3 +433,19 @@ def test_home_shows_the_best_and_one_item_as_judged(voted, client):
     assert SECRET not in html
     assert Campaign.objects.get().state == Campaign.State.CLOSED
     assert reverse("leaderboard:index") in html
+
+
+def test_the_pairs_behind_a_number_say_what_everybody_said_and_can_be_narrowed(voted, client):
+    votes = "/leaderboards/grove/votes/"
+    html = page(client, votes, model="Alder")
+    assert re.search(r"\d+ won of \d+ = \d+\.\d%", html)
+    assert "differs from most people" in html
+    named = {name: int(n) for name, n in re.findall(r'only=(\w+)"[^>]*>[^<]*? (\d+)</a>', html)}
+    assert named["differ"] > 0
+    differ = page(client, votes, model="Alder", only="differ")
+    assert f"{named['differ']} pair" in differ
+    assert "all agree" not in differ
+    found = page(client, votes, model="Alder", q="sign 7")
+    assert found.count('class="sample"') == 1
+    assert "sign 7" in found
+    assert "Nothing is counted under these filters" in page(client, votes, model="Alder", q="no such words")

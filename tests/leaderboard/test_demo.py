@@ -66,7 +66,7 @@ def test_a_closed_round_of_five_labels_a_pair_covers_every_sample_and_its_votes_
     assert {closed.campaign_items.count(), labels.count() / 5} == {90}
     assert labels.values("item__sample").distinct().count() == 32
     page = demo.get(f"{SCENES}/votes/?model=Halcyon-V+2").content.decode()
-    assert "<span>40 items: won" in page
+    assert "40 items: won" in page
     open_now = Campaign.objects.filter(benchmark=closed.benchmark, state=Campaign.State.OPEN)
     assert sorted(open_now.values_list("protocol", flat=True)) == ["batch", "pairwise-criteria", "review"]
 
