@@ -22,6 +22,7 @@ urlpatterns = [
     path("find/", views.find, name="find"),
     path("boards-fed/", views.boards_fed, name="boards-fed"),
     path("method/", views.method, name="method"),
+    path("method/formulas/", views.formulas, name="formulas"),
     path("data/", views.data, name="data"),
     path("models/<int:pk>/", details.model_detail, name="model-detail"),
     path("judges/<int:pk>/", details.judge_detail, name="judge-detail"),
@@ -46,6 +47,7 @@ urlpatterns = [
     path("leaderboards/", views.index, name="index"),
     path("leaderboards/<str:name>/", views.benchmark, name="benchmark"),
     path("leaderboards/<str:name>/steps/", views.steps, name="steps"),
+    path("leaderboards/<str:name>/leads/", snapshots.leads, name="leads"),
     *(
         path(f"leaderboards/<str:name>/{page.path}/", boards.board, {"what": what}, name=what)
         for what, page in boards.PAGES.items()

@@ -51,7 +51,8 @@ def walk(command: list[str], folder: Path, **environment: str) -> None:
         _wait_for("Ctrl-C stops it.", log, process)
         assert f"its data is in {folder}/.local/share/evalsite" in log.read_text()
         assert "Everyday scenes" in _page(port, "/")
-        assert "Bradley-Terry" in _page(port, "/method/")
+        assert "Bradley-Terry" in _page(port, "/method/formulas/")
+        assert "May stand in" in _page(port, "/method/")
         _wait_for("LLMFAO is in, too", log, process)
         token = run("make_user", "annotator", "--role", "annotator", "--token").split()[-1]
         campaigns = json.loads(_page(port, "/api/v1/campaigns/", token=token))["results"]

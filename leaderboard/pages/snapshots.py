@@ -382,7 +382,7 @@ def _counts_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterato
 def _method_changed(before: Snapshot, after: Snapshot) -> Iterator[Cause]:
     old, new = before.made_from, after.made_from
     if old.get("methods") != new.get("methods"):
-        link = reverse("leaderboard:method")
+        link = reverse("leaderboard:formulas")
         yield Cause(f"Version of the methods: {old.get('methods')}, then {new.get('methods')}.", link)
     if old.get("majority") != new.get("majority"):
         yield Cause(f"Majority rule: {old.get('majority')}, then {new.get('majority')}.")

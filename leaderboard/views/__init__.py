@@ -81,8 +81,17 @@ def find(request: PageRequest) -> HttpResponse:
 @requires("read-public")
 @require_safe
 def method(request: HttpRequest) -> HttpResponse:
-    """What each number is, with its interval and its source."""
-    return render(request, "leaderboard/method.html", {"section": "method", "sections": method_page.sections()})
+    """What each number is, in words for those who read the boards."""
+    context = {"sections": method_page.sections(method_page.READERS), "example": method_page.example()}
+    return render(request, "leaderboard/method.html", context | {"section": "method"})
+
+
+@requires("read-public")
+@require_safe
+def formulas(request: HttpRequest) -> HttpResponse:
+    """How each number is computed, with its interval and its source."""
+    context = {"sections": method_page.sections(method_page.FORMULAS), "section": "method"}
+    return render(request, "leaderboard/method.html", context)
 
 
 @requires("read-public")

@@ -5,14 +5,17 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
-from accounts.rules import requires
+from accounts.rules import requires, role_of
 from leaderboard import actions, files
 from leaderboard.boards import cached
+from leaderboard.cache import until_changed
 from leaderboard.models import Snapshot
 from leaderboard.pages import address as addresses
+from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
@@ -103,6 +106,27 @@ def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
     moved = beside.n_moved
     parts = (("", "As frozen", 0), ("beside", "Beside today", 0), ("moved", f"Only what moved, {moved}", moved))
     return [Segment(label, n, f"{path}?view={name}" if name else path, name == view) for name, label, n in parts]
+
+
+@requires("read-public")
+@require_safe
+def leads(request: HttpRequest, name: str) -> HttpResponse:
+    """Who leads on a benchmark, which judge is nearest to people, and what moved since its newest snapshot: a row of
+    the index, which loads it.
+    """
+    address = addresses.read_address(request, "leaderboard:benchmark", name, parameters=())
+
+    def drawn() -> str:
+        page = benchmark_page.build_benchmark_page(address)
+        frozen = Snapshot.objects.visible_to(request.user).filter(benchmark=address.benchmark, what="models")
+        newest = frozen.order_by("-pk").first()
+        now = _as_of_now(_live(request, newest), newest) if newest else None
+        said = beside_page.beside(newest, now).said if newest and now else ""
+        context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
+        return render_to_string("leaderboard/_leads.html", context)
+
+    key = ("leads", name, role_of(request.user))
+    return HttpResponse(until_changed(key, drawn, benchmark=address.benchmark.pk))
 
 
 @requires("read-public")

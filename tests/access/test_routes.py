@@ -251,6 +251,7 @@ TABLE = {
     "leaderboard:bias": EVERYBODY,
     "leaderboard:correlation": EVERYBODY,
     "leaderboard:method": EVERYBODY,
+    "leaderboard:formulas": EVERYBODY,
     "api-judge-list": READERS,
     "api-judge-probe": STAFF,
     "api-judge-detail": READERS,
