@@ -55,31 +55,31 @@ def _of_failures(kind: "Kind") -> Sequence[str]:
 
 TIES = Definition(
     name="ties",
-    label="A tie counts",
+    label="Ties",
     help="what a tie counts in win rates: none (default), half, or drop: ties are left out",
     always_said=True,
     ways={
-        NO_TIES: Way("nothing", "win % counts no ties"),
-        HALF: Way("half a win", "win % counts a tie as half a win"),
-        DROPPED: Way("not at all: left out", "win % is of the items that were not tied"),
+        NO_TIES: Way("not won", "ties are not won"),
+        HALF: Way("half won", "a tie is half a win"),
+        DROPPED: Way("left out", "ties are left out"),
     },
     of_kind=lambda kind: (NO_TIES, HALF, DROPPED) if kind.pairwise else (),
 )
 FAILURES = Definition(
     name="failures",
-    label="A failure counts",
+    label="Unreadable replies",
     help="what an item without a readable verdict or answer counts: exclude (default, but for answers compared with "
     "keys), tie (pairs only), or wrong: lost, not right",
     ways={
-        EXCLUDE: Way("not at all: left out", "failures are left out"),
-        AS_TIE: Way("as a tie", "failures count as ties"),
-        WRONG: Way("as lost or wrong", "failures count as lost or wrong"),
+        EXCLUDE: Way("left out", "unreadable replies are left out"),
+        AS_TIE: Way("count as a tie", "unreadable replies count as ties"),
+        WRONG: Way("count as lost or wrong", "unreadable replies count as lost or wrong"),
     },
     of_kind=_of_failures,
 )
 CONTROL = Definition(
     name="control",
-    label="Held equal",
+    label="Hold equal",
     help="what is taken out of the strengths of models: none (default), length, style (markdown: headers, bold words, "
     "lists), or length,style",
     ways={
@@ -92,9 +92,9 @@ CONTROL = Definition(
 )
 WEIGHT = Definition(
     name="weight",
-    label="A strong vote counts",
+    label="Much better counts",
     help="how often a vote for a much better answer counts in strengths: 1 (default), or 3 as in Arena-Hard",
-    ways={ONCE: Way("once"), THRICE: Way("three times", "in strengths a strong vote counts three times")},
+    ways={ONCE: Way("as better"), THRICE: Way("three times", "in strengths a strong vote counts three times")},
     of_kind=lambda kind: (ONCE, THRICE) if kind.pairwise else (),
 )
 READING = Definition(

@@ -107,7 +107,7 @@ def _agreement_matrix(
     address: Address, voters: list[Voter], cell: Callable[[Voter, Voter], Cell], metric: str, annotators: int
 ) -> Table:
     def name(voter: Voter) -> Cell:
-        chips = (Chip("floor"),) if voter.kind == "baseline" else ()
+        chips = (Chip("needs no skill"),) if voter.kind == "baseline" else ()
         return Cell(voter.name, link=_pairs_of(address, voter.name), chips=chips)
 
     def against(other: Voter) -> Column[Voter]:

@@ -28,6 +28,7 @@ from leaderboard.kinds import Kind, available
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, plots
+from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address, named, settings_in_words
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
 from leaderboard.pages.table import BLANK
@@ -241,7 +242,7 @@ def _stand_in(on: _Judged) -> tuple[str, bool | None]:
     if row is None or row.passes is None:
         return row.reason if row else "", None
     rate = two(row.winning_rate)
-    return (f"yes, {rate}" if row.passes else f"not yet, {rate}"), row.passes
+    return (f"yes, {rate}" if row.passes else f"not shown, {rate}"), row.passes
 
 
 def _stand_in_panel(on: _Judged) -> StandIn | None:
@@ -251,10 +252,11 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
     people, numbers = len(row.annotators), ""
     said = f"Too few people: {row.reason}" if row.passes is None else ""
     if row.passes is not None:
-        said = f"{'May' if row.passes else 'Not yet: may not'} stand in for one of {people} people"
+        said = f"May stand in for one of {people} people: {'yes' if row.passes else 'not shown'}"
         numbers = (
-            f"Winning rate {two(row.winning_rate)}, 0.5 passes (cost advantage {row.epsilon:g}). On "
-            f"{percent(row.advantage)}% of the items it is at least as close to the others as the person left out."
+            f"{standin_page.standin_cell(row).small.capitalize()}; half of them is enough (winning rate "
+            f"{two(row.winning_rate)}, margin for its lower price {100 * row.epsilon:g} points). It is at least as "
+            f"close to the others as the person left out on {percent(row.advantage)}% of the items."
         )
     return StandIn(
         of=f"{on.address.benchmark.titled}, {on.kind.title.lower()}",

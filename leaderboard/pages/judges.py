@@ -120,6 +120,7 @@ BASELINES = {
     "criteria-overlap": "Words of the criteria",
 }
 ROW = 46  # pixels
+OF_PEOPLE = "each label against the majority of the others: of single labels there is no list"
 FEWEST_ON_LEVEL = 30  # labels
 BELOW_PEOPLE = (-0.15, -0.08, -0.03, 0.0)  # between the five colours of a level: points below people there
 
@@ -157,7 +158,7 @@ def build_judges_page(
         found = cells.get(run, {}).get(level)
         if found is None:
             return Cell(NONE, css="qx", title="no verdict")
-        title = f"{level}, n = {whole(found.n)}"
+        title = f"{level}, n = {whole(found.n)}" + ("" if run in runs else f", {OF_PEOPLE}")
         labels = cells.get(PEOPLE, {}).get(level)
         if people and (labels is None or labels.n < FEWEST_ON_LEVEL):
             return Cell("few", css="qx", title=f"{title}: fewer than {FEWEST_ON_LEVEL} labels to compare with")
@@ -387,7 +388,7 @@ def _metric_column(
         bar = marks.interval_bar(
             scale, *value.ends, write=write, provisional=provisional, ceiling=of_people.value, band=band
         )
-        title = interval(value, write)
+        title = interval(value, write) if run else ", ".join(filter(None, [interval(value, write), OF_PEOPLE]))
         link = verdicts_link(address, runs[run], metric=metric.name) if run else ""
         return Cell(value_or_interval(value, write), title=title, link=link, bar=bar)
 
@@ -413,7 +414,7 @@ def _beside(
         def cell(run: int) -> Cell:
             if run == PEOPLE:
                 of_people = against.ceiling.get(extra.name)
-                return number_cell(of_people.number, write, of_people.n) if of_people else Cell(NONE)
+                return number_cell(of_people.number, write, of_people.n) if of_people else Cell(NONE, title=OF_PEOPLE)
             row = judges[run].get(extra.name)
             if row is None or row.value.value is None:
                 return Cell(NONE)

@@ -28,7 +28,7 @@ TABS = (
     ("Judges", "judges"),
     ("Agreement", "agreement"),
     ("Bias", "bias"),
-    ("Correlation", "correlation"),
+    ("Go together", "correlation"),
 )
 
 

@@ -231,9 +231,11 @@ def test_failures_are_left_out_or_count_as_ties_or_as_lost_with_both_extremes_be
     address = f"source=keen&anchor={anchor}&failures=wrong"
     assert client.get(f"/api/v1/leaderboards/models/?benchmark=grove&{address}").json() == list(lost.values())
     shown = client.get(f"/leaderboards/grove/models/?{address}").content.decode()
-    assert "failures count as lost" in shown
+    assert "unreadable replies count as lost" in shown
     assert " failed</small>" in shown
-    assert "failures count as lost" not in client.get("/leaderboards/grove/models/?source=keen").content.decode()
+    assert (
+        "unreadable replies count as lost" not in client.get("/leaderboards/grove/models/?source=keen").content.decode()
+    )
 
 
 def test_a_failed_verdict_of_a_judge_is_no_match_with_people_where_failures_count_as_wrong(brought, board, client):
@@ -255,7 +257,7 @@ def test_a_failed_verdict_of_a_judge_is_no_match_with_people_where_failures_coun
         assert [wrong[metric][name] for name in ("value", "n")] == [left_out[metric][name] for name in ("value", "n")]
     assert left_out["agreement"]["coverage"] == wrong["agreement"]["coverage"] == tied["agreement"]["coverage"] < 1
     shown = client.get("/leaderboards/grove/judges/?failures=wrong").content.decode()
-    assert "failures count as lost or wrong" in shown
+    assert "unreadable replies count as lost or wrong" in shown
 
 
 def test_only_left_out_is_possible_for_scores_and_ties_for_votes_alone(brought):

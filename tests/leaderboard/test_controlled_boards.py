@@ -231,4 +231,4 @@ def test_two_models_are_compared_under_the_same_control_and_a_snapshot_keeps_it(
     shot = Snapshot.objects.get(code=answer.headers["Location"].strip("/").rpartition("/")[2])
     assert shot.tables["rows"] == list(rows.values())
     page = client_of("anonymous").get(f"/snapshots/{shot.code}/").content.decode()
-    assert "Held equal" in page
+    assert "Hold equal" in page

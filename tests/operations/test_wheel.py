@@ -35,7 +35,16 @@ def test_it_puts_one_package_into_site_packages_and_has_the_licences_of_what_it_
 
 def test_everything_that_git_knows_of_the_apps_is_in_it_and_nothing_else(unpacked):
     parts = ["accounts", "annotations", "bank", "evalsite", "judging", "leaderboard", "stats"]
-    parts += ["locale", "static", "templates", "manage.py", "gunicorn.conf.py", "pyproject.toml", "docs/statistics.md", "docs/method.md"]
+    parts += [
+        "locale",
+        "static",
+        "templates",
+        "manage.py",
+        "gunicorn.conf.py",
+        "pyproject.toml",
+        "docs/statistics.md",
+        "docs/method.md",
+    ]
     git = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *parts]
     listed = subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     site = unpacked / "evalsite_installed" / "site"
