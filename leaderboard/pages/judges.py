@@ -227,7 +227,7 @@ def build_judges_page(
                 usual=not kind.stand_in,
             ),
             *_beside(address, judges, runs, kind, metric, against),
-            *_counts(address, judges, runs, metric, against),
+            *_counts(address, judges, runs, metric, against, usual=not levels),
             Column(
                 "Bias",
                 lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
@@ -433,7 +433,13 @@ def _beside(
 
 
 def _counts(
-    address: Address, judges: dict[int, dict[str, Row]], runs: dict[int, Run], metric: Metric, against: Against
+    address: Address,
+    judges: dict[int, dict[str, Row]],
+    runs: dict[int, Run],
+    metric: Metric,
+    against: Against,
+    *,
+    usual: bool,
 ) -> list[Column[int]]:
     def n(run: int) -> Cell:
         if run == PEOPLE:
@@ -447,7 +453,7 @@ def _counts(
 
     share = "Share of people's items that the judge has a verdict on"
     return [
-        Column("n", n, css="n dim", sort="n", title="Pairs of verdicts compared", choice="Verdicts compared, n"),
+        Column("n", n, css="n dim", sort="n", title="Verdicts compared", choice="Verdicts compared, n", usual=usual),
         Column("Coverage %", coverage, sort="coverage", title=share, usual=False),
     ]
 
