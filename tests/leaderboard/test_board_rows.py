@@ -178,7 +178,7 @@ def test_a_tie_counts_nothing_or_half_a_win_or_is_left_out(brought, board, clien
         view = f"benchmark=grove&source=keen&ties={rule}"
         assert client.get(f"/api/v1/leaderboards/models/?{view}").json() == rows
         shown = client.get(f"/leaderboards/grove/models/?source=keen&ties={rule}").content.decode()
-        words = {"none": "counts no ties", "half": "a tie as half a win", "drop": "of the items that were not tied"}
+        words = {"none": "Ties are not won", "half": "A tie is half a win", "drop": "Ties are left out"}
         assert words[rule] in shown
     assert any(row["ties"] for row in rows)
 

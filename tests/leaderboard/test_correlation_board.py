@@ -116,4 +116,4 @@ def test_home_shows_mean_scores_and_the_judges_that_correlate_with_them(brought,
 def minis(html, label):
     """Names and values of one of the small tables."""
     (table,) = re.findall(rf'aria-label="{label} on grove">(.*?)</table>', html, re.S)
-    return re.findall(r'title="([^"]*)">[^<]*</a></th><td class="n"><a[^>]*>([^<]*)</a></td>', table)
+    return re.findall(r'title="([^"]*)">[^<]*</a></span></th><td class="n"><a[^>]*>([^<]*)</a></td>', table)
