@@ -81,7 +81,7 @@ class Choice:
     words: Words
     key: str = ""
     letter: str = ""
-    short: Words = ""  # label on a phone
+    short: Words = ""  # label where there is little room
     about: Words = ""  # what it means, in one sentence
     quiet: bool = False
 
@@ -97,8 +97,8 @@ class Choice:
 
     @property
     def said(self) -> Words:
-        """What a key means, in short."""
-        return self.short or self.words or self.value
+        """What a key means."""
+        return self.words or self.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,11 +136,11 @@ class PairwiseCriteria(Pair):
 
 
 STEPS = (
-    Choice("1", lazy("First is much better"), "first", short="1 ≫ 2"),
-    Choice("0.75", lazy("First is better"), "second", short="1 > 2"),
-    Choice("0.5", lazy("About the same"), "third", "T", short="1 = 2"),
-    Choice("0.25", lazy("Second is better"), "fourth", short="2 > 1"),
-    Choice("0", lazy("Second is much better"), "fifth", short="2 ≫ 1"),
+    Choice("1", lazy("First is much better"), "first", short=lazy("Much better")),
+    Choice("0.75", lazy("First is better"), "second", short=lazy("Better")),
+    Choice("0.5", lazy("About the same"), "third", "T", short=lazy("Same")),
+    Choice("0.25", lazy("Second is better"), "fourth", short=lazy("Better")),
+    Choice("0", lazy("Second is much better"), "fifth", short=lazy("Much better")),
 )
 
 
@@ -173,7 +173,7 @@ class PairGraded(OfPairs):
         return turned(verdict, order=material.places)
 
     def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
-        return [button_group("preference", self.question, STEPS, values, _("Choose a verdict first"))]
+        return [button_group("preference", self.question, STEPS, values, _("Choose a verdict first"), "degrees")]
 
     def from_form(self, form: PostedForm, material: Material) -> dict[str, Any]:
         return {"preference": form.number("preference")}

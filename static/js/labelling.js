@@ -192,7 +192,7 @@
   const choose = (input) => {
     input.checked = true;
     input.dispatchEvent(new Event("change", { bubbles: true }));
-    say(input.closest("label").innerText);
+    say(input.ariaLabel || input.closest("label").innerText);
   };
   const undecide = () => {
     for (const input of form().querySelectorAll("input[name=choice], input[name=situation]")) input.checked = false;

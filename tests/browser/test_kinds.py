@@ -227,6 +227,52 @@ def test_in_chinese_with_large_text_every_kind_looks_right(page, open_, live_ser
     expect(page.locator("#notice")).to_be_visible()
 
 
+WIDTHS = (1024, 1280, 1366, 1440, 1536, 1680, 1920)
+CHOSEN = {"components": ("1", "Tab", "1", "Tab", "1"), "review": ("1", "3", "2")}  # keys of a verdict; else "2"
+# What sticks out: the page, a part of the bar, a button, or words of a button, which are not cut off either.
+STICKING_OUT = """(width) => {
+  const visible = (each) => each.getClientRects().length && getComputedStyle(each).clipPath === "none";
+  const box = (each) => each.getBoundingClientRect();
+  const said = (each) => `${each.className || each.tagName} ${each.innerText.replace(/\\s+/g, " ")}`;
+  const wrong = [];
+  if (document.documentElement.scrollWidth > width) wrong.push("page");
+  for (const each of document.querySelectorAll(".work .bar > *, .work .btn, .choice, .work .qline > *"))
+    if (visible(each) && (box(each).right > width + 0.5 || box(each).left < -0.5)) wrong.push(said(each));
+  for (const each of document.querySelectorAll(".work .bar .prog .num, .work .bar .btn"))
+    if (visible(each) && box(each).height > 36) wrong.push(`two lines: ${said(each)}`);
+  for (const button of document.querySelectorAll(".choice, .work .btn"))
+    for (const words of button.querySelectorAll("span, b, kbd"))
+      if (visible(words))
+        if (box(words).right > box(button).right + 0.5 || box(words).left < box(button).left - 0.5
+            || box(words).bottom > box(button).bottom + 0.5 || words.scrollWidth > words.clientWidth + 1) wrong.push(`words: ${said(button)}`);
+  return [...new Set(wrong)];
+}"""
+
+
+@pytest.mark.parametrize("text", ["", "larger"])
+def test_no_kind_is_wider_than_its_window(page, live_server, kinds, sign_in, text):
+    """With all that the bar may say: a long name, a pace, a draft saved, the time that is left."""
+    sign_in(page.context, User.objects.get(username="ada"))
+    User.objects.filter(username="ada").update(preferences={"text": text})
+    wrong = []
+    for kind, campaign in kinds.items():
+        named = type(campaign).objects.filter(pk=campaign.pk)
+        named.update(name=f"{kind}, boats and what is mirrored in the water, round 2")
+        page.goto(f"{live_server.url}/annotate/{campaign.pk}/")
+        if kind == "batch":
+            page.locator(".rk").first.focus()
+        press(page, *CHOSEN.get(kind, "2"))
+        page.evaluate("""() => {
+          document.querySelector(".pace").textContent = "118 s per item, about 2 h 56 min to go";
+          document.querySelector("[data-saved]").hidden = false;
+          document.getElementById("lease").hidden = false;
+        }""")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            wrong += [(kind, width, fault) for fault in page.evaluate(STICKING_OUT, width)]
+    assert wrong == []
+
+
 def test_two_pictures_move_together_and_turn(page, live_server, kinds, sign_in, settings, tmp_path):
     from bank import images
     from bank.models import SampleImage
