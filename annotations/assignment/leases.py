@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from accounts import notices
 from accounts.installation_key import keyed
@@ -21,6 +22,7 @@ from annotations.assignment.errors import (
     DayIsFull,
     NotInvited,
     PracticeFailed,
+    SlotTaken,
     Stopped,
 )
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
@@ -103,6 +105,38 @@ def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
         Assignment.objects.filter(pk=assignment.pk, state=EXPIRED).update(state=SKIPPED, lease_until=now)
         Assignment.objects.filter(pk=assignment.pk).update(draft=assignment.draft | {"skipped": True})
         return start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
+
+
+@guard.working()
+def take_back(*, assignment: Assignment, now: datetime) -> None:
+    """Undo a skip: the item is theirs again, before the prefetched one and with a whole lease.
+
+    Raises AlreadyLabelled, CampaignNotOpen, NotInvited, SlotTaken.
+    """
+    with transaction.atomic():
+        campaign, annotator = assignment.campaign_item.campaign, assignment.annotator
+        lock_membership(campaign=campaign, annotator=annotator)
+        assignment.refresh_from_db(fields=["state", "draft", "leased_at"])
+        if assignment.state in LABELLED:
+            raise AlreadyLabelled
+        if campaign.state != Campaign.State.OPEN:
+            raise CampaignNotOpen(campaign.state)
+        if assignment.state != LEASED:
+            unfinished = slots.unfinished(campaign, annotator)
+            held = [each for each in unfinished if each.state == LEASED]
+            if len(held) >= MAX_OPEN:
+                _release(held[-1].pk, held[-1].campaign_item_id, now=now, state=EXPIRED)
+            if (
+                _lease_again([each for each in unfinished if each.pk == assignment.pk], campaign, annotator, now)
+                is None
+            ):
+                raise SlotTaken(_("Another annotator has taken this item meanwhile."))
+        draft = {name: value for name, value in assignment.draft.items() if name != "skipped"}
+        Assignment.objects.filter(pk=assignment.pk).update(
+            leased_at=assignment.leased_at,  # earlier than that of the items they hold: it comes first
+            lease_until=lease_end(campaign=campaign, now=now),
+            draft=draft,
+        )
 
 
 def release_expired(*, now: datetime) -> int:

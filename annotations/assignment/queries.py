@@ -25,6 +25,8 @@ from bank import database, guard
 from bank.models import ItemResponse, Response, Sample, SampleImage
 
 PACE_LABELS = 20  # labels
+FEWEST_PACED = 5  # labels; the first ones are no pace yet
+SHORT = 5 * 60  # seconds of a lease from which on it is shown
 BESIDE_VERDICT = ("comment", "flags", "seconds", "confidence")  # what else a label holds
 
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
@@ -198,9 +200,9 @@ class Work:
 
     @property
     def time_left(self) -> str:
-        """Minutes and seconds until the lease ends, at the time the page is rendered."""
-        left = max(0, int((self.assignment.lease_until - database.now()).total_seconds()))
-        return f"{left // 60}:{left % 60:02}"
+        """Minutes and seconds until the lease ends, when the page is rendered; "" while there are SHORT or more."""
+        left = int((self.assignment.lease_until - database.now()).total_seconds())
+        return "" if self.expired or left >= SHORT else f"{max(0, left) // 60}:{max(0, left) % 60:02}"
 
     @property
     def number(self) -> int:
@@ -239,7 +241,7 @@ def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False
     labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     newest = list(labels.order_by("-pk").values_list("assignment_id", "seconds")[:PACE_LABELS])
     times = [seconds for _, seconds in newest if seconds is not None]
-    pace = sum(times) / len(times) if len(times) >= 3 else None
+    pace = sum(times) / len(times) if len(times) >= FEWEST_PACED else None
     assignments = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
     previous = newest[0][0] if newest else None
     if not whole and in_practice(campaign, annotator):

@@ -20,7 +20,7 @@ from accounts.rules import requires
 from annotations import ballots
 from annotations.assignment import material, notices
 from annotations.assignment.errors import Refused
-from annotations.assignment.leases import next_assignment, skip
+from annotations.assignment.leases import next_assignment, skip, take_back
 from annotations.assignment.notices import mark_notices_read
 from annotations.assignment.queries import annotator_of, assignment_of, load_work, progress_of, submitted_values
 from annotations.ballots import BadVerdict
@@ -182,9 +182,12 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
 @requires("label")
 @require_POST
 def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
-    """Skip the item and continue."""
+    """Skip the item and continue; with ``undo`` take it back."""
     assignment, now = _assignment(request, pk), database.now()
     try:
+        if request.POST.get("undo"):
+            take_back(assignment=assignment, now=now)
+            return JsonResponse({"saved": True})
         until = skip(assignment=assignment, now=now)
     except Refused as refusal:
         return _show_refusal(request, assignment, _form_values(request, assignment), refusal)

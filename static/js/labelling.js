@@ -4,8 +4,11 @@
 (() => {
   const DRAFT_AFTER = 600; // milliseconds without a change
   const IDLE_AFTER = 60000; // milliseconds without a sign of life: reading counts, lunch does not
+  const SECOND_STROKE = 400; // milliseconds in which Enter is meant for the item that has just gone
   const AT_ONCE_AFTER = 500; // milliseconds to think again, where the choice submits by itself
   const TOAST_FOR = 7000;
+  const SHORT = 300; // seconds of the time for an item from which on it is shown, as in queries.py
+  const FEWEST_PACED = 5; // labels that make a pace, as there
 
   const t = window.words;
   const root = () => document.getElementById("work");
@@ -147,6 +150,7 @@
     const lease = document.getElementById("lease");
     if (!lease || !root().dataset.leaseUntil || "expired" in root().dataset) return;
     const left = Math.max(0, Math.floor((new Date(root().dataset.leaseUntil) - now) / 1000));
+    lease.hidden = left >= SHORT;
     lease.querySelector("b").textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
     lease.classList.toggle("ending", left < 120);
     if (!left) {
@@ -238,9 +242,8 @@
     clearTimeout(atOnce);
     if (!form() || form().hasAttribute("aria-busy")) return;
     const wanting = missing();
-    // A second stroke of Enter is meant for the item that has just gone.
     if (wanting) {
-      if (Date.now() - shownAt > 400) notice(wanting, "", "warn");
+      if (Date.now() - shownAt > SECOND_STROKE) notice(wanting, "", "warn");
       return;
     }
     if (window.ranking.untouched) {
@@ -263,17 +266,27 @@
     const url = form().querySelector("[data-skip]").formAction;
     depart({ key: `skip-${assignment}-${Date.now()}`, url, body: body(), assignment, here }, t("Skipped"), {
       counts: false,
+      undo: takeBack,
     });
+  };
+  // Asks for a skipped item again, with what was chosen and typed.
+  const takeBack = async ({ url, assignment, here, body }) => {
+    await unsent.send();
+    const { ok, data } = await window.post(url, new URLSearchParams({ undo: "1" }));
+    keepHere(assignment, body);
+    await go(here);
+    if (ok) toast(t("The item is yours again, with its whole time."));
+    else if (data.error) notice(data.error, data.code);
   };
 
   // Sends what was decided and goes on: to the item at hand at once, else when the server has answered.
-  const depart = async (entry, words, { counts, editing = false }) => {
+  const depart = async (entry, words, { counts, editing = false, undo = () => go(entry.here) }) => {
     clearTimeout(draftTimer);
     drafting?.abort();
     busy(true);
     const took = counts ? spent : null;
     const answer = unsent.add(entry);
-    const told = () => toast(words, editing ? "" : t("Undo"), () => go(entry.here));
+    const told = () => toast(words, editing ? "" : t("Undo"), () => undo(entry));
     if (ahead && !editing) {
       const next = ahead;
       ahead = null;
@@ -416,7 +429,7 @@
     times.push(...(took === null ? [] : [took]));
     const usual = pace
       ? pace * 0.95 + (took ?? pace) * 0.05
-      : times.length >= 3
+      : times.length >= FEWEST_PACED
         ? times.reduce((a, b) => a + b) / times.length
         : "";
     Object.assign(node.dataset, { done, total, pace: usual });
@@ -672,7 +685,10 @@
     y: () => letter("y"),
     n: () => letter("n"),
     "?": DO.help,
-    enter: submit,
+    enter: () => {
+      if (form()) submit();
+      else if (Date.now() - shownAt > SECOND_STROKE) find("main .btn.primary")?.click();
+    },
     arrowleft: back,
     escape,
     "+": () => {

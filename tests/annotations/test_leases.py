@@ -9,7 +9,7 @@ import pytest
 
 from annotations import ballots
 from annotations.assignment.errors import AlreadyLabelled, CampaignNotOpen, NotInvited, Refused, SlotTaken
-from annotations.assignment.leases import next_assignment, presented_order, release_expired, skip
+from annotations.assignment.leases import next_assignment, presented_order, release_expired, skip, take_back
 from annotations.campaigns.actions import (
     change_ballot,
     close_campaign,
@@ -244,6 +244,18 @@ class TestSkip:
         skip(assignment=held, now=now)
         assert CampaignItem.objects.get().taken == 0
         assert next_assignment(campaign=campaign, annotator=two, now=now)
+
+    def test_a_skip_is_undone_unless_another_has_the_item_by_then(self, campaign_of, now):
+        campaign, (one, two) = campaign_of(1, 2)
+        held = next_assignment(campaign=campaign, annotator=one, now=now)
+        skip(assignment=held, now=now)
+        take_back(assignment=held, now=now)
+        assert next_assignment(campaign=campaign, annotator=one, now=now) == held
+        skip(assignment=held, now=now)
+        next_assignment(campaign=campaign, annotator=two, now=now)
+        with pytest.raises(SlotTaken):
+            take_back(assignment=held, now=now)
+        assert CampaignItem.objects.get().taken == 1
 
     def test_what_is_labelled_cannot_be_skipped(self, campaign_of, now):
         campaign, (one, _) = campaign_of()

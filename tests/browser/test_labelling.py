@@ -186,15 +186,46 @@ def test_undo_in_the_toast_goes_back_too(work):
     stored(work, 1)
 
 
-def test_skip_and_its_undo(work):
+def test_a_skip_that_is_undone_brings_back_the_item_its_draft_and_its_time(work):
     first = current(work)
+    work.keyboard.press("2")
     work.keyboard.press("s")
     expect(work.locator("#work")).not_to_have_attribute("data-assignment", first)
-    work.get_by_role("button", name="Undo").click()
+    with work.expect_response("**/ahead/"):
+        work.get_by_role("button", name="Undo").click()
     expect(work.locator("#work")).to_have_attribute("data-assignment", first)
-    expect(work.locator("#notice")).to_contain_text("You can still label it")
+    expect(work.locator(".snack")).to_contain_text("The item is yours again")
+    expect(work.locator("#notice")).to_be_hidden()
+    expect(work.locator("[name=choice][value=right]")).to_be_checked()
+    held = Assignment.objects.filter(state="leased")
+    assert held.count() == 2
+    assert held.get(pk=first).lease_until > timezone.now() + timezone.timedelta(minutes=29)
+    work.reload()
+    expect(work.locator("#work")).to_have_attribute("data-assignment", first)
     decide(work, "1")
     stored(work, 1)
+
+
+def test_the_time_for_an_item_is_shown_when_it_runs_short(work):
+    expect(work.locator("#lease")).to_be_hidden()
+    Assignment.objects.update(lease_until=timezone.now() + timezone.timedelta(minutes=4, seconds=30))
+    work.reload()
+    expect(work.locator("#lease")).to_contain_text("4:2")
+
+
+def test_enter_goes_on_after_a_practice_item(work, campaign):
+    practice = campaign.campaign_items.order_by("position").first()
+    campaign.campaign_items.filter(pk=practice.pk).update(practice=True, gold={"choice": "first"})
+    campaign.practice_pass = 0.0
+    campaign.save()
+    Assignment.objects.all().delete()
+    work.reload()
+    work.keyboard.press("1")
+    work.keyboard.press("Enter")
+    expect(work.get_by_role("button", name="Go on")).to_contain_text("Enter")
+    work.wait_for_timeout(450)  # a second stroke is meant for the item that has just gone
+    work.keyboard.press("Enter")
+    expect(work.locator("#ballot")).to_be_visible()
 
 
 def test_unable_to_decide_asks_for_the_situation(work):
