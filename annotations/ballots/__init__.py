@@ -63,6 +63,7 @@ __all__ = [
     "places",
     "presented",
     "scale_of",
+    "words_of",
 ]
 
 FLAGS: dict[str, Words] = {
@@ -94,6 +95,11 @@ def get(protocol: str) -> Ballot:
         raise UnknownBallot(
             f"Campaigns cannot use the protocol {protocol!r}. Choose one of: {', '.join(BALLOTS)}."
         ) from None
+
+
+def words_of(protocol: str) -> Ballot | type[Ballot]:
+    """The ballot of that protocol for its words; for one that campaigns cannot use, what all ballots say."""
+    return BALLOTS.get(protocol, Ballot)
 
 
 @cache

@@ -147,6 +147,8 @@ class Ballot(ABC):
     rubric_style: ClassVar[str] = ""  # CSS class: named, if what is explained has a name and not a number
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
+    compared: ClassVar[str] = "pairs of labels"  # what staff are told of how many agree
+    alike: ClassVar[Words] = lazy("you and the others chose the same on {same} of {n}")
     usual_seconds: ClassVar[int] = 45  # a label takes, until there are labels to tell it
     shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
     needs_answer: ClassVar[bool] = False  # or a sample can be labelled by itself

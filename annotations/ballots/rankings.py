@@ -25,6 +25,8 @@ class Batch(Ballot):
     question = lazy("Put the best answer on top.")
     about = lazy("Three to eight answers from best to worst.")
     setting_names = ("ties",)
+    compared = "orders of two answers"
+    alike = lazy("you and the others put {same} of {n} pairs of answers in the same order")
     usual_seconds = 90
     lacking = f"no item has {MIN_RANKED} to {MAX_RANKED} answers."
 

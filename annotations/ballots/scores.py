@@ -190,6 +190,8 @@ class Components(Ballot):
     advice = lazy("From 0 to what the part is worth; fractions are fine.")
     about = lazy("Points for each weighted component that annotators may see, as in MIA-Bench.")
     setting_names = ("weight", "weights")
+    compared = "points for a part"
+    alike = lazy("you and the others gave the same points to {same} of {n} parts")
     usual_seconds = 60
     shows = COMPONENTS
     needs_answer = True

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from accounts.rules import Viewer
-from annotations.labels.verdicts import VERDICT_COLUMNS, is_right, majority_word, verdict_key, verdict_number
+from annotations.labels.verdicts import VERDICT_COLUMNS, decisions, is_right, majority_word, verdict_key, verdict_number
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.models.verdict import Choice, turned
@@ -41,6 +41,7 @@ class LabelRow:
     shown: str
     verdict_number: float | None
     ranking: list[list[int]] | None
+    decisions: tuple[str, ...]
     seconds: float | None
     level: str
     right: bool | None
@@ -77,6 +78,7 @@ def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRo
                 shown=verdict_key(as_shown(verdict, order)) or raw,
                 verdict_number=verdict_number(verdict),
                 ranking=verdict["ranking"],
+                decisions=decisions(verdict),
                 seconds=seconds,
                 level=level or "",
                 right=None if gold is None else is_right(verdict, gold),
@@ -90,6 +92,22 @@ def as_shown(verdict: dict[str, Any], order: str) -> dict[str, Any]:
     """A stored verdict in the order the answers were shown, so that "first" is the left one."""
     places = [int(digit) for digit in order]
     return turned(verdict, order=[places.index(position) for position in range(len(places))])
+
+
+def one_by_one(labels: Iterable[LabelRow]) -> list[LabelRow]:
+    """Each decision of these labels as a label of its own, on an item of its own: rankings that are nearly the same, or
+    points, agree as far as their decisions do. Labels of one decision stay as they are.
+    """
+    places: dict[tuple[int, int], int] = {}
+    rows = []
+    for label in labels:
+        if len(label.decisions) == 1:
+            rows.append(label)
+            continue
+        for place, decision in enumerate(label.decisions):
+            item = places.setdefault((label.campaign_item, place), -len(places) - 1)
+            rows.append(replace(label, campaign_item=item, verdict=decision))
+    return rows
 
 
 LabelsByItem = Mapping[int, Sequence[LabelRow]]
@@ -162,7 +180,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """How somebody agrees with others, as a share, as kappa or as alpha, with its interval."""
+    """The share of the same verdicts, with its interval."""
 
     estimate: Estimate
 
@@ -263,7 +281,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
     figures = [
-        _matching(counted, len(shared)),
+        matching(counted, len(shared)),
         alpha(counted, "nominal", len(shared)),
         *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
@@ -307,7 +325,7 @@ def _levels(labels: Sequence[LabelRow]) -> list[Level]:
     levels = []
     for name, rows in sorted(in_level.items()):
         items = len(by_item(rows))
-        levels.append(Level(name, items, _matching(rows, items), alpha(rows, "nominal", items)))
+        levels.append(Level(name, items, matching(rows, items), alpha(rows, "nominal", items)))
     return levels
 
 
@@ -364,13 +382,18 @@ def agreement_with_others(items: LabelsByItem, annotator: int) -> tuple[Matches,
     return Matches(sum(label.verdict == majority for label, majority in compared), len(compared)), kappa
 
 
-def _matching(labels: Sequence[LabelRow], items: int) -> Figure:
-    """The share of label pairs on the same item that match, clustered by group."""
+def matching(
+    labels: Sequence[LabelRow],
+    items: int,
+    *,
+    name: str = "Matching",
+    about: str = "of {n:,} pairs of labels on the same item are the same verdict",
+) -> Figure:
+    """The share of label pairs on the same item that match, clustered by group; ``about`` holds their number."""
     pairs = list(pairs_of_labels(by_item(labels)))
     hits = [first.verdict == second.verdict for first, second in pairs]
     estimate = rate(hits=hits, cluster=[first.group for first, _ in pairs])
-    about = f"of {len(hits):,} pairs of labels on the same item are the same verdict"
-    return Figure("Matching", about, estimate, items, percent=True)
+    return Figure(name, about.format(n=len(hits)), estimate, items, percent=True)
 
 
 def alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:

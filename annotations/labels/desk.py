@@ -18,7 +18,7 @@ from annotations.assignment.quality import has_practice, needed_to_pass
 from annotations.assignment.queries import Progress, campaigns_of, progress_of
 from annotations.campaigns.guidelines import reading_minutes
 from annotations.labels import own
-from annotations.labels.agreement import Agreed, LabelsByItem
+from annotations.labels.agreement import LabelsByItem, Matches
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, LabelReturn, Membership
 from bank import guard
 from bank.models import Benchmark, SampleImage
@@ -62,7 +62,7 @@ class Row:
     read: int | None  # the version of the guidelines that they have read
     practice: Practice | None
     usual: float  # seconds of a label: their own pace, or what the protocol usually takes
-    agreed: Agreed | None = None
+    agreed: Matches | None = None
     board: str = ""
 
     @property
@@ -307,7 +307,7 @@ def _campaign_row(
         read=read,
         practice=_practice(campaign, member),
         usual=progress.pace or own.usual_seconds(campaign.protocol)[0],
-        agreed=own.own_alpha(labels, annotator.pk) if labels else None,
+        agreed=own.own_matches(labels, annotator.pk) if labels else None,
         board=board_of(campaign.benchmark, viewer) if viewer else "",
     )
 

@@ -23,6 +23,7 @@ from annotations.labels.agreement import (
     by_item,
     decimals,
     label_rows,
+    one_by_one,
     pairs_of_labels,
 )
 from annotations.labels.verdicts import describe, main_column, stacked_bar
@@ -149,6 +150,7 @@ class Monitor:
     complete: int
     seconds: float | None
     agreed: Matches
+    compared: str  # what is counted there
     flagged: int
     commented: int
     excluded: int
@@ -174,7 +176,7 @@ class Monitor:
 
 def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     rows = label_rows(campaign, viewer)
-    activity, items = _activity(campaign), by_item(rows)
+    activity, decisions = _activity(campaign), by_item(one_by_one(rows))
     times = [row.seconds for row in rows if row.seconds is not None]
     seconds = median(times) if times else None
     kinds = campaign.campaign_items.aggregate(
@@ -195,7 +197,7 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     )
     filled = sum(taken.values())
     slots = kinds["items"] * campaign.overlap
-    pairs = [first.verdict == second.verdict for first, second in pairs_of_labels(items)]
+    pairs = [first.verdict == second.verdict for first, second in pairs_of_labels(decisions)]
     return Monitor(
         **kinds,
         **extra,
@@ -205,6 +207,7 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
         complete=sum(n for labels, n in counts.items() if labels >= campaign.overlap),
         seconds=seconds,
         agreed=Matches(sum(pairs), len(pairs)),
+        compared=ballots.words_of(campaign.protocol).compared,
         pairs=any(row.raw in Choice.values for row in rows),
         done_by=_done_by(rows, slots - filled) if campaign.state == Campaign.State.OPEN else None,
         members=_members(campaign, rows, activity, seconds, viewer),
@@ -224,7 +227,7 @@ def _members(
     by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)
-    items = by_item(rows)
+    items = by_item(one_by_one(rows))
     shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
     members = []

@@ -5,7 +5,7 @@ Agreement is told for closed rounds alone: while one runs, it would tell what ot
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -22,17 +22,16 @@ from annotations.labels.agreement import (
     Agreed,
     LabelRow,
     LabelsByItem,
-    alpha,
-    are_ordered,
+    Matches,
     by_item,
     label_rows,
+    one_by_one,
     own_and_others,
     with_majority,
 )
 from annotations.models import Annotator, Campaign, Label, LabelReturn, LabelRevision
 from bank import guard
 from bank.models.catalogue import in_hidden_splits
-from bank.models.verdict import Choice
 from stats.disclosure import MIN_SAMPLES
 from stats.proportions import rate
 from stats.results import Estimate
@@ -71,26 +70,27 @@ def usual_seconds(protocol: str) -> tuple[float, int]:
     return median(seconds), len(seconds)
 
 
-def own_alpha(items: LabelsByItem, annotator: int) -> Agreed:
-    """Krippendorff's alpha of somebody's labels with each label of the others on the same item."""
-    paired: list[LabelRow] = []
-    for own, others in own_and_others(items, annotator):
-        for other in others:
-            unit = len(paired)
-            paired += [replace(own, campaign_item=unit), replace(other, campaign_item=unit)]
-    choices = any(row.raw in Choice.values for row in paired)
-    return Agreed(
-        alpha(paired, "ordinal" if are_ordered(paired) and not choices else "nominal", len(paired) // 2).estimate
-    )
+def own_matches(items: LabelsByItem, annotator: int) -> Matches:
+    """How often somebody's labels say what another label on the same item says."""
+    same = [own.verdict == other.verdict for own, others in own_and_others(items, annotator) for other in others]
+    return Matches(sum(same), len(same))
 
 
-def own_shares(items: LabelsByItem, annotator: int) -> list[Estimate]:
-    """The share of the same verdicts with each other person, the most like them first."""
+def own_shares(items: LabelsByItem, annotator: int, *, fewest: int) -> list[Estimate]:
+    """The share of the same verdicts with each other person who labelled ``fewest`` of the same items, the most like
+    them first.
+    """
     compared: dict[int, list[tuple[LabelRow, str]]] = defaultdict(list)
     for own, others in own_and_others(items, annotator):
         for other in others:
             compared[other.annotator].append((own, other.verdict))
-    return sorted(map(share_of, compared.values()), key=lambda share: -(share.value or 0))
+    shares = [share_of(rows) for rows in compared.values() if items_of(rows) >= fewest]
+    return sorted(shares, key=lambda share: -(share.value or 0))
+
+
+def items_of(compared: Sequence[tuple[LabelRow, str]]) -> int:
+    """How many items these are about."""
+    return len({own.item for own, _verdict in compared})
 
 
 def share_of(compared: Sequence[tuple[LabelRow, str]]) -> Estimate:
@@ -219,7 +219,7 @@ def _days(per_day: Mapping[date, int]) -> list[Day]:
 
 @guard.working()
 def labels_behind_numbers(campaign: Campaign) -> LabelsByItem:
-    """The labels that annotators' numbers about a closed round are made of, by campaign item: none on items that people
+    """The labels that annotators' numbers about a closed round are made of, ``one_by_one``: none on items that people
     label blind in another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
     """
     labels = Label.objects.filter(campaign=campaign)
@@ -227,7 +227,7 @@ def labels_behind_numbers(campaign: Campaign) -> LabelsByItem:
     hidden = dict(labels.filter(in_hidden_splits("item__sample__")).values_list("item", "item__sample"))
     if len(set(hidden.values())) < MIN_SAMPLES:
         left_out |= hidden.keys()
-    return by_item(row for row in label_rows(campaign) if row.item not in left_out)
+    return by_item(one_by_one(row for row in label_rows(campaign) if row.item not in left_out))
 
 
 @guard.working()

@@ -82,7 +82,7 @@ class Result:
     days: int
     pace: str
     everybody: str
-    agreed: Agreed | None
+    agreed: Matches | None
     gold: Matches | None
     shares: list[Share]
     ticks: list[tuple[float, str]]
@@ -104,6 +104,14 @@ class Result:
         name = self.next.campaign.name
         name = name if len(name) <= 40 else f"{name[:39]}…"
         return _("Next: {name}, {left} left").format(name=name, left=f"{self.next.left:,}")
+
+    @property
+    def agreed_words(self) -> str:
+        """How often they chose as another person did, in a sentence."""
+        if not self.agreed or not self.agreed.n:
+            return _("nobody else labelled the same items")
+        words = str(ballots.words_of(self.campaign.protocol).alike)
+        return words.format(same=f"{self.agreed.same:,}", n=f"{self.agreed.n:,}")
 
     @property
     def left(self) -> int:
@@ -134,7 +142,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         days=len({row.at.date() for row in mine}),
         pace=_pace(mine) or "–",
         everybody=_pace(others),
-        agreed=own.own_alpha(items, annotator.pk) if closed else None,
+        agreed=own.own_matches(items, annotator.pk) if closed else None,
         gold=Matches(sum(known), len(known)) if closed and known else None,
         shares=shares,
         ticks=ticks,
@@ -163,13 +171,13 @@ def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[S
     """With each other person, whom the page calls A, B and so on, and with their majority; each about at least
     ``fewest`` items.
     """
-    people = [share for share in own.own_shares(items, annotator) if share.n >= fewest]
+    people = own.own_shares(items, annotator, fewest=fewest)
     named: list[tuple[str, Estimate]] = [
         (_("You and person {letter}").format(letter=letter), share)
         for letter, share in zip(ascii_uppercase, people, strict=False)
     ]
     compared = with_majority(items, annotator)
-    if len(compared) >= fewest:
+    if own.items_of(compared) >= fewest:
         named.append((_("You and the majority of the others"), own.share_of(compared)))
     ends = [end for _who, share in named for end in _ends(share)]
     if not ends:

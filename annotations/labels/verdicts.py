@@ -6,6 +6,7 @@ All in canonical order. A verdict is a mapping of the columns in ``bank.models.v
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -41,6 +42,22 @@ def verdict_key(verdict: Columns) -> str | None:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def decisions(verdict: Columns) -> tuple[str, ...]:
+    """What a verdict decides, one by one, equal where two verdicts on an item say the same: of a ranking the order of
+    each two answers, of points for components those of each, else the verdict as a whole.
+    """
+    match main_column(verdict):
+        case None:
+            return ()
+        case "ranking":
+            place = {answer: rank for rank, group in enumerate(verdict["ranking"]) for answer in group}
+            both = combinations(sorted(place), 2)
+            return tuple("<=>"[(place[one] > place[other]) - (place[one] < place[other]) + 1] for one, other in both)
+        case "parts":
+            return tuple(f"{points:g}" for _key, points in sorted(verdict["parts"].items()))
+    return (verdict_key(verdict) or "",)
 
 
 def verdict_number(verdict: Columns) -> float | None:

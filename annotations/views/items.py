@@ -23,7 +23,7 @@ from annotations.assignment.gold import mark_all_gold, mark_gold, unmark_gold
 from annotations.labels import adjudication
 from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
-from annotations.labels.agreement import agreement_of, label_rows
+from annotations.labels.agreement import agreement_of, label_rows, matching, one_by_one, pairwise_cells
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
@@ -42,15 +42,22 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """How far the annotators agree, with intervals."""
     viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    agreement = agreement_of(campaign, label_rows(campaign, viewer))
+    labels = label_rows(campaign, viewer)
+    decisions = one_by_one(labels)
+    agreement = agreement_of(campaign, labels)
+    figures = agreement.figures
+    if len(decisions) > len(labels):
+        about = f"of {{n:,}} {ballots.words_of(campaign.protocol).compared} on the same item are the same"
+        figures = [matching(decisions, agreement.items, name="Matching, one by one", about=about), *figures]
     named = allowed(viewer, "read-names")
     names = {
         annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)
     }
-    shown, cells = agreement.people[:MAX_IN_MATRIX], agreement.cells
+    shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions)
     matrix = [(names[a], [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown]) for a in shown]
     context: dict[str, Any] = {
         "agreement": agreement,
+        "figures": figures,
         "matrix": matrix,
         "left_out": len(agreement.people) - len(shown),
         "kappa": request.GET.get("show") == "kappa",

@@ -6,16 +6,18 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import Notice
+from accounts.models import Notice, User
 from annotations import ballots
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.campaigns.guidelines import change_guidelines
+from annotations.campaigns.members import add_annotators, make_annotator
 from annotations.labels.actions import change_label, return_label, submit_label
 from annotations.labels.desk import desk_of
 from annotations.labels.result import result_of
 from annotations.models import Annotator, CampaignItem, Label, Membership
 from bank.models import Benchmark
+from tests.annotations import kinds
 from tests.annotations.test_quality import answer, known
 from tests.markup import flat
 
@@ -238,6 +240,7 @@ class TestResult:
         result = result_of(campaign, third, third.person)
         assert [share.n for share in result.shares] == [12, 12, 12]
         assert result.shares[0].agreed.value == "0.67"
+        assert result.agreed_words == "you and the others chose the same on 16 of 24"
         assert result.shares[-1].who == "You and the majority of the others"
         assert len(result.looks) == 4
         assert all("2 of the 2 others" in look.words for look in result.looks)
@@ -264,7 +267,7 @@ class TestResult:
         close_campaign(campaign=campaign, now=now)
         again = make_campaign(name="Again", benchmark=campaign.benchmark, protocol="pair", annotators=[])
         result = result_of(campaign, people[2], people[2].person)
-        assert (result.shares, result.settled, result.agreed.estimate.n) == ([], 0, 0)
+        assert (result.shares, result.settled, result.agreed.n) == ([], 0, 0)
         assert desk(people[2]).statistics.agreed.estimate.n == 0
         close_campaign(campaign=again, now=now)
         assert result_of(campaign, people[2], people[2].person).shares
@@ -318,6 +321,53 @@ class TestResult:
     def test_somebody_without_work_reads_what_comes_next(self, client_of):
         assert not Annotator.objects.exists()
         assert "No campaign yet" in flat(client_of("annotator").get("/"))
+
+
+class TestDecisions:
+    """Of a ranking each two answers are compared, of points each part."""
+
+    @pytest.fixture
+    def closed(self, now, client_of):
+        """``closed(kind, *verdicts)``: the result of the last of the people who gave these on every item, and pages."""
+
+        def close(kind, *verdicts):
+            campaign, first = kinds.campaign_of(kind, overlap=len(verdicts))
+            others = [User.objects.create_user(f"other{n}", role="annotator") for n in range(len(verdicts) - 1)]
+            add_annotators(campaign=campaign, people=others)
+            people = [first, *map(make_annotator, others)]
+            for person, verdict in zip(people, verdicts, strict=True):
+                while (shown := next_assignment(campaign=campaign, annotator=person, now=now)) is not None:
+                    submit_label(assignment=shown, verdict=verdict(shown), now=now)
+            close_campaign(campaign=campaign, now=now)
+            page = flat(client_of("curator").get(f"/campaigns/{campaign.pk}/"))
+            return result_of(campaign, people[-1], people[-1].person), page
+
+        return close
+
+    @staticmethod
+    def ranked(*best_first):
+        return lambda shown: {"ranking": [[shown.order.index(str(answer))] for answer in best_first]}
+
+    def test_rankings_with_two_neighbours_exchanged_agree_on_five_of_six_orders(self, closed):
+        result, page = closed("batch", self.ranked(0, 1, 2, 3), self.ranked(1, 0, 2, 3))
+        assert result.agreed.percent == "83%"
+        assert result.agreed_words == "you and the others put 10 of 12 pairs of answers in the same order"
+        assert [share.agreed.value for share in result.shares] == ["0.83", "0.83"]
+        assert "83% <small>of 12 orders of two answers</small>" in page
+
+    def test_rankings_are_compared_with_the_majority_on_each_two_answers(self, closed):
+        orders = ((0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 2, 3), (0, 1, 2, 3))
+        result, _page = closed("batch", *(self.ranked(*order) for order in orders))
+        assert result.shares[-1].who == "You and the majority of the others"
+        assert (result.shares[-1].agreed.value, result.shares[-1].n) == ("1.00", 12)
+
+    def test_points_are_compared_part_by_part(self, closed):
+        def points(*given):
+            parts = [{"component": key, "points": each} for key, each in zip(kinds.WEIGHTS, given, strict=True)]
+            return lambda shown: {"parts": parts}
+
+        result, _page = closed("components", points(4, 2, 1), points(4, 2, 3))
+        assert result.agreed_words == "you and the others gave the same points to 4 of 6 parts"
 
 
 class TestTold:

@@ -244,7 +244,8 @@ STICKING_OUT = """(width) => {
     for (const words of button.querySelectorAll("span, b, kbd"))
       if (visible(words))
         if (box(words).right > box(button).right + 0.5 || box(words).left < box(button).left - 0.5
-            || box(words).bottom > box(button).bottom + 0.5 || words.scrollWidth > words.clientWidth + 1) wrong.push(`words: ${said(button)}`);
+            || box(words).bottom > box(button).bottom + 0.5 || words.scrollWidth > words.clientWidth + 1)
+          wrong.push(`words: ${said(button)}`);
   return [...new Set(wrong)];
 }"""
 
