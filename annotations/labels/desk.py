@@ -217,11 +217,13 @@ class Desk:
 
     @property
     def greeting(self) -> str:
+        """With what is done and left over all campaigns."""
         if self.current is None:
             return _("Hello, {name}.").format(name=self.name)
-        progress, left = self.current.row.progress, self.current.row.left
+        rows = [self.current.row, *self.others, *self.ended]
+        done, left = sum(row.progress.done for row in rows), sum(row.left for row in rows if row.goes_on)
         words = _("Hello, {name}. {done} done, {left} to go.")
-        return words.format(name=self.name, done=f"{progress.done:,}", left=f"{left:,}")
+        return words.format(name=self.name, done=f"{done:,}", left=f"{left:,}")
 
     @property
     def said(self) -> str:

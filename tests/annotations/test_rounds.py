@@ -127,7 +127,7 @@ class TestDesk:
         assert "2 practice items" in shown.others[2].about
         assert shown.others[2].left == 2  # the practice items do not count
         page = flat(signed_in(one).get("/"))
-        assert "Hello, person-0. 1 done, 3 to go." in page
+        assert "Hello, person-0. 1 done, 13 to go." in page
         assert page.index("Begun") < page.index("Soon") < page.index("Late")
 
     def test_practice_not_passed_waits_for_a_curator_and_offers_no_button(self, campaign_of, now):
