@@ -14,6 +14,7 @@ from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 import bank.text.masking
 import bank.text.rendering
@@ -79,11 +80,11 @@ class Answer:
     name: str  # "1", or a letter where there are several to rank
     html: SafeString
     raw: SafeString
-    words: int
+    size: str  # in words; "" for an empty answer
 
     @property
     def is_empty(self) -> bool:
-        return not self.words
+        return not self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,11 +363,19 @@ def presented_answers(assignment: Assignment) -> list[Answer]:
             name = f"{number} ({letter})"
         text = text if text.strip() and status != Response.Status.ERROR else ""
         html, raw = bank.text.rendering.markdown(text, masked=True), bank.text.rendering.raw(text, masked=True)
-        answers.append(Answer(number, name, html, raw, count_words(text)))
+        answers.append(Answer(number, name, html, raw, size_of(text)))
     return answers
 
 
 def count_words(text: str) -> int:
     """Number of words. A Chinese or Japanese character counts as one, because there are no spaces between words."""
-    spaced = _UNSPACED.sub(" ", text)
-    return len(spaced.split()) + len(_UNSPACED.findall(text))
+    return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED.findall(text))
+
+
+def size_of(text: str) -> str:
+    """How long a text is: "37 words", or "37 characters" where most is Chinese or Japanese. "" for none."""
+    words = count_words(text)
+    if 2 * len(_UNSPACED.findall(text)) > words:
+        characters = len("".join(text.split()))
+        return ngettext("{n} character", "{n} characters", characters).format(n=f"{characters:,}")
+    return ngettext("{n} word", "{n} words", words).format(n=f"{words:,}") if words else ""

@@ -97,8 +97,8 @@ class Choice:
 
     @property
     def said(self) -> Words:
-        """What a key means."""
-        return self.words or self.value
+        """What a key means, in short."""
+        return self.short or self.words or self.value
 
 
 @dataclass(frozen=True, slots=True)

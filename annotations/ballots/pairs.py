@@ -1,6 +1,7 @@
 """Which of two answers is better."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
@@ -156,6 +157,10 @@ class PairGraded(OfPairs):
     @property
     def buttons(self) -> Sequence[Choice]:
         return STEPS
+
+    @property
+    def keys(self) -> Sequence[Choice]:
+        return [replace(step, short="") for step in STEPS]  # which answer is better, too
 
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"preference": [float(step.value) for step in STEPS]}

@@ -120,8 +120,7 @@ class Row:
     @property
     def when(self) -> str:
         """How long it takes and until when: "1 h 16 min, due 4 Dec"."""
-        due = _("due {date}").format(date=self.due) if self.campaign.due else _("no date")
-        return f"{self.to_go}, {due}"
+        return f"{self.to_go}, " + _("due {date}").format(date=self.due) if self.due else self.to_go
 
     @property
     def due(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from string import ascii_uppercase
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from accounts.rules import Viewer
@@ -151,7 +151,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
             (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable)), width=400, gap=2
         ),
         chance=_chance(sides),
-        looks=_looks(campaign, annotator, items, viewer),
+        looks=_looks(campaign, annotator, items, viewer, labels),
         settled=_settled(items, annotator.pk),
         board=board,
         pseudonym=annotator.pseudonym,
@@ -225,7 +225,19 @@ def _settled(items: LabelsByItem, annotator: int) -> int:
     return settled
 
 
-def _looks(campaign: Campaign, annotator: Annotator, items: LabelsByItem, viewer: Viewer) -> list[Look]:
+def _looks(
+    campaign: Campaign, annotator: Annotator, items: LabelsByItem, viewer: Viewer, own_labels: QuerySet[Label]
+) -> list[Look]:
+    """Items on which the others differ, then those that they flagged; at most LOOKED_AT."""
+    looks = _differing(campaign, annotator, items, viewer)
+    flagged = own_labels.filter(excluded=False, assignment__campaign_item__practice=False).exclude(flags=[])
+    for label in flagged.select_related("item__sample").order_by("pk")[:LOOKED_AT]:
+        said = "; ".join(str(ballots.FLAGS.get(flag, flag)) for flag in label.flags)
+        looks.append(_look_at(label, _("you flagged it: {flags}").format(flags=said)))
+    return list({look.assignment: look for look in reversed(looks)}.values())[::-1][:LOOKED_AT]
+
+
+def _differing(campaign: Campaign, annotator: Annotator, items: LabelsByItem, viewer: Viewer) -> list[Look]:
     """Only items whose verdicts the viewer may read, and that nobody is labelling elsewhere."""
     if campaign.protocol not in ballots.BALLOTS or not ballots.get(campaign.protocol).single_votes:
         return []
@@ -252,16 +264,15 @@ def _looks(campaign: Campaign, annotator: Annotator, items: LabelsByItem, viewer
 def _look(campaign: Campaign, given: dict[int, Label], annotator: int, majority: str, counts: tuple[int, int]) -> Look:
     """The verdicts in words, with the answers named as this annotator saw them."""
     mine = given[annotator]
-    sample = mine.item.sample
     keys = {label.annotator_id: verdict_key(label.verdict()) or "" for label in given.values()}
     other = next(label for label in given.values() if UNDECIDED.get(key := keys[label.annotator_id], key) == majority)
     names = names_as_shown(mine.assignment.order)
     said = [describe(label.verdict(), campaign.protocol, letters=names) for label in (mine, other)]
-    picture = sample.images.order_by("position").values_list("position", flat=True).first()
     words = _("you: {own}; {same} of the {others} others: {other}")
-    return Look(
-        assignment=mine.assignment_id,
-        instruction=sample.instruction,
-        picture=picture,
-        words=words.format(own=said[0], other=said[1], same=counts[0], others=counts[1]),
-    )
+    return _look_at(mine, words.format(own=said[0], other=said[1], same=counts[0], others=counts[1]))
+
+
+def _look_at(label: Label, words: str) -> Look:
+    sample = label.item.sample
+    picture = sample.images.order_by("position").values_list("position", flat=True).first()
+    return Look(label.assignment_id, sample.instruction, picture, words)

@@ -678,7 +678,10 @@
     both: () => {
       if (find("[data-viewer]")) window.viewer.both(find("[data-viewer]"));
     },
-    mark: () => window.spans.mark(),
+    mark: () => {
+      if (find("[data-analysis]") && !window.spans.mark())
+        notice(t("Select the passage with Shift and the arrow keys, then press M."), "", "warn");
+    },
   };
   const FIXED = {
     t: () => letter("t"),
@@ -807,7 +810,10 @@
     if (target.matches("[data-analysis]") && !command) {
       if (key === bound.mark) {
         event.preventDefault();
-        window.spans.mark();
+        DO.mark();
+      } else if (key === "enter") {
+        event.preventDefault();
+        submit();
       } else if (key === "escape") target.blur();
       return;
     }

@@ -16,6 +16,18 @@
       .filter((each) => each !== null && !isNaN(each));
     output.textContent = given.length ? String(+given.reduce((sum, each) => sum + each, 0).toFixed(6)) : "–";
     for (const field of fields()) field.toggleAttribute("aria-invalid", value(field) !== null && !good(field));
+    output.classList.toggle("bad", Boolean(wrong()));
+    document.querySelector("#work [data-points-wrong]").textContent = wrong();
+  };
+  // Which part has points that it cannot have.
+  const wrong = () => {
+    const at = fields().findIndex((field) => value(field) !== null && !good(field));
+    return at < 0
+      ? ""
+      : window.words("Part {number}: a number from 0 to {weight}.", {
+          number: at + 1,
+          weight: Number(fields()[at].max),
+        });
   };
   document.addEventListener("input", (event) => {
     if (event.target.name === "points") total();
@@ -40,12 +52,7 @@
       return Boolean(field);
     },
     missing() {
-      const wrong = fields().findIndex((field) => value(field) !== null && !good(field));
-      if (wrong >= 0)
-        return window.words("Part {number}: a number from 0 to {weight}.", {
-          number: wrong + 1,
-          weight: Number(fields()[wrong].max),
-        });
+      if (wrong()) return wrong();
       return fields().every(good) ? "" : `${document.querySelector("#work [data-points]").dataset.missing}.`;
     },
   };

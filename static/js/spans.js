@@ -11,6 +11,7 @@
     }
   };
   let text = []; // its characters
+  const LINE = 240; // characters that one line has at most
 
   const write = (spans) => {
     const joined = [];
@@ -50,6 +51,11 @@
     );
   };
 
+  const trimmed = (start, end) => {
+    while (start < end && /\s/.test(text[start])) start++;
+    while (end > start && /\s/.test(text[end - 1])) end--;
+    return start < end ? [start, end] : null;
+  };
   // Where the selection lies in the text, in characters; null where it is not in it.
   const selected = () => {
     const selection = getSelection();
@@ -59,15 +65,21 @@
     const upTo = document.createRange();
     upTo.selectNodeContents(box());
     upTo.setEnd(range.startContainer, range.startOffset);
-    let start = [...upTo.toString()].length,
-      end = start + [...range.toString()].length;
-    while (start < end && /\s/.test(text[start])) start++;
-    while (end > start && /\s/.test(text[end - 1])) end--;
-    return start < end ? [start, end] : null;
+    const start = [...upTo.toString()].length;
+    return trimmed(start, start + [...range.toString()].length);
   };
+  // Of one line all is meant where nothing is selected.
+  const line = () => {
+    const whole = trimmed(0, text.length);
+    return whole && whole[1] - whole[0] <= LINE && !slice(...whole).includes("\n") ? whole : null;
+  };
+  // Without a passage it takes the caret to the text, where Shift and the arrow keys select one.
   const mark = () => {
-    const span = selected();
-    if (!span) return false;
+    const span = selected() || line();
+    if (!span) {
+      box()?.focus();
+      return false;
+    }
     const yes = document.querySelector('#work input[name="hallucination"][value="yes"]');
     if (yes && !yes.checked) {
       yes.checked = true;
@@ -80,10 +92,14 @@
     return true;
   };
 
-  document.addEventListener("selectionchange", () => {
+  const offer = () => {
     const button = document.querySelector("#work [data-mark]");
-    if (button) button.disabled = !selected();
-  });
+    if (!button) return;
+    button.disabled = !selected() && !line();
+    button.querySelector("span").textContent =
+      line() && !selected() ? window.words("Mark all of it") : window.words("Mark the selection");
+  };
+  document.addEventListener("selectionchange", offer);
   // Pressing the button must not take the selection away.
   document.addEventListener("pointerdown", (event) => {
     if (event.target.closest?.("[data-mark]")) event.preventDefault();
@@ -107,13 +123,12 @@
       box().inputMode = "none";
       box().spellcheck = false;
       draw();
+      offer();
     },
     mark,
     missing() {
       const yes = document.querySelector('#work input[name="hallucination"][value="yes"]:checked');
-      return box() && yes && !read().length
-        ? window.words("Mark the passage that is not there: select it and press M.")
-        : "";
+      return box() && yes && !read().length ? window.words("Mark what is not there: press M.") : "";
     },
   };
 })();

@@ -284,6 +284,13 @@ class TestResult:
         samples.update(split="test")
         assert [share.n for share in result_of(campaign, people[2], people[2].person).shares] == [12, 12, 12]
 
+    def test_what_they_flagged_is_worth_another_look_at_once(self, labelled):
+        campaign, people = labelled
+        label = Label.objects.filter(annotator=people[2]).first()
+        Label.objects.filter(pk=label.pk).update(flags=["answer"])
+        (look,) = result_of(campaign, people[2], people[2].person).looks
+        assert (look.assignment, look.words) == (label.assignment_id, "you flagged it: An answer is cut off or garbled")
+
     def test_known_answers_are_told_at_the_end_alone(self, campaign_of, now):
         campaign, people = campaign_of(8, 2, overlap=2, gold_rate=0.5, gold_stops=False)
         known(campaign, [0, 1], practice=False)

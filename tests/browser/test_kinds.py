@@ -1,5 +1,7 @@
 """Every kind of label in a browser: by keyboard alone, by finger, with the network gone, in Chinese."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -272,6 +274,27 @@ def test_no_kind_is_wider_than_its_window(page, live_server, kinds, sign_in, tex
             page.set_viewport_size({"width": width, "height": 800})
             wrong += [(kind, width, fault) for fault in page.evaluate(STICKING_OUT, width)]
     assert wrong == []
+
+
+def test_a_line_of_analysis_is_marked_as_a_whole_by_one_key(page, open_):
+    open_("review")
+    press(page, "1", "3", "1")
+    expect(page.get_by_role("button", name="Mark all of it")).to_be_enabled()
+    press(page, "m")
+    expect(page.locator("[data-marks] li")).to_have_count(1)
+    submit(page)
+    label = label_of(page, "review")
+    assert label.spans == [[0, label.assignment.displayed_length]]
+
+
+def test_points_that_a_part_cannot_have_are_told_at_once(page, open_):
+    open_("components")
+    page.keyboard.type("9")
+    expect(page.locator("[data-points-wrong]")).to_have_text("Part 1: a number from 0 to 4.")
+    expect(page.locator("[data-total-points]")).to_have_class(re.compile("bad"))
+    press(page, "Backspace", "3")
+    expect(page.locator("[data-points-wrong]")).to_have_text("")
+    expect(page.locator("[data-total-points]")).not_to_have_class(re.compile("bad"))
 
 
 def test_two_pictures_move_together_and_turn(page, live_server, kinds, sign_in, settings, tmp_path):
