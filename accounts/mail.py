@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from django.utils.translation import override
 
 from accounts.models import Mail, User
 
@@ -35,6 +36,12 @@ def full_address(path: str) -> str:
     return path if not host or host.startswith(("*", ".")) else f"https://{host}{path}"
 
 
+def in_language_of(person: User) -> override:
+    """What a person is told is in the language that they chose, else in that of their last browser."""
+    known = person.preferences
+    return override(known.get("language") or known.get("browser_language") or settings.LANGUAGE_CODE)
+
+
 def queue(to: str, subject: str, text: str) -> None:
     """Have a mail sent, once the caller's transaction is stored."""
     Mail.objects.create(to=to, subject=" ".join(subject.split())[:200], text=text, not_before=timezone.now())
@@ -45,11 +52,10 @@ def queue_password_link(person: User, host: str = "") -> None:
     key = urlsafe_base64_encode(force_bytes(person.pk))
     link = full_address(reverse("accounts:password-choose", args=[key, default_token_generator.make_token(person)]))
     context = {"user": person, "link": f"{host}{link}" if link.startswith("/") else link}
-    queue(
-        person.email,
-        render_to_string("accounts/password-reset-subject.txt", context),
-        render_to_string("accounts/password-reset-mail.txt", context),
-    )
+    with in_language_of(person):
+        subject = render_to_string("accounts/password-reset-subject.txt", context)
+        text = render_to_string("accounts/password-reset-mail.txt", context)
+    queue(person.email, subject, text)
 
 
 def send_waiting() -> None:

@@ -10,25 +10,32 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
-from accounts.rules import allowed, rule_of
+from accounts.models import Role, User
+from accounts.rules import allowed, role_of, rule_of
 
 # Annotators' pages are fully translated, into the language of the person or else the browser. All other pages are in
-# English: a half-translated page is worse than one in a language the reader did not choose.
+# English, and say so: a half-translated page is worse than one in a language the reader did not choose.
 TRANSLATED = ("/annotate/", "/accounts/", "/invitations/")
+HOME_OF_ANNOTATORS = ("/", "/boards-fed/")
 
 
 def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Activate the page's language for the request."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if not request.path.startswith(TRANSLATED):
-            return get_response(request)
-        with translation.override(language_of(request)):
+        with translation.override(language_of(request) if is_translated(request) else settings.LANGUAGE_CODE):
             response = get_response(request)
-        patch_vary_headers(response, ("Accept-Language",))
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            patch_vary_headers(response, ("Accept-Language",))
         return response
 
     return middleware
+
+
+def is_translated(request: HttpRequest) -> bool:
+    if request.path in HOME_OF_ANNOTATORS:
+        return role_of(request.user) == Role.ANNOTATOR
+    return request.path.startswith(TRANSLATED)
 
 
 def language_of(request: HttpRequest) -> str:
@@ -37,6 +44,14 @@ def language_of(request: HttpRequest) -> str:
     if chosen in dict(settings.LANGUAGES):
         return str(chosen)
     return translation.get_language_from_request(request)
+
+
+def note_language(sender: Any, *, request: HttpRequest, user: User, **_options: Any) -> None:
+    """Keep the language of the browser with which somebody signs in, for what is told when they are away."""
+    language = translation.get_language_from_request(request)
+    if language != user.preferences.get("browser_language", settings.LANGUAGE_CODE):
+        user.preferences |= {"browser_language": language}
+        user.save(update_fields=["preferences"])
 
 
 class AccessMiddleware:

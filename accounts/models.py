@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy as lazy
 
 from accounts.crypto import EncryptedTextField
 
@@ -15,10 +16,10 @@ from accounts.crypto import EncryptedTextField
 class Role(models.TextChoices):
     """``accounts.rules`` says what each may do."""
 
-    ANNOTATOR = "annotator"
-    RESEARCHER = "researcher"
-    CURATOR = "curator"
-    ADMINISTRATOR = "administrator"
+    ANNOTATOR = "annotator", lazy("Annotator")
+    RESEARCHER = "researcher", lazy("Researcher")
+    CURATOR = "curator", lazy("Curator")
+    ADMINISTRATOR = "administrator", lazy("Administrator")
 
 
 class User(AbstractUser):

@@ -10,7 +10,6 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import override
 
 from accounts import mail
 from accounts.models import Notice, User
@@ -51,18 +50,13 @@ def mail_daily() -> None:
                 continue
             Notice.objects.filter(pk__in=[notice.pk for notice in notices]).update(mailed=True)
             if person.email:
-                with in_language_of(person):
+                with mail.in_language_of(person):
                     subject = _("evalsite: {count} notices").format(count=len(notices))
                 mail.queue(person.email, subject, _as_text(notices, person))
 
 
-def in_language_of(person: User) -> override:
-    """What a person is told is in the language that they chose."""
-    return override(person.preferences.get("language") or "en")
-
-
 def _as_text(notices: Iterable[Notice], person: User) -> str:
     lines = [f"{notice.text}\n{mail.full_address(notice.link)}" for notice in notices]
-    with in_language_of(person):
+    with mail.in_language_of(person):
         foot = _("You choose in your settings what is mailed to you.")
     return "\n\n".join([*lines, f"--\n{foot} {mail.full_address('/accounts/settings/')}"])

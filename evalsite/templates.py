@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, override
 
 from accounts import notices
+from accounts.middleware import is_translated, language_of
 from accounts.rules import Viewer, allowed
 
 
@@ -43,10 +44,17 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     if user is None:
         return {}
     return {
+        "other_language": partial(_other_language, request),
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
         "may": may_of(user),
     }
+
+
+def _other_language(request: HttpRequest) -> str:
+    """What the reader of a page that is in English alone would read, if it is another language."""
+    language = "" if is_translated(request) else language_of(request)
+    return "" if language == settings.LANGUAGE_CODE else language
 
 
 _MARKED = re.compile(r"\b(?:t|words)\(\s*(\"(?:\\.|[^\"\\])*\")")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import notices
+from accounts import mail, notices
 from accounts.installation_key import keyed
 from accounts.models import User
 from annotations import ballots
@@ -277,7 +277,7 @@ def close_campaign(*, campaign: Campaign, now: datetime) -> None:
     release_all(campaign=campaign, now=now)
     labelled = User.objects.filter(annotator__labels__campaign=campaign, annotator__labels__excluded=False)
     for person in labelled.distinct():
-        with notices.in_language_of(person):
+        with mail.in_language_of(person):
             text = _("{campaign} is closed. Thank you for your labels: see what became of them.")
             text = text.format(campaign=campaign.name)
         key = f"campaign-{campaign.pk}-closed-{now:%Y%m%d%H%M%S}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from smtplib import SMTPException
 
+from django.conf import settings
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
@@ -13,7 +14,9 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from accounts.actions import make_account
 from accounts.models import Role, User
@@ -77,15 +80,17 @@ def invite(
 
 
 def send(invitation: Invitation, request: HttpRequest) -> bool:
-    """Send an invitation by mail. Returns whether it was sent."""
-    until = timezone.localtime(invitation.expires_at)
-    text = (
-        f"{invitation.by.get_full_name() or invitation.by.username} invites you to label answers in "
-        f"“{invitation.campaign.name}”.\n\n{link_of(invitation, request)}\n\n"
-        f"The link is for you alone and works until {until:%d %B %Y, %H:%M} {until.tzname()}."
-    )
+    """Send an invitation by mail, in every language: nobody knows which one they read. Returns whether it was sent."""
+    by, campaign = invitation.by.get_full_name() or invitation.by.username, invitation.campaign.name
+    paragraphs = []
+    for language, _name in settings.LANGUAGES:
+        with override(language):
+            until = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
+            words = _("{person} invites you to label answers in “{campaign}”. The link is yours alone, until {until}.")
+            paragraphs.append(words.format(person=by, campaign=campaign, until=until))
+    text = "\n\n".join([paragraphs[0], link_of(invitation, request), *paragraphs[1:]])
     try:
-        return bool(send_mail(f"Label answers in {invitation.campaign.name}", text, None, [invitation.email]))
+        return bool(send_mail(f"Label answers in {campaign}", text, None, [invitation.email]))
     except (OSError, SMTPException):
         return False
 

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from accounts import notices
+from accounts import mail, notices
 from accounts.models import Notice, User
 from annotations import ballots
 from annotations.assignment import material, quality
@@ -280,7 +280,7 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
         label=label, answered_at=None, defaults={"note": note, "by": by, "at": now}
     )
     if person := label.annotator.person:
-        with notices.in_language_of(person):
+        with mail.in_language_of(person):
             text = _("A label of yours in {campaign} came back with a note.").format(campaign=label.campaign.name)
         notices.tell(person, key=f"return-{returned.pk}-{now:%Y%m%d%H%M%S}", text=text, link=_page_of(label))
     return returned

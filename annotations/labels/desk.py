@@ -97,6 +97,15 @@ class Row:
         return self.read is not None and self.read < self.campaign.guidelines_version
 
     @property
+    def version(self) -> str:
+        """ "version 2, 9 Nov: ties are fine", of the guidelines."""
+        of = self.campaign
+        words = _("version {version}").format(version=of.guidelines_version)
+        if of.guidelines_changed_at:
+            words += _(", ") + date_format(of.guidelines_changed_at, "MONTH_DAY_FORMAT")
+        return f"{words}: {of.guidelines_change}" if of.guidelines_change else words
+
+    @property
     def verb(self) -> str:
         """What the button says: the next step."""
         if not self.prepared:
@@ -120,23 +129,23 @@ class Row:
     @property
     def when(self) -> str:
         """How long it takes and until when: "1 h 16 min, due 4 Dec"."""
-        return f"{self.to_go}, " + _("due {date}").format(date=self.due) if self.due else self.to_go
+        return self.to_go + _(", ") + _("due {date}").format(date=self.due) if self.due else self.to_go
 
     @property
     def due(self) -> str:
-        return date_format(self.campaign.due, "j M") if self.campaign.due else ""
+        return date_format(self.campaign.due, "MONTH_DAY_FORMAT") if self.campaign.due else ""
 
     @property
-    def due_in(self) -> str:
-        """ "in 5 days", or that the day is over."""
+    def due_words(self) -> str:
+        """ "4 Dec, in 5 days", or that the day is over, or that there is none."""
         if self.campaign.due is None:
-            return ""
+            return _("no date")
         days = (self.campaign.due - timezone.now().date()).days
-        if days < 0:
-            return _("overdue")
-        if not days:
-            return _("today")
-        return ngettext("in {days} day", "in {days} days", days).format(days=days)
+        if days > 0:
+            words = ngettext("in {days} day", "in {days} days", days).format(days=days)
+        else:
+            words = _("overdue") if days else _("today")
+        return self.due + _(", ") + words
 
     @property
     def about(self) -> str:
@@ -156,7 +165,7 @@ class Row:
             items = self.practice.items
             steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
         question = str(self.ballot.question) if self.ballot else ""
-        return " ".join([question, _("First: {steps}.").format(steps=", ".join(steps))] if steps else [question])
+        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +248,7 @@ class Desk:
                     "{n} label came back with a question", "{n} labels came back with a question", self.returns
                 ).format(n=self.returns)
             )
-        return ", ".join(parts) + _(".")
+        return _(", ").join(parts) + _(".")
 
 
 def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:

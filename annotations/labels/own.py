@@ -164,7 +164,7 @@ class Statistics:
         labels = ngettext("{n} label", "{n} labels", self.labels).format(n=f"{self.labels:,}")
         if self.since is None:
             return labels
-        return _("{labels} since {month}").format(labels=labels, month=date_format(self.since, "M Y"))
+        return _("{labels} since {month}").format(labels=labels, month=date_format(self.since, "YEAR_MONTH_FORMAT"))
 
     @property
     def in_words(self) -> str:

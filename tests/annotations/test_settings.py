@@ -3,7 +3,14 @@
 import json
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
+
+from accounts.models import Notice
+from annotations.assignment.leases import next_assignment
+from annotations.campaigns.invitations import invite, send
+from annotations.labels.actions import return_label, submit_label
+from tests.annotations import kinds
+from tests.markup import flat
 
 SETTINGS = "/accounts/settings/"
 WANTED = {"language": "zh-hans", "theme": "dark", "text": "large", "layout": "stacked", "at_once": "on"}
@@ -25,11 +32,44 @@ def test_settings_are_kept_and_shown_on_every_device(annotator, people):
     assert "还没有任务" in html
 
 
-def test_pages_that_are_not_translated_stay_in_english_whole(annotator):
+def test_pages_that_are_not_translated_stay_in_english_and_say_so_in_one_line(annotator):
+    assert 'lang="zh-hans"' not in annotator.get("/leaderboards/").content.decode()
     annotator.post(SETTINGS, WANTED)
     html = annotator.get("/leaderboards/").content.decode()
-    assert 'lang="en"' in html
+    assert '<html lang="en"' in flat(html)
+    assert html.count('lang="zh-hans"') == html.count("此页面只有英文版。") == 1
     assert "排行榜" not in html
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "language"),
+    [("annotator", "/", "zh-hans"), ("annotator", "/boards-fed/", "zh-hans"), ("curator", "/", "en"), ("", "/", "en")],
+)
+def test_home_is_chinese_for_annotators_alone(client_of, role, path, language):
+    client = client_of(role) if role else Client()
+    html = client.get(path, headers={"Accept-Language": "zh-CN"}).content.decode()
+    assert f'<html lang="{language}"' in flat(html) or path == "/boards-fed/"
+    assert ("您的标注" in html or "您好" in html) == (language == "zh-hans")
+
+
+def test_what_people_are_told_is_in_the_language_of_their_last_browser(client, people, now, mailoutbox):
+    person = people["annotator"]
+    person.set_password("a long pass phrase")
+    person.save()
+    typed = {"username": person.username, "password": "a long pass phrase"}
+    assert client.post("/accounts/sign-in/", typed, headers={"Accept-Language": "zh-CN"}).status_code == 302
+    campaign, annotator = kinds.campaign_of("pair", person=person.username)
+    label = submit_label(
+        assignment=next_assignment(campaign=campaign, annotator=annotator, now=now), verdict={"choice": "left"}, now=now
+    ).label
+    return_label(label=label, by=people["curator"], note="Tie?", now=now)
+    assert "退回" in Notice.objects.get(person=person).text
+    (invitation,) = invite(campaign=campaign, by=people["curator"], days=3, now=now, emails=["new@example.org"])
+    request = RequestFactory().get("/")
+    assert send(invitation, request)
+    (mail,) = mailoutbox
+    assert "invites you to label answers" in mail.body
+    assert "邀请您" in mail.body
 
 
 @pytest.mark.parametrize(

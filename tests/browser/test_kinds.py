@@ -3,10 +3,13 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from accounts.models import User
-from annotations.models import Assignment, Label
+from annotations.campaigns.actions import close_campaign
+from annotations.campaigns.invitations import invite, token_of
+from annotations.models import Assignment, Campaign, Label, Membership
 from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged
 from tests.browser.conftest import go_offline, looked_at
 
@@ -274,6 +277,82 @@ def test_no_kind_is_wider_than_its_window(page, live_server, kinds, sign_in, tex
             page.set_viewport_size({"width": width, "height": 800})
             wrong += [(kind, width, fault) for fault in page.evaluate(STICKING_OUT, width)]
     assert wrong == []
+
+
+# Words of three Latin letters or more that a page shows or tells, but for material, names and keys.
+LATIN = """() => {
+  const material =
+    "script, style, kbd, [lang]:not(html), .asked, .opts, .crit, .reply, .analysis, .options .choice, .points label";
+  const said = [];
+  const texts = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode())
+    if (!texts.currentNode.parentElement.closest(material)) said.push(texts.currentNode.data);
+  for (const name of ["aria-label", "title", "placeholder", "data-missing"])
+    for (const each of document.querySelectorAll(`[${name}]`))
+      if (!each.closest(material)) said.push(each.getAttribute(name));
+  return said.flatMap((text) => text.match(/[A-Za-z]{3,}/g) || []);
+}"""
+NAMES = {
+    "evalsite",
+    "API",
+    "Esc",
+    "Shift",
+    "English",
+    "kinds",
+    "Kinds",
+    "ada",
+    "annotator",
+    "harbour",
+    "river",
+    "flows",
+    "UTC",
+}
+
+
+def test_an_annotators_whole_way_is_chinese_where_the_browser_is(browser, live_server, kinds):
+    ada = User.objects.get(username="ada")
+    ada.set_password("a long pass phrase")
+    ada.save()
+    campaigns = Campaign.objects.in_bulk([campaign.pk for campaign in kinds.values()])
+    ended, begun = kinds["pair"].pk, kinds["pair-graded"].pk
+    Membership.objects.filter(campaign=begun).update(guidelines_read=None)
+    curator = User.objects.create_user("cleo", role="curator")
+    (invitation,) = invite(campaign=campaigns[begun], by=curator, days=3, now=timezone.now())
+    context = browser.new_context(locale="zh-CN", reduced_motion="reduce")
+    page, found = context.new_page(), {}
+    names = NAMES | {word for name in kinds for word in re.findall(r"[A-Za-z]{3,}", name)}
+
+    def look(path=""):
+        if path:
+            page.goto(f"{live_server.url}{path}")
+        page.wait_for_load_state("networkidle")
+        expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+        if english := set(page.evaluate(LATIN)) - names:
+            found[page.url.removeprefix(live_server.url)] = sorted(english)
+
+    look(f"/invitations/{token_of(invitation)}/")
+    look("/accounts/sign-in/")
+    page.get_by_label("用户名").fill("ada")
+    page.get_by_label("密码").fill("a long pass phrase")
+    press(page, "Enter")
+    page.wait_for_url("**/annotate/")
+    look()
+    for campaign in kinds.values():
+        look(f"/annotate/{campaign.pk}/")
+        press(page, "Enter")  # says what is missing, or goes on from the guidelines
+        look()
+    look(f"/annotate/{ended}/")
+    press(page, "2")
+    submit(page)
+    label_of(page, "pair")
+    close_campaign(campaign=campaigns[ended], now=timezone.now())
+    for path in ("/", "/annotate/", f"/annotate/{begun}/prepare/", f"/annotate/{ended}/done/"):
+        look(path)
+    for name in ("settings", "password", "tokens", "notices"):
+        look(f"/accounts/{name}/")
+    expect(page.locator(".notices time")).to_contain_text("年")
+    context.close()
+    assert found == {}
 
 
 def test_a_line_of_analysis_is_marked_as_a_whole_by_one_key(page, open_):
