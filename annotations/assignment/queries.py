@@ -50,7 +50,7 @@ class Progress:
         minutes = math.ceil((self.total - self.done) * self.pace / 60)
         hours, rest = divmod(minutes, 60)
         if self.pace < 120:
-            each = _("{seconds} s per item").format(seconds=f"{self.pace:.0f}")
+            each = _("{seconds} s per item").format(seconds=f"{max(1, self.pace):.0f}")
         else:
             each = _("{minutes} min per item").format(minutes=f"{self.pace / 60:.1f}")
         if not minutes:

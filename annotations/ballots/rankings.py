@@ -40,7 +40,7 @@ class Batch(Ballot):
     @property
     def keys(self) -> Sequence[Choice]:
         return (
-            Choice("", lazy("to a card"), "Tab"),
+            Choice("", lazy("to a card"), "↓"),
             Choice("", lazy("to lift"), "Space"),
             Choice("", lazy("to place it"), "1–9"),
         )

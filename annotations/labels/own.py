@@ -54,7 +54,7 @@ def duration(seconds: float) -> str:
 def each(seconds: float) -> str:
     """The time of one label: "48 s", "2.5 min"."""
     if seconds < 120:
-        return _("{seconds} s").format(seconds=f"{seconds:.0f}")
+        return _("{seconds} s").format(seconds=f"{max(1, seconds):.0f}")
     return _("{minutes} min").format(minutes=f"{seconds / 60:.1f}")
 
 

@@ -457,7 +457,7 @@
       hours = Math.floor(minutes / 60);
     const each =
       pace < 120
-        ? t("{seconds} s per item", { seconds: Math.round(pace) })
+        ? t("{seconds} s per item", { seconds: Math.max(1, Math.round(pace)) })
         : t("{minutes} min per item", { minutes: (pace / 60).toFixed(1) });
     if (minutes <= 0) return each;
     return `${each}, ${hours ? t("about {hours} h {minutes} min to go", { hours, minutes: minutes % 60 }) : t("about {minutes} min to go", { minutes })}`;

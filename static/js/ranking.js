@@ -91,6 +91,12 @@
 
   document.addEventListener("keydown", (event) => {
     const card = event.target.closest?.(".rk");
+    // From the page itself the arrow down leads to the cards: Tab would pass the picture and its tools first.
+    if (event.key === "ArrowDown" && list() && event.target.matches("body, h1")) {
+      event.preventDefault();
+      cards()[0].focus();
+      return;
+    }
     if (
       !card ||
       !list()?.contains(card) ||
@@ -211,9 +217,9 @@
       }
       write();
     },
-    // A digit places the card that has the focus.
+    // A digit places the card that has the focus, else the one on top.
     place(number) {
-      const card = document.activeElement?.closest?.("#work .rk");
+      const card = document.activeElement?.closest?.("#work .rk") || cards()[0];
       if (!card || number < 1 || number > cards().length) return false;
       put(card, number - 1);
       card.focus({ preventScroll: true });

@@ -75,7 +75,8 @@
   };
   // Without a passage it takes the caret to the text, where Shift and the arrow keys select one.
   const mark = () => {
-    const span = selected() || line();
+    const chosen = selected(),
+      span = chosen || line();
     if (!span) {
       box()?.focus();
       return false;
@@ -87,7 +88,7 @@
     }
     getSelection().removeAllRanges();
     write([...read(), span]);
-    box().focus({ preventScroll: true });
+    if (chosen) box().focus({ preventScroll: true });
     document.getElementById("said").textContent = window.words("Marked: {quote}", { quote: slice(...span) });
     return true;
   };
