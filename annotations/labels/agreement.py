@@ -186,12 +186,17 @@ class Agreed:
 
     @property
     def value(self) -> str:
-        return decimals(self.estimate.value, 2)
+        return f"{percent(self.estimate.value)}%"
 
     @property
     def interval(self) -> str:
+        """ "[76, 92]", "" without one."""
         interval = self.estimate.interval
-        return f"[{decimals(interval.low, 2)}, {decimals(interval.high, 2)}]" if interval else ""
+        return f"[{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
+
+
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.0f}"
 
 
 def decimals(value: float | None, places: int) -> str:

@@ -191,7 +191,7 @@ def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[S
     low = min(low, high - 0.1)
     step = 0.1 if high - low < 0.45 else 0.2
     count = round((high - low) / step + 1e-9)
-    ticks = [(_x(high - step * place, low, high), f"{high - step * place:.1f}") for place in range(count + 1)]
+    ticks = [(_x(high - step * place, low, high), f"{100 * (high - step * place):.0f}%") for place in range(count + 1)]
     return [Share(who, Agreed(share), share.n, low, high) for who, share in named], ticks
 
 
@@ -225,7 +225,8 @@ def _settled(items: LabelsByItem, annotator: int) -> int:
     settled = 0
     for mine, others in own_and_others(items, annotator):
         verdicts = [label.verdict for label in others]
-        if len(verdicts) > 1 and majority_word(verdicts) is None:
+        # Of a ranking or of points each decision is compared, and none of them is an item.
+        if len(mine.decisions) == 1 and len(verdicts) > 1 and majority_word(verdicts) is None:
             settled += majority_word([*verdicts, mine.verdict]) is not None
     return settled
 

@@ -239,7 +239,7 @@ class TestResult:
         third = people[2]
         result = result_of(campaign, third, third.person)
         assert [share.n for share in result.shares] == [12, 12, 12]
-        assert result.shares[0].agreed.value == "0.67"
+        assert result.shares[0].agreed.value == "67%"
         assert result.agreed_words == "you and the others chose the same on 16 of 24"
         assert result.shares[-1].who == "You and the majority of the others"
         assert len(result.looks) == 4
@@ -359,14 +359,15 @@ class TestDecisions:
         result, page = closed("batch", self.ranked(0, 1, 2, 3), self.ranked(1, 0, 2, 3))
         assert result.agreed.percent == "83%"
         assert result.agreed_words == "you and the others put 10 of 12 pairs of answers in the same order"
-        assert [share.agreed.value for share in result.shares] == ["0.83", "0.83"]
+        assert [share.agreed.value for share in result.shares] == ["83%", "83%"]
+        assert result.settled == 0
         assert "83% <small>of 12 orders of two answers</small>" in page
 
     def test_rankings_are_compared_with_the_majority_on_each_two_answers(self, closed):
         orders = ((0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 2, 3), (0, 1, 2, 3))
         result, _page = closed("batch", *(self.ranked(*order) for order in orders))
         assert result.shares[-1].who == "You and the majority of the others"
-        assert (result.shares[-1].agreed.value, result.shares[-1].n) == ("1.00", 12)
+        assert (result.shares[-1].agreed.value, result.shares[-1].n) == ("100%", 12)
 
     def test_points_are_compared_part_by_part(self, closed):
         def points(*given):
