@@ -260,7 +260,8 @@ def test_no_kind_is_wider_than_its_window(page, live_server, kinds, sign_in, tex
     sign_in(page.context, User.objects.get(username="ada"))
     User.objects.filter(username="ada").update(preferences={"text": text})
     wrong = []
-    for kind, campaign in kinds.items():
+    four = campaign_of("pairwise-criteria", benchmark=kinds["pair"].benchmark)[0]
+    for kind, campaign in (kinds | {"pairwise-criteria": four}).items():
         named = type(campaign).objects.filter(pk=campaign.pk)
         named.update(name=f"{kind}, boats and what is mirrored in the water, round 2")
         page.goto(f"{live_server.url}/annotate/{campaign.pk}/")
