@@ -31,6 +31,7 @@ ACTIONS = {
     "token-ended": "ended a token for the API",
     "benchmark-published": "published a benchmark",
     "benchmark-withdrawn": "made a benchmark private",
+    "campaign-opened-again": "opened a closed campaign again",
     "keys-opened": "opened the keys of a benchmark to everybody",
     "edition-published": "published an edition of a board",
     "release-proposed": "proposed analyses for release",

@@ -196,8 +196,8 @@ class Components(Ballot):
     shows = COMPONENTS
     needs_answer = True
     lacking = (
-        "no sample has weighted components that annotators may all see. Show the criteria marked for campaigns, make "
-        "components public, or set a weight for parts without one."
+        "no sample has weighted components of which annotators may see every one. In the samples, set who sees each "
+        "component to campaigns or everybody, and give it a weight there or in the settings of the ballot."
     )
 
     @property

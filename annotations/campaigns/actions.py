@@ -13,14 +13,20 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts import mail, notices
+from accounts import audit, mail, notices
 from accounts.installation_key import keyed
 from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
 from annotations.campaigns.blinding import note_blind_in
-from annotations.campaigns.candidates import ballot_settings, candidates_for, candidates_of, why_no_items
+from annotations.campaigns.candidates import (
+    ballot_settings,
+    candidates_for,
+    candidates_of,
+    configured_ballot,
+    why_no_items,
+)
 from annotations.campaigns.inputs import checked_settings, is_past
 from annotations.campaigns.members import add_annotators
 from annotations.campaigns.sampling import Plan, Selection, select_items
@@ -77,7 +83,8 @@ def make_campaign(
     if not selection.candidates:
         if plan != Plan() and candidates_for(**source):
             raise BadInput("The plan selects no items: nothing matches all of its conditions.")
-        raise BadInput(why_no_items(benchmark=benchmark, ballot=ballots.get(protocol)))
+        configured = configured_ballot(benchmark=benchmark, protocol=protocol, ballot=asked)
+        raise BadInput(why_no_items(benchmark=benchmark, ballot=configured, shows_criteria=shows_criteria))
     campaign = Campaign.objects.create(
         name=name,
         benchmark=benchmark,
@@ -256,8 +263,16 @@ def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
     return order
 
 
-def open_campaign(*, campaign: Campaign) -> None:
-    """Start or resume assigning items. Raises Refused for imported labels."""
+@transaction.atomic
+def open_campaign(*, campaign: Campaign, again: bool = False, by: User | None = None) -> None:
+    """Start or resume assigning items. Raises Refused for imported labels, and for a closed campaign without ``again``.
+
+    What people saw when it closed they keep on knowing, so that opening it ``again`` is recorded in the audit log.
+    """
+    if campaign.state == Campaign.State.CLOSED and not campaign.imported:
+        if not again:
+            raise Refused(f"{campaign.name} is closed. Opening it again has to be confirmed.")
+        audit.record("campaign-opened-again", by=by, about=campaign.name, closed=str(campaign.closed_at or "")[:10])
     _set_state(campaign, Campaign.State.OPEN)
 
 
@@ -270,7 +285,7 @@ def pause_campaign(*, campaign: Campaign) -> None:
 
 @transaction.atomic
 def close_campaign(*, campaign: Campaign, now: datetime) -> None:
-    """Close it for good: free all leases and accept no more labels. Raises Refused for imported labels."""
+    """Free all leases, accept no more labels and show the rows. Raises Refused for imported labels."""
     _set_state(campaign, Campaign.State.CLOSED)
     campaign.closed_at = now
     campaign.save(update_fields=["closed_at"])

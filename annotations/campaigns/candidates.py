@@ -45,7 +45,14 @@ def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[J
     return (judgments if run is None else judgments.filter(run=run)).order_by("pk")
 
 
-def why_no_items(*, benchmark: Benchmark, ballot: Ballot) -> str:
+def lacks_criteria_alone(*, benchmark: Benchmark, ballot: Ballot) -> bool:
+    """Whether there would be items if the campaign showed criteria."""
+    if ballot.shows != ballots.COMPONENTS:
+        return False
+    return items_for(benchmark=benchmark, ballot=ballot, shows_criteria=True).exists()
+
+
+def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> str:
     """Why there is nothing to label, and what to do about it."""
     if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
         command = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
@@ -53,6 +60,13 @@ def why_no_items(*, benchmark: Benchmark, ballot: Ballot) -> str:
             f"{benchmark} has no {ballot.kind} items yet. Make them first, on its page Items in the bank or with "
             f"{command}"
         )
+    if not shows_criteria and lacks_criteria_alone(benchmark=benchmark, ballot=ballot):
+        why = (
+            "its weighted components are not public"
+            if benchmark.visibility == Benchmark.Visibility.PUBLIC
+            else f"{benchmark.titled} is for staff only"
+        )
+        return f"Annotators would not see the weighted components, because {why}. Let this campaign show criteria."
     return f"{benchmark} has nothing to label with {ballot.protocol}: {ballot.lacking}"
 
 
@@ -74,8 +88,7 @@ def candidates_for(
     ballot: Mapping[str, Any] | None = None,
 ) -> list[Candidate]:
     """Everything in a benchmark that can be labelled with this protocol and ballot. Raises BadInput."""
-    settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
-    configured = type(ballots.get(protocol))(settings)
+    configured = configured_ballot(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
     if configured.of_judgments:
         judgments = judgments_for(benchmark=benchmark, run=run)
         return [Candidate(*row) for row in judgments.values_list("pk", "item", "item__sample")]
@@ -91,6 +104,12 @@ def candidates_of(campaign: Campaign) -> list[Candidate]:
         shows_criteria=campaign.shows_criteria,
         ballot=campaign.ballot,
     )
+
+
+def configured_ballot(*, benchmark: Benchmark, protocol: str, ballot: Mapping[str, Any]) -> Ballot:
+    """The ballot of a protocol with these settings. Raises BadInput."""
+    settings = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot)
+    return type(ballots.get(protocol))(settings)
 
 
 def ballot_settings(*, benchmark: Benchmark, protocol: str, ballot: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,14 @@ import bank.text.rendering
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.queries import Answer, presented_answers
-from annotations.campaigns.candidates import Candidate, ballot_settings, candidates_for, why_no_items
+from annotations.campaigns.candidates import (
+    Candidate,
+    ballot_settings,
+    candidates_for,
+    configured_ballot,
+    lacks_criteria_alone,
+    why_no_items,
+)
 from annotations.campaigns.sampling import Plan, select_items
 from annotations.labels.own import each, usual_seconds
 from annotations.models import Campaign, CampaignItem
@@ -37,6 +44,7 @@ class Size:
     timed: int = 0  # labels that the usual time comes from
     readable: int | None = None
     why: str = ""
+    lacks_criteria: bool = False  # there would be items if the campaign showed criteria
     makable: int = 0
     kind: str = ""
     first: Candidate | None = None
@@ -78,8 +86,14 @@ def size_of(
         benchmark=benchmark, protocol=protocol, plan=plan, seed=seed, shows_criteria=shows_criteria, ballot=ballot
     )
     candidates = selection.candidates
-    if not candidates and not candidates_for(benchmark=benchmark, protocol=protocol):
-        return _none(benchmark, protocol)
+    every: dict[str, Any] = {
+        "benchmark": benchmark,
+        "protocol": protocol,
+        "shows_criteria": shows_criteria,
+        "ballot": ballot,
+    }
+    if not candidates and not candidates_for(**every):
+        return _none(**every)
     readable = None
     if ballots.get(protocol).of_judgments and ballot.get("analyses", True):
         judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in candidates])
@@ -89,12 +103,13 @@ def size_of(
     return Size(benchmark, protocol, len(candidates), selection.samples, overlap, usual, timed, readable, first=first)
 
 
-def _none(benchmark: Benchmark, protocol: str) -> Size:
-    ballot = ballots.get(protocol)
-    why = why_no_items(benchmark=benchmark, ballot=ballot)
-    if not ballot.kind or Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
-        return Size(benchmark, protocol, why=why)
-    size = Size(benchmark, protocol, makable=_makable(benchmark, ballot.kind), kind=ballot.kind)
+def _none(*, benchmark: Benchmark, protocol: str, shows_criteria: bool, ballot: Mapping[str, Any]) -> Size:
+    configured = configured_ballot(benchmark=benchmark, protocol=protocol, ballot=ballot)
+    why = why_no_items(benchmark=benchmark, ballot=configured, shows_criteria=shows_criteria)
+    if not configured.kind or Item.objects.filter(sample__benchmark=benchmark, kind=configured.kind).exists():
+        lacks_criteria = not shows_criteria and lacks_criteria_alone(benchmark=benchmark, ballot=configured)
+        return Size(benchmark, protocol, why=why, lacks_criteria=lacks_criteria)
+    size = Size(benchmark, protocol, makable=_makable(benchmark, configured.kind), kind=configured.kind)
     if size.makable:
         return size
     few = f"Too few models have answered {benchmark.titled} for {size.noun}. Bring their answers in from a file first."

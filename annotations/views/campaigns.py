@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts import mail
 from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations import ballots
@@ -75,7 +76,7 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if allowed(viewer, "write-campaigns") and not campaign.imported:
         context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
-        context["invitations"] = open_invitations(campaign, request)
+        context |= {"invitations": open_invitations(campaign, request), "mail_is_set_up": mail.is_set_up()}
         context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
     return render_campaign(request, "campaign", campaign, "overview", **context)
 

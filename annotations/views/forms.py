@@ -411,7 +411,11 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         ]
         words = len((value["guidelines"] or "").split())
         fewer = [
-            f"{len(value['models'])} models" if value["models"] else "all models",
+            "one model"
+            if len(value["models"] or ()) == 1
+            else f"{len(value['models'])} models"
+            if value["models"]
+            else "all models",
             f"at most {value['most']}" if value["most"] else "no limit",
             f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
         ]

@@ -26,10 +26,15 @@ TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form for a new campaign, which is made open or as a draft."""
-    posted = request.method == "POST"
-    form = CampaignForm(request.POST, request.FILES) if posted else CampaignForm(initial=_initial(request))
-    if posted and "make_items" in request.POST:
+    posted, data = request.method == "POST", request.POST.copy()
+    if "show_criteria" in data:
+        data["shows_criteria"] = "on"
+    form = CampaignForm(data, request.FILES) if posted else CampaignForm(initial=_initial(request))
+    if "make_items" in data:
         _make_items(request, form)
+    elif "show_criteria" in data:
+        form.is_valid()  # a name may still be missing
+        form.errors.clear()
     elif (
         posted
         and form.is_valid()
@@ -87,7 +92,7 @@ def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
     asked = _is_asked_about(campaign) and "confirmed" not in request.POST
     if not asked:
         if request.method == "POST":
-            open_campaign(campaign=campaign)
+            open_campaign(campaign=campaign, again="again" in request.POST, by=cast(User, request.user))
         return redirect("annotations:campaign-detail", pk)
     counts = campaign.campaign_items.filter(practice=False).aggregate(
         items=Count("pk"), samples=Count("item__sample", distinct=True)

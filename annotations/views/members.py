@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import audit
+from accounts import audit, mail
 from accounts.http import client_address
 from accounts.models import User
 from accounts.rules import allowed, requires
@@ -82,11 +82,15 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
         raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
     data = form.cleaned_data | {"emails": form.cleaned_data["emails"].split()}
     created = invitations.invite(campaign=campaign, by=by, now=timezone.now(), **data)
-    unsent = [row.email for row in created if row.email and not invitations.send(row, request)]
-    if unsent:
+    addresses = [row.email for row in created if row.email]
+    if not addresses:
+        messages.success(request, "The link is under Invite. Pass it on.")
+    elif not mail.is_set_up():
+        messages.warning(request, "Mail is not set up, so nothing was sent. Pass on the links under Invite.")
+    elif unsent := [row.email for row in created if not invitations.send(row, request)]:
         messages.error(request, f"The mail to {', '.join(unsent)} could not be sent. Pass their links on yourself.")
     else:
-        messages.success(request, "The mails were sent." if created[0].email else "The link is below. Pass it on.")
+        messages.success(request, f"{len(addresses)} mail{pluralize(len(addresses), ' was,s were')} sent.")
     return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
 
 

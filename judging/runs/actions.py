@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -434,8 +435,31 @@ def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:
 # ---- runs that let an endpoint write ----
 
 
-@transaction.atomic
-def start_collecting(
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """What a collecting run asks: all of its ``tasks``, and those ``missing`` of which the bank has no text yet."""
+
+    collector: Collector
+    identity: dict[str, Any]
+    settings: protocols.Settings
+    item_set: dict[str, Any]
+    tasks: list[RunTask]
+    missing: list[RunTask]
+
+    @property
+    def stored(self) -> int:
+        """How many tasks need no call."""
+        return len(self.tasks) - len(self.missing)
+
+    @property
+    def failing(self) -> list[RunTask]:
+        """Those missing that fail for sure: a picture of their sample is not stored here."""
+        if self.collector.name == Run.Kind.REWRITES:
+            return []
+        return [task for task in self.missing if task.sample.absent_images]
+
+
+def plan_collecting(
     *,
     kind: str,
     judge: Judge,
@@ -444,18 +468,9 @@ def start_collecting(
     model: str = "",
     limit: int | None = None,
     budget: float | None = None,
-    by: User | None = None,
-    new: bool = False,
-    reuse: bool = False,
     batched: bool = False,
-) -> Run:
-    """Let an endpoint write about a benchmark, or continue the run that does. Raises BadInput.
-
-    ``kind`` is the name of a collector (``collecting.COLLECTORS``), ``judge`` the endpoint, ``model`` the name for the
-    texts in the bank, by default the endpoint's model. ``settings`` may contain ``items`` (see ``item_sets``). What the
-    bank already has is left out.
-    The same call continues the same run.
-    """
+) -> Collecting:
+    """What ``start_collecting`` with the same arguments would ask. Raises BadInput."""
     if kind not in COLLECTORS:
         raise BadInput(f"Unknown kind {kind!r}. Known kinds: {', '.join(COLLECTORS)}.", "kind")
     collector = COLLECTORS[kind]
@@ -481,22 +496,39 @@ def start_collecting(
         "model_name": name,
         "items_hash": tasks_hash(tasks),
     }
-    settings_hash = protocols.settings_hash(settings)
-    if not new and (run := continue_run(identity | {"settings_hash": settings_hash}, budget)):
-        return run
     stored = collector.stored(benchmark=benchmark, model=name, settings=settings)
     missing = [task for task in tasks if (task.sample_id, task.place) not in stored]
+    return Collecting(collector, identity, settings, item_set, tasks, missing)
+
+
+@transaction.atomic
+def start_collecting(
+    *, by: User | None = None, new: bool = False, reuse: bool = False, batched: bool = False, **asked: Any
+) -> Run:
+    """Let an endpoint write about a benchmark, or continue the run that does. Raises BadInput.
+
+    ``asked`` are the arguments of ``plan_collecting``: ``kind`` is the name of a collector (``collecting.COLLECTORS``),
+    ``judge`` the endpoint, ``model`` the name for the texts in the bank, by default the endpoint's model. ``settings``
+    may contain ``items`` (see ``item_sets``). What the bank already has is left out.
+    The same call continues the same run.
+    """
+    planned = plan_collecting(batched=batched, **asked)
+    benchmark, missing, budget = asked["benchmark"], planned.missing, asked.get("budget")
+    settings_hash = protocols.settings_hash(planned.settings)
+    if not new and (run := continue_run(planned.identity | {"settings_hash": settings_hash}, budget)):
+        return run
     if not missing:
-        field = "model" if kind == Run.Kind.RESPONSES else "benchmark"
-        raise BadInput(f"{collector.complete.format(model=name)}; nothing is left to collect.", field)
-    if kind != Run.Kind.REWRITES and all(task.sample.absent_images for task in missing):
+        field = "model" if asked["kind"] == Run.Kind.RESPONSES else "benchmark"
+        complete = planned.collector.complete.format(model=planned.identity["model_name"])
+        raise BadInput(f"{complete}; nothing is left to collect.", field)
+    if len(planned.failing) == len(missing):
         raise BadInput(lacking_all(benchmark, len({task.sample_id for task in missing}), "samples"), "benchmark")
     return create_task_run(
         missing,
-        **identity,
-        settings=settings,
-        template=prompts.get(kind, *prompts.split(str(settings["prompt"]))),
-        item_set=item_set,
+        **planned.identity,
+        settings=planned.settings,
+        template=prompts.get(asked["kind"], *prompts.split(str(planned.settings["prompt"]))),
+        item_set=planned.item_set,
         budget=budget,
         by=by,
         reuse=reuse,

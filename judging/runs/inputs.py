@@ -92,6 +92,11 @@ class RunIn(StrictSerializer):
             return actions.start_collecting(kind=kind, model=model, **values)
         return actions.start_run(protocol=protocol, attacks=attacks if kind == Run.Kind.ATTACKS else None, **values)
 
+    def collecting(self) -> actions.Collecting:
+        """What a collecting run would ask. Raises BadInput."""
+        names = ("kind", "judge", "benchmark", "settings", "model", "limit", "budget", "batched")
+        return actions.plan_collecting(**{name: self.validated_data[name] for name in names})
+
 
 class RetryIn(StrictSerializer):
     """Which failures to retry; without either field, all of them."""

@@ -37,11 +37,13 @@ def _text(run: Run) -> str:
     name = f"Run {run.pk}, {run.judge} on {run.benchmark.titled},"
     match run.state:
         case Run.State.FINISHED:
+            if run.failures and not run.verdicts:
+                return f"{name} is finished, and every call failed: none of {run.planned or 0:,} results."
             failed = f"; {run.failures:,} failed" if run.failures else ""
             verdicts = "" if run.verdicts is None else f": {run.verdicts:,} of {run.planned or 0:,} results{failed}"
             return f"{name} is finished{verdicts}."
         case Run.State.PAUSED if run.state_reason:
-            return f"{name} is paused: {run.state_reason}."
+            return f"{name} is paused: {run.state_reason.removesuffix('.')}."
         case Run.State.WAITING if run.next_try_at:
             at = timezone.localtime(run.next_try_at)
             return f"{name} waits: {run.state_reason} It is tried again by itself, next at {at:%H:%M %Z}."

@@ -113,6 +113,7 @@ class Progress:
     retrying: list[tuple[str, int]] = field(default_factory=list)  # calls waiting for another attempt, and why
     limited: bool = False  # the endpoint asks for fewer calls
     pause: int = 0  # seconds of pause it asked for
+    is_fruitless: bool = False  # it has ended without a single result
     workers: list[str] = field(default_factory=list)  # names of those working on it
 
     @property
@@ -186,6 +187,7 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         retrying=[(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
+        is_fruitless=counted.is_fruitless,
         workers=[hold.worker for hold in holds],
     )
 
@@ -318,6 +320,11 @@ class Listed:
     @property
     def withheld(self) -> bool:
         return self.done is None
+
+    @property
+    def is_fruitless(self) -> bool:
+        """Whether the run has ended without a single result."""
+        return self.run.state == Run.State.FINISHED and bool(self.failed) and not self.done
 
     @property
     def meter(self) -> tuple[float, float, float]:

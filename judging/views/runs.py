@@ -178,7 +178,9 @@ def run_new(request: SignedInRequest) -> HttpResponse:
 @requires("write-judging")
 def run_estimate(request: SignedInRequest) -> HttpResponse:
     """The estimate for the run in the form. The page posts it: an address has no room for many categories."""
-    return page(request, "judging/_run_estimate.html", estimated(_run_form(request.POST or request.GET)))
+    sent = request.POST or request.GET
+    context = collecting_estimated(CollectForm(sent)) if "endpoint" in sent else estimated(_run_form(sent))
+    return page(request, "judging/_run_estimate.html", context)
 
 
 @requires("write-judging")
@@ -205,17 +207,35 @@ def estimated(form: RunForm) -> dict[str, Any]:
     if not form.data.get("judge") or not form.data.get("benchmark"):
         return {}
     if not form.is_valid():
-        faults = [
-            f"{form[name].label}: {text}"
-            for name, texts in form.errors.items()
-            if name in form.fields
-            for text in texts
-        ]
-        return {"faults": faults or [str(text) for text in form.non_field_errors()]}
+        return {"faults": _faults(form)}
     try:
         return {"estimate": _estimate(form)}
     except BadInput as error:
         return {"faults": [str(error)]}
+
+
+def collecting_estimated(form: CollectForm) -> dict[str, Any]:
+    """What a collecting run of a form would ask, and how much of it would fail for sure; or the form's faults."""
+    if not form.is_bound:
+        form = CollectForm(_untouched_values(form))
+    if not form.is_valid():
+        return {"faults": _faults(form)}
+    given = RunIn(data=form.as_input())
+    if not given.is_valid():
+        add_errors(form, given)
+        return {"faults": _faults(form)}
+    try:
+        planned = given.collecting()
+    except BadInput as error:
+        return {"faults": [str(error)]}
+    return {"collecting": planned, "lacking": len({task.sample_id for task in planned.failing})}
+
+
+def _faults(form: RequestForm) -> list[str]:
+    faults = [
+        f"{form[name].label}: {text}" for name, texts in form.errors.items() if name in form.fields for text in texts
+    ]
+    return faults or [str(text) for text in form.non_field_errors()]
 
 
 def _estimate(form: RunForm) -> Estimate:
@@ -225,14 +245,14 @@ def _estimate(form: RunForm) -> Estimate:
     return estimate(**selected, limit=data["limit"], attacks=data.get("attacks") or (), reuse=data["reuse"])
 
 
-def _untouched_values(form: RunForm) -> dict[str, Any]:
+def _untouched_values(form: RequestForm) -> dict[str, Any]:
     """What the form would send unchanged."""
     values = {}
     for name, field in form.fields.items():
         value = form.get_initial_for_field(field, name)
         if value in (None, ""):
             value = next((key for key, _ in getattr(field, "choices", [])), "")
-        if name == "protocol":
+        if isinstance(form, RunForm) and name == "protocol":
             value = form.protocol_chosen
         values[name] = getattr(value, "value", value)
     return values
@@ -302,7 +322,8 @@ def collect_new(request: SignedInRequest) -> HttpResponse:
     started = request.method == "POST" and form.is_valid() and start_from_form(form, by=request.user)
     if started:
         return started
-    return page(request, "judging/collect-new.html", {"form": form}, refused=bool(form.errors))
+    context = collecting_estimated(form) | {"form": form}
+    return page(request, "judging/collect-new.html", context, refused=bool(form.errors))
 
 
 @requires("write-judging")

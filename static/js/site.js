@@ -19,7 +19,8 @@
     if (opener) document.getElementById(opener.dataset.opens).showModal();
     const copier = event.target.closest("[data-copies]");
     if (copier) {
-      navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent).then(() => {
+      const source = document.getElementById(copier.dataset.copies);
+      navigator.clipboard.writeText(source.value ?? source.textContent).then(() => {
         const label = copier.textContent;
         copier.textContent = "Copied";
         setTimeout(() => (copier.textContent = label), 2000);
@@ -96,13 +97,19 @@
     timeZoneName: "short",
   });
   const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const since = new Intl.RelativeTimeFormat(language, { style: "narrow" });
+  const ago = (at) => {
+    const minutes = Math.round((at - Date.now()) / 60000);
+    const [unit, size] = minutes > -60 ? ["minute", 1] : minutes > -1440 ? ["hour", 60] : ["day", 1440];
+    const past = minutes > -10080 && since.format(Math.round(minutes / size), unit);
+    return past ? past.replace(/(\d)([a-z])/, "$1 $2") : form.format(at);
+  };
   const localise = (scope) => {
     for (const time of scope.querySelectorAll("time[datetime*=T]")) {
       const at = new Date(time.getAttribute("datetime"));
-      if (!isNaN(at)) {
-        time.title = at.toISOString();
-        time.textContent = (time.dataset.show === "clock" ? clock : form).format(at);
-      }
+      if (isNaN(at)) continue;
+      time.title = form.format(at);
+      time.textContent = { clock: (at) => clock.format(at), ago }[time.dataset.show]?.(at) ?? time.title;
     }
   };
   localise(document);

@@ -389,6 +389,17 @@ def test_a_parameter_that_is_no_filter_is_an_error(role, query, world, client_of
             assert answer.status_code == 400, (name, query)
 
 
+@pytest.mark.one_database
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.check("B1")
+def test_every_address_without_arguments_answers_where_there_is_nothing_yet(role, people, client_of):
+    client = client_of(role)
+    client.raise_request_exception = False
+    for name, route, _ in routes():
+        if "<" not in route and name != "readyz":  # it says that no worker runs
+            assert client.get(reverse(name)).status_code < 500, name
+
+
 @pytest.mark.check("B1")
 def test_an_undeclared_view_is_closed(rf, people):
     from django.contrib.auth.models import AnonymousUser

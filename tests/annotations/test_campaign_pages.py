@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from accounts.models import AuditEntry
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.labels.actions import submit_label
 from annotations.labels.monitor import monitor_of
 from annotations.models import Assignment, Campaign, Label, Membership
 from bank.models import Benchmark, Item
+from tests.annotations.kinds import benchmark_of
 from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -77,11 +79,28 @@ class TestRunning:
     def test_buttons_open_pause_and_close(self, client_of, campaign_of):
         campaign, _ = campaign_of()
         client = client_of("curator")
-        for action, state in (("pause", "paused"), ("open", "open"), ("close", "closed"), ("open", "open")):
+        for action, state in (("pause", "paused"), ("open", "open"), ("close", "closed")):
             assert client.post(f"/campaigns/{campaign.pk}/{action}/").status_code == 302
             campaign.refresh_from_db()
             assert campaign.state == state
             assert client.get(f"/campaigns/{campaign.pk}/{action}/").status_code == (302 if action == "open" else 405)
+
+    def test_a_closed_campaign_opens_again_only_when_that_is_confirmed_and_the_audit_log_tells_it(
+        self, client_of, campaign_of
+    ):
+        campaign, _ = campaign_of()
+        client, path = client_of("curator"), f"/campaigns/{campaign.pk}/"
+        assert "cannot be taken back" in text_of(client.get(path))
+        client.post(f"{path}close/")
+        assert "new labels here may know of both" in text_of(client.get(path))
+        assert "has to be confirmed" in text_of(client.post(f"{path}open/", follow=True))
+        campaign.refresh_from_db()
+        assert campaign.state == "closed"
+        assert "then opened again" in text_of(client.post(f"{path}open/", {"again": "1"}, follow=True))
+        campaign.refresh_from_db()
+        assert campaign.state == "open"
+        entry = AuditEntry.objects.get(action="campaign-opened-again")
+        assert (entry.name, entry.about) == ("curator", campaign.name)
 
     def test_annotators_come_and_go(self, client_of, people, campaign_of):
         campaign, _ = campaign_of(people=0)
@@ -169,6 +188,19 @@ class TestForm:
         assert 'value="Typed"' in page
         assert "<dd>3</dd>" in text_of(client.post("/campaigns/count/", sent))
         assert not Campaign.objects.exists()
+
+    def test_components_of_a_benchmark_for_staff_alone_are_shown_by_a_button_beside_the_reason(self, client_of):
+        benchmark = benchmark_of()
+        sent = {"name": "Parts", "benchmark": benchmark.pk, "protocol": "components", "overlap": 1}
+        client = client_of("curator")
+        assert "Show criteria in this campaign" not in text_of(client.post("/campaigns/count/", sent))
+        Benchmark.objects.update(visibility="private")
+        told = text_of(client.post("/campaigns/count/", sent))
+        assert "is for staff only" in told
+        assert "Show criteria in this campaign" in told
+        page = text_of(client.post("/campaigns/new/", sent | {"show_criteria": "1"}))
+        assert "not blind, criteria shown" in page
+        assert "<dd>2</dd>" in text_of(client.post("/campaigns/count/", sent | {"shows_criteria": "on"}))
 
     def test_the_hours_come_from_past_labels_of_the_protocol(self, client_of, campaign_of, now):
         campaign, (one, two) = campaign_of(12, 2, protocol="pair", overlap=2)

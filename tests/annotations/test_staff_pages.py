@@ -372,6 +372,17 @@ class TestInvitations:
         client.post(f"/campaigns/{campaign.pk}/invite/", sent | {"emails": "nobody"})
         assert Invitation.objects.count() == 2
 
+    def test_where_mail_is_not_set_up_nothing_is_said_to_be_sent_and_the_links_are_passed_on(
+        self, campaign_of, client_of, settings
+    ):
+        campaign, _ = campaign_of(1, 1)
+        settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+        sent = {"days": 3, "emails": "a@example.org"}
+        page = text_of(client_of("curator").post(f"/campaigns/{campaign.pk}/invite/", sent, follow=True))
+        assert "Mail is not set up: pass these on" in page
+        assert "sent." not in page.replace("nothing was sent.", "")
+        assert f"/invitations/{invitations.token_of(Invitation.objects.get())}/" in page
+
     def test_a_withdrawn_annotator_does_not_come_back_by_a_link(self, link, client_of, people, now):
         _, path = link()
         client_of("annotator").post(path)
