@@ -83,6 +83,7 @@ class Block:
     title: str
     hidden: bool
     kept: bool
+    halved: bool
     n: int | None
     words: str
     lines: list[Line] = field(default_factory=list)
@@ -215,6 +216,7 @@ def _block(one: SeenScore, submission: Submission) -> Block:
         title=f"{split_name(score.split)}, {kind}",
         hidden=score.hidden,
         kept=score.part == SubmissionScore.Part.KEPT,
+        halved=score.part == SubmissionScore.Part.SHOWN,
         n=one.n,
         words=one.words,
         lines=[_line(name, numbers[name], in_whole_percent=not score.open) for name in NAMES if numbers.get(name)],

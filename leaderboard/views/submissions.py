@@ -156,6 +156,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "staff": allowed(request.user, "manage-submissions"),
         "may_manage": allowed(request.user, "manage-submissions"),
         "kept": any(block.kept for block in blocks),
+        "halved": any(block.halved for block in blocks),
     }
     return render(request, "leaderboard/submission.html", context)
 

@@ -266,6 +266,28 @@ def test_by_page(client_of, quiz, judge_at, work_on):
     assert client_of("researcher").get(f"/judging/runs/{run.pk}/").status_code == 200
 
 
+def test_calls_that_would_fail_are_counted_before_the_start(client_of, quiz, judge_at):
+    client, judge = client_of("curator"), judge_at("http://127.0.0.1:9")
+    given = {"kind": "responses", "endpoint": judge.pk, "benchmark": quiz.pk, "model": "m", "prompt": "default"}
+    assert "would fail" not in flat(client.post("/judging/runs/estimate/", given))
+    Sample.objects.filter(pk=quiz.samples.first().pk).update(absent_images=[{"name": "a.png"}])
+    told = flat(client.post("/judging/runs/estimate/", given))
+    number = quiz.samples.count()
+    assert f"1 of {number} calls would fail: 1 sample lacks a picture here" in told
+    assert not Run.objects.exists()
+
+
+def test_a_run_of_which_every_call_failed_is_not_shown_as_finished(client_of, quiz, judge_at, work_on):
+    with Server(lambda call: error(400)) as server:
+        run = start_collecting(kind="responses", judge=judge_at(server.url), benchmark=quiz, model="m", limit=2)
+        work_on(run)
+    run.refresh_from_db()
+    assert run.state == Run.State.FINISHED
+    client = client_of("curator")
+    for path in ("/judging/", f"/judging/runs/{run.pk}/"):
+        assert "All failed" in flat(client.get(path)), path
+
+
 def keyed(count=4):
     """Questions of four options whose keys, C, everybody may see."""
     benchmark = Benchmark.objects.create(slug="mm", title="MM", visibility="public")

@@ -172,11 +172,14 @@ def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, research
     pk = post(researcher, bench, answers(bench)).json()["id"]
     page = f"/submissions/{pk}/"
     assert "kept half" not in flat(researcher.get(page))
+    assert "the other half of the answers" in flat(researcher.get(page))
+    assert f'href="/leaderboards/{bench}/models/"' in flat(researcher.get(page))
     curator = client_of("curator")
     assert "Only staff see it" in flat(curator.get(page))
     assert researcher.post(f"{page}release/").status_code == 403
     assert curator.post(f"{page}release/").status_code == 302
     assert "100% of the kept half, whose score ranks, as it was at its release" in flat(researcher.get(page))
+    assert "the other half of the answers" not in flat(researcher.get(page))
     assert "It is released" in flat(curator.get(page))
     assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
 
