@@ -6,7 +6,7 @@ from django import forms
 
 from accounts.forms import Styled
 from accounts.models import User
-from bank.forms.fields import BenchmarkChoice
+from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
 from judging.models import Judge, Run
@@ -19,6 +19,27 @@ TOO_LARGE = (
 
 
 OPEN = {"open": True, "closed": False, "": None}
+
+
+class TryoutForm(Styled):
+    """What may be changed on the page of a tried run before it is tried again: the prompt, and some settings."""
+
+    text = CleanCharField(required=False, widget=forms.Textarea, label="Prompt", strip=False)
+    max_tokens = forms.IntegerField(required=False, min_value=1, label="Longest reply")
+    temperature = forms.FloatField(
+        required=False, min_value=0, max_value=2, widget=forms.NumberInput(attrs={"step": "0.1"})
+    )
+    image_size = forms.IntegerField(required=False, min_value=1, label="Pictures")
+
+    def __init__(self, *args: Any, run: Run, **kwargs: Any) -> None:
+        settings = {name: run.settings.get(name) for name in ("max_tokens", "temperature", "image_size")}
+        super().__init__(*args, initial=settings, **kwargs)
+        for name, words in (("max_tokens", "tokens"), ("image_size", "at most, px")):
+            self.fields[name].widget.attrs["placeholder"] = words
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that were changed; None for those to leave out."""
+        return {name: self.cleaned_data[name] for name in self.changed_data if name != "text"}
 
 
 class SubmissionForm(Styled):

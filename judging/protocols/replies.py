@@ -168,6 +168,11 @@ def verdict_candidates(text: str, *, place: Place) -> Iterator[Candidate]:
             yield Candidate(groups[0], joined(thought, reply_text))
 
 
+def has_judgement_within(text: str) -> bool:
+    """Whether a line before the last starts with "Judgement:", where it is not read."""
+    return any(_JUDGEMENT.fullmatch(line) for line in _LINE_END.split(text.strip())[:-1])
+
+
 def _in_object(text: str, thought: str) -> Candidate:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name.casefold() for name, _ in pairs]

@@ -5,16 +5,19 @@ from typing import cast
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import allowed, requires
+from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.forms.models import CardForm
 from bank.models import EvaluatedModel
+from judging import protocols
 from judging.models import Judge, Run
 from judging.runs import tryouts
+from leaderboard.forms import TryoutForm
 from leaderboard.pages import tryout
 from leaderboard.pages.judge_detail import judge_page
 from leaderboard.pages.model_detail import model_page
@@ -53,19 +56,63 @@ def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "leaderboard/judge.html", context)
 
 
+def _tried_run(pk: int) -> Run:
+    return get_object_or_404(Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark"), pk=pk)
+
+
 @requires("write-judging")
 @require_safe
 def run_tryout(request: PageRequest, pk: int) -> HttpResponse:
     """What a judge made of the items that a new run was tried on; the page renews itself until all is there."""
-    runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
-    run = get_object_or_404(runs, pk=pk)
+    run = _tried_run(pk)
     if not tryouts.is_small(run):
         return redirect("judging:run-detail", pk)
+    shown = tryout.tryout_of(run, cast(User, request.user), chosen=whole_number(request.GET.get("item", "")))
     context = {
         "section": "judging",
         "run": run,
         "live": run.state in Run.GOING,
+        "tried": run.run_items.count(),
         "all_items": tryouts.all_items(run),
-        "tryout": tryout.tryout_of(run, cast(User, request.user), chosen=whole_number(request.GET.get("item", ""))),
+        "tryout": shown,
     }
-    return render(request, "leaderboard/_tryout.html" if request.htmx else "leaderboard/tryout.html", context)
+    if request.htmx:
+        return render(request, "leaderboard/_tryout.html", context)
+    if not run.judge.is_baseline:
+        name, version = tryouts.next_prompt(run)
+        context |= {"prompt": tryouts.prompt_of(run), "next_prompt": f"{name} {version}", "form": TryoutForm(run=run)}
+    return render(request, "leaderboard/tryout.html", context)
+
+
+@requires("write-judging")
+@require_POST
+def run_try_again(request: PageRequest, pk: int) -> HttpResponse:
+    """Try the items again as the page says, or with the cure of what kept replies from being read."""
+    run, fix = _tried_run(pk), request.POST.get("fix", "")
+    form = TryoutForm(request.POST, run=run)
+    if not form.is_valid():
+        messages.error(request, " ".join(f"{form[name].label}: {errors[0]}" for name, errors in form.errors.items()))
+        return redirect("leaderboard:run-tryout", pk)
+    text, person = form.cleaned_data["text"], cast(User, request.user)
+    if fix == "verdict":
+        text = (text or tryouts.prompt_of(run).text) + tryout.verdict_lines(protocols.get(run.protocol))
+    changes = form.changes() | tryout.changes_of(run, fix)
+    try:
+        again = tryouts.try_again(run=run, by=person, text=text, changes=changes, others="others" in request.POST)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("leaderboard:run-tryout", pk)
+    return redirect("leaderboard:run-tryout", again.pk)
+
+
+@requires("write-judging")
+@require_POST
+def run_go_on(request: PageRequest, pk: int) -> HttpResponse:
+    """Start the run over all items as it was tried."""
+    run = _tried_run(pk)
+    try:
+        started = tryouts.go_on(run=run, by=cast(User, request.user))
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("leaderboard:run-tryout", pk)
+    return redirect("judging:run-detail", started.pk)

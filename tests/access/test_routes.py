@@ -25,6 +25,8 @@ TABLE = {
     "leaderboard:model-detail": EVERYBODY,
     "leaderboard:judge-detail": EVERYBODY,
     "leaderboard:run-tryout": STAFF,
+    "leaderboard:run-try-again": STAFF,
+    "leaderboard:run-go-on": STAFF,
     "leaderboard:desiderata": EVERYBODY,
     "leaderboard:recipes": READERS,
     "leaderboard:recipe": READERS,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from bank import exposure
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
-from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
+from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, WorkerBeat
 from judging.runs.tryouts import draw
 from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer, error
@@ -374,21 +374,75 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         assert client_of("researcher").get(reverse("judging:run-detail", args=[first.pk])).status_code == 404
         page = client.get(tried.headers["Location"])
         words = text_of(page)
-        assert "4 of 4 replies readable" in words
-        assert "2 of 2 items change with the order" in words
+        assert "Readable replies4 of 4" in words
+        assert words.count("order mattered") == 2
         assert "The first one names the bowl." in words
-        assert "A, B → A B, A → B" in words
+        assert "<mark>Answer1</mark>" in page.content.decode()
         assert "every 1s" not in page.content.decode()
         assert "Tried on 2 of" in text_of(client.get(reverse("judging:run-detail", args=[first.pk])))
-        link = re.search(r'href="(/judging/runs/new/[^"]+limit=)"', page.content.decode())[1].replace("&amp;", "&")
-        form = client.get(link).context["form"]
-        assert (form["run"].value(), form["limit"].value()) == ("", "")
-        client.post(reverse("judging:run-new"), chosen)
+        started = client.post(reverse("leaderboard:run-go-on", args=[first.pk]))
         rest = Run.objects.exclude(pk=first.pk).get()
+        assert started.headers["Location"] == reverse("judging:run-detail", args=[rest.pk])
         work_on(rest)
         assert client_of("anonymous").get(of_judge).status_code == 200
     assert rest.items.count() == items - 2
     assert not set(rest.items.all()) & set(first.items.all())
+
+
+def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not_go_on(
+    client_of, benchmark, judge_at, work_on
+):
+    client = client_of("curator")
+
+    def reply(call):
+        if "Reply with one line" in call.text:
+            return answer("Answer1")
+        return answer("Answer1") if call.number == 0 else answer("Judgement: Answer1\nThat is all.")
+
+    with Server(reply) as server:
+        tried = client.post(
+            reverse("judging:run-new"), choices(judge_at(server.url), benchmark, reasoning="first") | {"try": "1"}
+        )
+        first = Run.objects.get()
+        work_on(first)
+        words = text_of(client.get(tried.headers["Location"]))
+        assert "What to change" in words
+        assert "hold one further up" in words
+        assert "The run stays closed until at least" in words
+        refused = client.post(reverse("leaderboard:run-go-on", args=[first.pk]), follow=True)
+        assert "can be read" in text_of(refused)
+        assert Run.objects.count() == 1
+        again = client.post(reverse("leaderboard:run-try-again", args=[first.pk]), {"fix": "alone", "temperature": "0"})
+        second = Run.objects.exclude(pk=first.pk).get()
+        assert again.headers["Location"] == reverse("leaderboard:run-tryout", args=[second.pk])
+        assert second.settings["reasoning"] == "none"
+        assert set(second.items.all()) == set(first.items.all())
+        work_on(second)
+        words = text_of(client.get(again.headers["Location"]))
+        assert "What to change" not in words
+        assert "2 trials" in words
+
+
+def test_replies_that_were_cut_off_get_room_and_a_changed_prompt_is_a_version_of_its_own(
+    client_of, benchmark, judge_at, work_on
+):
+    client = client_of("curator")
+    with Server(lambda call: answer("Both answers", finish="length")) as server:
+        chosen = choices(judge_at(server.url), benchmark) | {"try": "1", "max_tokens": "300"}
+        tried = client.post(reverse("judging:run-new"), chosen)
+        first = Run.objects.get()
+        work_on(first)
+        page = client.get(tried.headers["Location"])
+        assert "end at the limit of 300 tokens" in text_of(page)
+        text = page.context["prompt"].text
+        path = reverse("leaderboard:run-try-again", args=[first.pk])
+        client.post(path, {"fix": "tokens", "max_tokens": "300", "temperature": "0", "text": text + "\nBe brief."})
+        second = Run.objects.exclude(pk=first.pk).get()
+        assert second.settings["max_tokens"] == 600
+        assert second.settings["prompt"] == "default-own@1"
+        assert PromptTemplate.objects.get().text.endswith("Be brief.")
+        client.post(path, {"max_tokens": "300", "temperature": "0", "text": "Which is better?"})
+        assert Run.objects.count() == 2
 
 
 def test_a_tryout_is_for_those_who_start_runs(client_of, run, people):
