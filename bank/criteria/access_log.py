@@ -20,6 +20,26 @@ PAGE = 50
 NAMED = 3  # samples named in a row of the page
 NAMED_IN_FILE = 100
 COMPUTATIONS = ("boards", "judging", "recipe", "scoring")  # ways in which nobody reads
+PASSING = ("labelling", "redaction")  # ways in which pages read for whoever opens them, annotators above all
+# What a reading was for, where nobody gave a reason.
+PURPOSES = {
+    "boards": "to count answers against their keys",
+    "judging": "for the prompts of a run",
+    "recipe": "for what a recipe asks",
+    "scoring": "to score a submission",
+    "labelling": "shown to an annotator by the campaign",
+    "redaction": "to take criteria out of a text that was shown",
+    "page": "opened on the sample's page",
+    "editor": "opened in the editor",
+    "history": "opened in the history of a sample",
+    "judgment page": "opened with a judgment",
+    "prompt preview": "opened with a preview of a prompt",
+    "quality": "to look for faults of samples",
+    "drafts": "to compare drafts",
+    "release": "to read an analysis before its release",
+    "api": "asked for by the API",
+    "command": "by a command",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +49,7 @@ class LogFilter:
     person: str = ""  # a user name, or a command's name
     how: str = ""
     computed: bool = True  # with what boards, runs and scores read by themselves
+    passing: bool = True  # with what is read for whoever opens a page, such as an annotator's item
     sample: str = ""  # a key, in any benchmark
     sample_id: int | None = None
     since: date | None = None  # days in UTC, inclusive
@@ -41,6 +62,11 @@ class Row:
 
     access: CriteriaAccess
     samples: Sequence[tuple[int, str, str]]
+
+    @property
+    def purpose(self) -> str:
+        """What it was for, where nobody gave a reason."""
+        return PURPOSES.get(self.access.how, "")
 
     @property
     def more(self) -> int:
@@ -89,9 +115,10 @@ def everything(asked: LogFilter) -> Iterator[Row]:
 
 def _keys(asked: LogFilter, place: int | None, *, newwards: bool = False, limit: int) -> list[int]:
     """Keys of matching records beyond a place, newest first; ``newwards`` those before it, from the nearest on."""
-    if not (asked.computed or asked.how):
+    if not ((asked.computed and asked.passing) or asked.how):
         # Way by way: the index has each in order, and computations may be a million.
-        kept = [replace(asked, how=way) for way in ways() if way not in COMPUTATIONS]
+        left_out = (*(() if asked.computed else COMPUTATIONS), *(() if asked.passing else PASSING))
+        kept = [replace(asked, how=way) for way in ways() if way not in left_out]
         keys = {key for each in kept for key in _keys(each, place, newwards=newwards, limit=limit)}
         return sorted(keys, reverse=not newwards)[:limit]
     conditions = _conditions(asked)

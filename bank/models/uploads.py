@@ -83,6 +83,11 @@ class Upload(models.Model):
         return 100 * self.received / self.size if self.size else 100.0
 
     @property
+    def own_bad(self) -> int:
+        """Bad rows that are not bad only since the sample that they name is."""
+        return int(self.found.get("bad", 0)) - int(self.found.get("following", 0))
+
+    @property
     def counts(self) -> dict[str, Any]:
         """What was made, or would be, by noun."""
         return (self.report or self.found).get("made", {})

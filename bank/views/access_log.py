@@ -15,7 +15,8 @@ from bank.criteria.access_log import LogFilter
 from bank.forms.fields import whole_number
 
 HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
-ALL = "all"  # in place of a way: with what computations read
+# In place of a way: what staff read on purpose; with what pages read for whoever opens them; with computations, too.
+STAFF, PEOPLE, ALL = "staff", "people", "all"
 NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 
 
@@ -23,7 +24,7 @@ NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Who read criteria, when, how, of which samples and why; newest first."""
-    log_filter, problem = _asked(request)
+    log_filter, problem = _asked(request, usual=STAFF)
     log = access_log.page(log_filter, before=_key(request, "before"), after=_key(request, "after"))
     values = _given(request)
     context = {
@@ -34,6 +35,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "ways": access_log.ways(),
         "problem": problem,
         "query": urlencode(values),
+        "export": urlencode({"how": STAFF} | values),
     }
     return render(request, "bank/access-log.html", context)
 
@@ -67,8 +69,8 @@ def _given(request: HttpRequest) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def _asked(request: HttpRequest) -> tuple[LogFilter, str]:
-    """The filters in the URL, and a message if one is invalid."""
+def _asked(request: HttpRequest, *, usual: str = PEOPLE) -> tuple[LogFilter, str]:
+    """The filters in the URL, and a message if one is invalid. ``usual``: whose readings where it does not say."""
     values, days, problem = _given(request), {}, ""
     for name in ("since", "until"):
         try:
@@ -77,10 +79,12 @@ def _asked(request: HttpRequest) -> tuple[LogFilter, str]:
                 raise ValueError
         except ValueError:
             days[name], problem = None, NOT_A_DAY
+    whose = values.get("how", usual)
     log_filter = LogFilter(
         person=values.get("person", ""),
-        how="" if values.get("how") == ALL else values.get("how", ""),
-        computed="how" in values,
+        how="" if whose in (STAFF, PEOPLE, ALL) else whose,
+        computed=whose not in (STAFF, PEOPLE),
+        passing=whose != STAFF,
         sample=values.get("sample", ""),
         sample_id=_key(request, "sample_id"),
         since=days["since"],

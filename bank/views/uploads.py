@@ -1,5 +1,6 @@
 """Pages of uploads, for curators and administrators."""
 
+from contextlib import suppress
 from typing import Any, cast
 
 from django.contrib import messages
@@ -12,6 +13,7 @@ from accounts.models import User
 from accounts.rules import requires
 from bank.forms.uploads import ChoicesForm
 from bank.images import TYPES
+from bank.intake.formats import templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
 
@@ -84,6 +86,20 @@ def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("bank:upload-detail", pk)
 
 
+@require_POST
+@requires("write-bank")
+def upload_dismiss(request: HttpRequest) -> HttpResponse:
+    """End every checked upload of this name; nothing of them stays."""
+    waiting = Upload.objects.filter(state=Upload.State.CHECKED, name=request.POST.get("name", ""))
+    ended = 0
+    for upload in waiting:
+        with suppress(actions.WrongState):
+            ended += actions.cancel(upload=upload)
+    if ended:
+        messages.success(request, f"{request.POST['name']} was cancelled. Nothing of it is left.")
+    return redirect("home")
+
+
 @require_safe
 @requires("write-bank")
 def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -94,6 +110,16 @@ def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     except FileNotFoundError:
         raise Http404("no list of problems") from None
     return FileResponse(file, as_attachment=True, filename=f"problems-{upload.pk}.csv", content_type="text/csv")
+
+
+@require_safe
+@requires("write-bank")
+def upload_template(request: HttpRequest, part: str, shape: str) -> HttpResponse:
+    """A few rows of a part of the bank's own format, to start a file from."""
+    if part not in templates.ROWS or shape not in templates.SHAPES:
+        raise Http404("no such template")
+    headers = {"Content-Disposition": f'attachment; filename="{part}.{shape}"'}
+    return HttpResponse(templates.as_file(part, shape), content_type=templates.SHAPES[shape], headers=headers)
 
 
 @require_safe
@@ -114,6 +140,8 @@ def _upload(pk: int) -> Upload:
 
 def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, status: int = 200) -> HttpResponse:
     context: dict[str, Any] = HERE | {"upload": upload, "progress": staging.progress(upload)}
+    if upload.state == Upload.State.FAILED:
+        context["templates"] = templates.TITLES
     if upload.state == Upload.State.RECEIVING:
         context |= _sending()
     if upload.state == Upload.State.CHECKED:
@@ -127,4 +155,4 @@ def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, stat
 
 
 def _sending() -> dict[str, Any]:
-    return {"chunk": actions.CHUNK, "limit": actions.limit()}
+    return {"chunk": actions.CHUNK, "limit": actions.limit(), "templates": templates.TITLES}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
@@ -151,6 +151,12 @@ class Progress:
 
 def runs_for(viewer: Viewer) -> QuerySet[Run]:
     return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")
+
+
+def own_first(runs: QuerySet[Run], viewer: User) -> QuerySet[Run]:
+    """The viewer's own runs first, those of built-in judges last; newest first within each."""
+    rank = Case(When(by=viewer, then=0), When(judge__baseline="", then=1), default=2)
+    return runs.order_by(rank, "-pk")
 
 
 def progress(run: Run, *, viewer: Viewer) -> Progress:
@@ -365,7 +371,7 @@ def judges_with_counts() -> QuerySet[Judge]:
     of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
     runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
     judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
-    return judges.order_by("baseline", "name")
+    return judges.order_by("baseline", Case(When(base_url="", then=1), default=0), "name")
 
 
 # -- drawings ----------------------------------------------------------------------------------------------------------

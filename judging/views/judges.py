@@ -53,7 +53,8 @@ def judge_new(request: SignedInRequest) -> HttpResponse:
             form.add_error(error.field if error.field in form.fields else None, str(error))
         else:
             return redirect("judging:judge-detail", judge.pk)
-    return page(request, "judging/judge-new.html", {"form": form}, refused=bool(form.errors))
+    context = {"form": form, "hosts": settings.JUDGE_HOSTS, "keys": settings.JUDGE_KEYS}
+    return page(request, "judging/judge-new.html", context, refused=bool(form.errors))
 
 
 @require_POST

@@ -30,7 +30,8 @@ SHOWN = ("all", "failed", "undecided")
 
 @requires("read-judging")
 def index(request: SignedInRequest) -> HttpResponse:
-    shown = Paginator(queries.runs_for(request.user), PAGE).get_page(request.GET.get("page"))
+    runs = queries.own_first(queries.runs_for(request.user), request.user)
+    shown = Paginator(runs, PAGE).get_page(request.GET.get("page"))
     context = {
         "page": shown,
         "runs": queries.listed(list(shown.object_list), viewer=request.user),

@@ -28,7 +28,9 @@ SETUP = "setup"  # the preference that says whether the list of setting up is hi
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Something that stands still until somebody decides. ``since`` is when it began to wait, if that is known."""
+    """Something that stands still until somebody decides. ``since`` is when it began to wait, if that is known;
+    ``dismiss`` names the files that may be cancelled instead.
+    """
 
     icon: str
     title: str
@@ -36,6 +38,7 @@ class Decision:
     verb: str
     link: str
     since: datetime | None = None
+    dismiss: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +123,22 @@ def _paused_runs() -> Iterator[Decision]:
 
 
 def _uploads() -> Iterator[Decision]:
-    for upload in Upload.objects.filter(state=Upload.State.CHECKED).order_by("-pk")[:MOST]:
-        rows = sum(part["rows"] for part in upload.found.get("counted", []))
+    """Files that were checked, those of one name together."""
+    waiting = Upload.objects.filter(state=Upload.State.CHECKED).order_by("-pk")
+    by_name: dict[str, list[Upload]] = {}
+    for upload in waiting[: 10 * MOST]:
+        by_name.setdefault(upload.name, []).append(upload)
+    for name, (newest, *older) in list(by_name.items())[:MOST]:
+        rows = sum(part["rows"] for part in newest.found.get("counted", []))
+        sent = f", sent {len(older) + 1} times" if older else ""
         yield Decision(
             "upload",
-            f"{upload.name} is checked and waits",
-            number_of(rows, "row"),
+            f"{name} is checked and waits",
+            f"{number_of(rows, 'row')}{sent}",
             "See and import",
-            reverse("bank:upload-detail", args=[upload.pk]),
-            upload.changed_at,
+            reverse("bank:upload-detail", args=[newest.pk]),
+            newest.changed_at,
+            dismiss=name,
         )
 
 
@@ -230,7 +240,7 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
         labels = campaign.labels.filter(excluded=False, assignment__campaign_item__practice=False)
         labels = labels.filter(assignment__campaign_item__gold__isnull=True)
         counts = labels.aggregate(n=Count("pk"), people=Count("annotator", distinct=True))
-        due = f", due {campaign.due:%-d %b}" if campaign.due else ""
+        due = f", due {campaign.due:%-d %b %Y}" if campaign.due else ""
         yield UnderWay(
             campaign.name,
             reverse("annotations:campaign-detail", args=[campaign.pk]),

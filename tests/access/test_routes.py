@@ -101,6 +101,8 @@ TABLE = {
     "bank:upload-confirm": STAFF,
     "bank:upload-cancel": STAFF,
     "bank:upload-problems": STAFF,
+    "bank:upload-template": STAFF,
+    "bank:upload-dismiss": STAFF,
     "bank:upload-image": STAFF,
     "api-upload-list": STAFF,
     "api-upload-detail": STAFF,

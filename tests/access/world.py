@@ -102,6 +102,7 @@ class World:
             "benchmark": f"{slug}@1",
             "what": "models",
             "shape": "csv",
+            "part": "samples",
             "code": self.snapshots[slug].code,
             "other": self.snapshots[slug].code,
             "annotator": self.assignments[slug].annotator_id,

@@ -137,7 +137,7 @@ def test_errors_speak_of_the_archive_and_not_of_where_it_was_unpacked(tmp_path, 
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("readme.txt", "nothing here")
     path.write_bytes(buffer.getvalue())
-    with pytest.raises(BadFile, match=r"^odd.zip: is none of the formats"):
+    with pytest.raises(BadFile, match=r"^odd.zip: is in no format known here"):
         run_import(path=path, slug="new")
     assert not files(media)
 

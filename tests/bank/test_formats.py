@@ -616,7 +616,7 @@ def test_what_is_no_format_is_recognised_by_none(content, write):
     path = write("x.json", content)
     assert [module.NAME for module in formats.MODULES.values() if module.recognises(path)] == []
     assert [module.NAME for module in formats.MODULES.values() if module.recognises(path.parent)] == []
-    with pytest.raises(BadFile, match="is none of the formats"):
+    with pytest.raises(BadFile, match="is in no format known here"):
         formats.find("auto", path)
 
 

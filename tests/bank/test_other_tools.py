@@ -12,7 +12,7 @@ from tests.bank.conftest import picture
 from tests.bank.test_imports import counts
 
 COMMANDS = ("import_benchmark", "import_responses", "import_labels", "import_judgments")
-UNKNOWN = "is none of the formats"
+UNKNOWN = "is in no format known here"
 
 
 def lines(*rows):

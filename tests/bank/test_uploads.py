@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from django.utils import timezone
 from annotations.models import Campaign, Label
 from bank.criteria import Criterion
 from bank.forms.uploads import ChoicesForm
+from bank.intake.formats import templates
 from bank.intake.uploads import actions, staging, worker
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
 from judging.models import Judgment, Run
@@ -348,6 +350,60 @@ def test_bad_rows_are_named_and_only_the_good_ones_come_in_when_asked(sent, clie
     assert rows() == NOTHING
     upload = brought(upload, skip_bad="on")
     assert (upload.state, upload.report["left_out"], rows()["Sample"], rows()["Response"]) == ("done", 3, 3, 6)
+
+
+def test_what_follows_from_a_bad_sample_is_told_once_and_each_cause_says_what_mends_it(sent, client_of):
+    bad = [
+        {"id": "a", "instruction": "Which?"},
+        {"key": "b", "instruction": "Which?", "criteria": ["A cat"]},
+        {"key": "c", "instruction": "Which?", "criteria": [{"text": "A cat", "shown_to": "everybody"}]},
+    ]
+    answers = [{"sample": "b", "model": f"model-{n}", "text": "A cat"} for n in range(4)]
+    upload = checked(sent(bundle(bad, responses=answers, labels=[], judgments=[])))
+    assert (upload.found["bad"], upload.found["following"], upload.own_bad) == (7, 4, 3)
+    page = flat(get(client_of, upload, "").decode())
+    assert "3 bad rows, 4 more follow from them" in page
+    assert "did you mean key?" in page
+    assert "is none of staff, campaign or public" in page
+    assert "Write public for everybody" in page
+    assert "Adds the tip before dividing" in page
+    assert "Record" not in page
+    assert "Check again" in page
+    assert ">Import<" not in get(client_of, upload, "").decode()
+
+
+def test_a_table_of_no_format_is_told_its_columns_and_what_they_come_nearest_to(sent, client_of):
+    upload = sent({"mine.csv": b"id,question,image,critera\n1,What is it?,a.jpg,Says cat\n"})
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    page = flat(get(client_of, upload, "").decode())
+    assert "Questions with pictures" in page
+    assert re.search(r">key</b>: rename your <span[^>]*>id<", page)
+    assert re.search(r">instruction</b>: rename your <span[^>]*>question<", page)
+    assert "Says cat" not in page + upload.fault
+
+
+def test_checked_files_of_one_name_are_one_line_of_the_start_page_and_can_be_dismissed(sent, client_of):
+    first, second = (checked(sent(bundle(SAMPLES[:3], responses=[], labels=[], judgments=[]))) for _ in range(2))
+    client = client_of("curator")
+    page = flat(client.get("/"))
+    assert page.count(f"{first.name} is checked and waits") == 1
+    assert "sent 2 times" in page
+    client.post("/bank/uploads/dismiss/", {"name": first.name})
+    assert "is checked and waits" not in flat(client.get("/"))
+    assert {Upload.objects.get(pk=each.pk).state for each in (first, second)} == {"cancelled"}
+
+
+@pytest.mark.parametrize("shape", templates.SHAPES)
+def test_the_templates_come_in_as_they_are(sent, client_of, shape):
+    files = {}
+    for part in templates.ROWS:
+        answer = client_of("curator").get(f"/bank/uploads/templates/{part}.{shape}")
+        assert "attachment" in answer.headers["Content-Disposition"]
+        files[f"{part}.{shape}"] = answer.content
+    for row in templates.ROWS["samples"]:
+        files |= {name: picture(kind="JPEG") for name in row["images"]}
+    assert checked(sent(files)).found["bad"] == 0
 
 
 def get(client_of, upload, path):

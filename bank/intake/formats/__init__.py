@@ -5,6 +5,7 @@ A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, 
 ``reading.converted`` with a function from a row to the objects of the project's own format.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -20,8 +21,9 @@ from bank.intake.formats import (
     mllm_bench,
     mmbench,
     pope,
+    templates,
 )
-from bank.intake.formats.reading import BadFile, Problem, Row, Where
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names
 
 MODULES: dict[str, ModuleType] = {
     module.NAME: module
@@ -32,6 +34,24 @@ MODULES: dict[str, ModuleType] = {
 }
 NAMES = (*MODULES, "auto")
 
+
+class UnknownFormat(BadFile):
+    """No format knows the file; says its columns, and what they come nearest to."""
+
+    def __init__(self, path: Path) -> None:
+        names = first_names(path) if path.is_file() else set()
+        self.columns = sorted(name for name in names if COLUMN.fullmatch(name))  # what is no name may be content
+        self.nearest = templates.nearest(self.columns)
+        words = "is in no format known here"
+        if self.columns:
+            words += f". Its columns: {', '.join(self.columns[:MOST_COLUMNS])}"
+        if self.nearest:
+            words += f". It comes nearest to {self.nearest[0].words}"
+        super().__init__(Where(str(path)), words)
+
+
+MOST_COLUMNS = 12  # that are named
+COLUMN = re.compile(r"[\w .-]{1,40}")
 Reader = Callable[[Path], Iterator[Row | Problem]]
 
 
@@ -44,7 +64,7 @@ def find(name: str, path: Path) -> ModuleType:
     for module in MODULES.values():
         if module.recognises(path):
             return module
-    raise BadFile(Where(str(path)), f"is none of the formats {', '.join(MODULES)}")
+    raise UnknownFormat(path)
 
 
 def reader(module: ModuleType, part: str) -> Reader:

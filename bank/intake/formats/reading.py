@@ -9,12 +9,15 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
 
 from bank.intake import parquet
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 MAX_LINE = 32 * 2**20
 MAX_FIRST = 2**20
@@ -22,6 +25,7 @@ MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on 
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
+MAX_KEY = 200
 PICTURE_ENDINGS = ("jpg", "jpeg", "png", "webp", "JPG", "JPEG", "PNG", "WEBP")
 csv.field_size_limit(MAX_LINE)
 
@@ -40,12 +44,16 @@ class Where(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Why a row is refused or, as a warning, what is odd about an accepted row."""
+    """Why a row is refused or, as a warning, what is odd about an accepted row.
+
+    ``sample``: the key of the sample that is refused, or that a refused row names in vain.
+    """
 
     where: Where
     field: str
     reason: str
     warning: bool = False
+    sample: str = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.field + ': ' if self.field else ''}{self.reason}"
@@ -337,19 +345,65 @@ def rows(path: Path) -> Iterator[Row | Problem]:
     return READERS[kind](path)
 
 
+# What other tools call a field.
+ALIASES = {
+    "key": ("id", "index", "sample_id", "question_id", "name"),
+    "instruction": ("question", "prompt", "query", "text", "task"),
+    "images": ("image", "picture", "image_path", "img", "file"),
+    "sample": ("id", "key", "index", "sample_id", "question_id"),
+    "text": ("answer", "response", "output", "prediction", "reply"),
+    "model": ("model_name", "model_id", "system"),
+    "capability": ("category", "topic", "skill"),
+    "criteria": ("rubric", "criterion"),
+    "annotator": ("person", "user", "worker", "rater", "annotator_id"),
+    "judge": ("judge_name", "grader"),
+    "choice": ("verdict", "label", "vote", "preference", "winner"),
+    "responses": ("models", "answers"),
+}
+# The validator's faults, by type, in words; {names} are its own.
 IN_WORDS = {
     "extra_forbidden": "is not a known field",
     "missing": "is missing",
     "string_type": "is no text",
     "list_type": "is no list",
     "dict_type": "is no object",
+    "model_type": "is no object",
+    "model_attributes_type": "is no object",
+    "literal_error": "is none of {expected}",
+    "bool_type": "is neither true nor false",
+    "int_type": "is no whole number",
+    "int_from_float": "is no whole number",
+    "float_type": "is no number",
+    "greater_than_equal": "is less than {ge}",
+    "less_than_equal": "is more than {le}",
+    "string_too_long": "has more than {max_length} characters",
+    "too_short": "has fewer than {min_length} entries",
+    "too_long": "has more than {max_length} entries",
+    "string_pattern_mismatch": "is not written as it should be",
+    "date_type": "is no date such as 2026-11-25",
+    "datetime_type": "is no time such as 2026-11-25T20:40:00Z",
+    "timezone_aware": "is a time without its zone, such as Z",
 }
 
 
+def meant_by(name: str, known: Iterable[str]) -> str:
+    """The known field that is written nearly the same, or that other tools call so; "" if there is none."""
+    fields, name = list(known), name.casefold()
+    if alias := next((field for field, names in ALIASES.items() if name in names and field in fields), ""):
+        return alias
+    return next(iter(difflib.get_close_matches(name, fields, n=1, cutoff=0.7)), "")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``: did you mean NAME?`` with the known name that is nearly the same; empty if there is none."""
-    near = difflib.get_close_matches(name.casefold(), list(known), n=1, cutoff=0.7)
-    return f": did you mean {near[0]}?" if near else ""
+    """``: did you mean NAME?``; empty if there is none."""
+    near = meant_by(name, known)
+    return f": did you mean {near}?" if near else ""
+
+
+def _in_words(fault: "ErrorDetails") -> str:
+    if words := IN_WORDS.get(fault["type"]):
+        return words.format_map({name: str(value).replace("'", "") for name, value in fault.get("ctx", {}).items()})
+    return fault["msg"].removeprefix("Value error, ")
 
 
 def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[Row | Problem]:
@@ -363,12 +417,13 @@ def validated(rows_in: Iterable[Row | Problem], record: type[Rec]) -> Iterator[R
         try:
             yield Row(where, validate(data))
         except ValidationError as error:
-            for fault in error.errors(include_url=False, include_context=False, include_input=False):
+            key = str(data.get("key") or "")[:MAX_KEY] if "key" in record.model_fields else ""
+            for fault in error.errors(include_url=False, include_input=False):
                 field = ".".join(str(part) for part in fault["loc"])
-                words = IN_WORDS.get(fault["type"], fault["msg"].removeprefix("Value error, "))
+                words = _in_words(fault)
                 if fault["type"] == "extra_forbidden":
                     words += did_you_mean(str(fault["loc"][-1]), record.model_fields if len(fault["loc"]) == 1 else ())
-                yield Problem(where, field, words)
+                yield Problem(where, field, words, sample=key)
 
 
 class BadRow(Exception):

@@ -53,5 +53,5 @@ class Report:
             self.bad += problem.where != self._last
             self._last = problem.where
 
-    def refuse(self, where: Where, field: str, reason: str) -> None:
-        self.add(Problem(where, field, reason))
+    def refuse(self, where: Where, field: str, reason: str, *, sample: str = "") -> None:
+        self.add(Problem(where, field, reason, sample=sample))

@@ -218,7 +218,7 @@ class VerdictItems:
     def _refuse(self, block: Block, row: int, sample_known: bool, ids: tuple[int, ...], report: Report) -> None:
         sample, where = block.columns["sample"][row], block.places[row]
         if not sample_known:
-            report.refuse(where, "sample", f"no sample {sample!r} in {self.context}")
+            report.refuse(where, "sample", f"no sample {sample!r} in {self.context}", sample=sample)
             return
         model, variant = block.columns["responses"][row][ids.index(0)]
         name = model + (f" ({variant})" if variant else "")

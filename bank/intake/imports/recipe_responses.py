@@ -42,7 +42,7 @@ class RecipeResponses(AnswerImporter):
             elif record.recipe_sha256 not in ("", recipe.sha256):
                 problems.append(("recipe_sha256", f"the recipe {recipe} that is stored here asks otherwise"))
             for field, reason in problems:
-                report.refuse(row.where, field, reason)
+                report.refuse(row.where, field, reason, sample=record.sample if field == "sample" else "")
             if recipe is not None and not problems:
                 yield row, (sample, record.model, recipe.pk, record.variant, record.repeat, record.turn)
 

@@ -141,7 +141,9 @@ class Responses(AnswerImporter):
             elif not name:
                 report.refuse(row.where, "model", "is missing; name it with --model")
             elif not sample:
-                report.refuse(row.where, "sample", f"no sample {record.sample!r} in {self.context}")
+                report.refuse(
+                    row.where, "sample", f"no sample {record.sample!r} in {self.context}", sample=record.sample
+                )
             else:
                 yield row, (sample, name, record.variant)
 

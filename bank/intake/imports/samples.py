@@ -232,7 +232,9 @@ class Samples:
                 report.add(Problem(row.where, field, reason, warning=True))
                 pictures.append(None)
             elif isinstance(picture, str):
-                report.refuse(row.where, field, f"{image.file!r}: {picture}" if image.file else picture)
+                report.refuse(
+                    row.where, field, f"{image.file!r}: {picture}" if image.file else picture, sample=row.data.key
+                )
                 return None
             else:
                 ending = ENDINGS.get(Path(image.file).suffix.lower())

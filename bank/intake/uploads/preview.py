@@ -12,7 +12,7 @@ from django.db.models import Count
 from PIL import Image, ImageOps
 
 from bank import images
-from bank.intake.formats import generic, reader
+from bank.intake.formats import generic, reader, templates
 from bank.intake.formats.reading import BadFile, Problem, Row
 from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports.sources import PictureFolder, Source
@@ -147,13 +147,40 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*")
 ONE = {"criteria": "criterion"}
 # Reasons as a library or the command line words them, and as the page does.
 ON_THE_PAGE = (
-    ("Extra inputs are not permitted", "is not a known field; is it spelled right?"),
-    ("Field required", "is missing"),
     ("name it with --model", "name it in the field Model"),
     ("name it with --judge", "name it in the field Judge"),
     ("name another with --campaign", "name another in the field Campaign"),
     ("import the new ones with --version.", "import them as a new version."),
 )
+
+
+# What mends a fault, by words of its reason.
+FIXES = (
+    ("is not a known field", "Rename it or take it out."),
+    ("is missing", "Add it to each of these rows."),
+    ("is none of", "Write one of these words."),
+    ("is no object", "Write it as JSON, as in the example."),
+    ("is no list", "Write it as JSON, as in the example."),
+    ("is empty", "Fill it in, or take these rows out."),
+    ("picture is missing", "Add the pictures under the names that the file gives, in a zip or a folder with it."),
+    ("already occurs", "Give each sample a key of its own."),
+    ("no sample", "Correct the key, or bring the sample in with this file."),
+    ("has no response", "Bring the answers in first, or with this file."),
+    ("no such file", "Add the pictures under the names that the file gives, in a zip or a folder with it."),
+)
+SHOWN_TO = "Write public for everybody, campaign for those who label, staff for nobody else."
+
+
+def fix(problem: Problem) -> str:
+    """What mends it; "" where the reason says so itself."""
+    if problem.field.endswith("shown_to"):
+        return SHOWN_TO
+    return next((words for part, words in FIXES if part in problem.reason), "")
+
+
+def example(part: str, problem: Problem) -> str:
+    """What the field may hold, as the templates write it."""
+    return templates.example(part, problem.field) if problem.field and not problem.warning else ""
 
 
 def counts(made: "Counter[str] | dict[str, int]") -> str:

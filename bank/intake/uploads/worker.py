@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from django.conf import settings
@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from accounts.csv import escape
 from bank.errors import BadInput
-from bank.intake.formats import reader
+from bank.intake.formats import UnknownFormat, reader
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Cancelled, Report, diff, engine, sources, writer
 from bank.intake.imports.context import ImportOptions
@@ -122,6 +122,13 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
             return
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
         staging.remove(upload)
+    except UnknownFormat as error:
+        upload.found = {
+            "columns": error.columns,
+            "nearest": [asdict(one) | {"title": one.title} for one in error.nearest[:3]],
+        }
+        upload.save(update_fields=["found"])
+        _fail(upload, preview.without_paths(str(error), upload))
     except (BadFile, BadInput, LookupError) as error:
         _fail(upload, preview.without_paths(str(error), upload))
     except Exception:
@@ -219,6 +226,7 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
         "words": preview.counts(made),
         "bad": sum(report.bad for report in reports.values()),
         "warnings": len({problem.where for _, problem in faults if problem.warning}),
+        "following": sum(reason["count"] for reason in reasons if reason["follows"]),
         "reasons": reasons[:REASONS],
         "more_reasons": max(0, len(reasons) - REASONS),
     }
@@ -238,17 +246,23 @@ def _rows(faults: list[tuple[str, Problem]], upload: Upload) -> Iterator[list[st
 
 
 def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[str, Any]]:
-    groups: dict[tuple[bool, str], dict[str, Any]] = {}
-    for _, fault in faults:
-        kind = preview.kind(fault)
-        group = groups.setdefault(
-            (fault.warning, kind), {"reason": kind, "warning": fault.warning, "count": 0, "first": []}
-        )
+    """Faults of one kind together, with their first rows, an example and what mends them; those last that only follow
+    from a sample that is refused itself.
+    """
+    refused = {fault.sample for part, fault in faults if part == "samples" and not fault.warning} - {""}
+    groups: dict[tuple[bool, bool, str], dict[str, Any]] = {}
+    for part, fault in faults:
+        follows = part != "samples" and fault.sample in refused
+        reason = preview.reason(fault)
+        new = {"field": fault.field, "reason": reason, "alike": False, "warning": fault.warning, "follows": follows}
+        new |= {"fix": preview.fix(fault), "example": preview.example(part, fault), "count": 0, "first": []}
+        group = groups.setdefault((fault.warning, follows, preview.kind(fault)), new)
         group["count"] += 1
+        group["alike"] = group["alike"] or group["reason"] != reason
         if len(group["first"]) < FIRST:
             where = preview.without_paths(str(fault.where), upload)
-            group["first"].append({"where": where, "field": fault.field, "reason": preview.reason(fault)})
-    return sorted(groups.values(), key=lambda group: (group["warning"], -group["count"]))
+            group["first"].append({"where": where, "field": fault.field, "reason": reason})
+    return sorted(groups.values(), key=lambda group: (group["warning"], group["follows"], -group["count"]))
 
 
 # -- the import -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,127 @@
+"""Files to start from: a few rows of each part of the ``generic`` format, which also serve as examples of fields."""
+
+import csv
+import io
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from accounts.csv import escape
+from bank.intake.formats.generic import RECORDS
+from bank.intake.formats.reading import meant_by
+
+Rows = Sequence[Mapping[str, Any]]
+
+SAMPLES: Rows = [
+    {
+        "key": "cafe-bill",
+        "instruction": "Two people split this bill and add a tip of 15%. How much does each pay?",
+        "images": ["cafe-bill.jpg"],
+        "capability": ["Reading", "Receipts"],
+        "criteria": [{"text": "Adds the tip before dividing", "kind": "guideline", "shown_to": "staff"}],
+    },
+    {
+        "key": "road-signs",
+        "instruction": "Which way is the station?",
+        "images": ["road-signs.jpg"],
+        "capability": ["Reading", "Signs"],
+        "criteria": [{"text": "Says left", "kind": "exact_reference", "shown_to": "staff"}],
+    },
+    {
+        "key": "haiku",
+        "instruction": "Write a haiku about this picture.",
+        "images": ["harbour.jpg"],
+        "capability": ["Writing"],
+        "criteria": [{"text": "Three lines of 5, 7 and 5 syllables", "kind": "guideline", "shown_to": "campaign"}],
+    },
+]
+RESPONSES: Rows = [
+    {"sample": "cafe-bill", "model": "model-one", "text": "Each pays 22.54."},
+    {"sample": "cafe-bill", "model": "model-two", "text": "Each pays 24.10."},
+    {"sample": "road-signs", "model": "model-one", "text": "To the left."},
+]
+_PAIR = {"kind": "pair", "protocol": "pair", "sample": "cafe-bill", "responses": ["model-one", "model-two"]}
+LABELS: Rows = [
+    _PAIR | {"choice": "first", "annotator": "person-1", "seconds": 31.0},
+    _PAIR | {"choice": "tie", "annotator": "person-2", "seconds": 24.5},
+    _PAIR | {"choice": "first", "annotator": "person-3", "seconds": 40.0},
+]
+JUDGMENTS: Rows = [
+    _PAIR | {"choice": "first", "judge": "judge-one", "order": ["model-one", "model-two"]},
+    _PAIR | {"choice": "second", "judge": "judge-one", "order": ["model-two", "model-one"]},
+    _PAIR | {"choice": "tie", "judge": "judge-two", "order": ["model-one", "model-two"]},
+]
+TITLES = {
+    "samples": "Questions with pictures",
+    "responses": "Answers of models",
+    "labels": "Verdicts of people",
+    "judgments": "Verdicts of judges",
+}
+ROWS = {"samples": SAMPLES, "responses": RESPONSES, "labels": LABELS, "judgments": JUDGMENTS}
+SHAPES = {"csv": "text/csv", "jsonl": "application/jsonl"}
+
+
+def as_file(part: str, shape: str) -> str:
+    """The rows of a part as a file, ``csv`` or ``jsonl``."""
+    rows = ROWS[part]
+    if shape == "jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    out = io.StringIO()
+    table = csv.writer(out)
+    table.writerow(rows[0])
+    for row in rows:
+        table.writerow(escape(v) if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in row.values())
+    return out.getvalue()
+
+
+def example(part: str, field: str) -> str:
+    """A value of this field as a file writes it; "" if the templates have none."""
+    name = field.split(".")[0]
+    value = next((row[name] for row in ROWS.get(part, ()) if name in row), "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# The fields without which no row of a part is known for what it is.
+NEEDED = {
+    "samples": ("key", "instruction"),
+    "responses": ("sample", "text"),
+    "labels": ("kind", "sample", "annotator"),
+    "judgments": ("kind", "sample"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """How near a file is to a part: how many of its columns are known, and the needed fields that it lacks, each with
+    the column that may be meant by it, or "".
+    """
+
+    part: str
+    known: int
+    columns: int
+    lacking: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.part]
+
+    @property
+    def words(self) -> str:
+        fields = [f"{field} (your {column}?)" if column else field for field, column in self.lacking.items()]
+        return f"{self.title.lower()}, {self.known} of {self.columns} columns known; lacking: {', '.join(fields)}"
+
+
+def nearest(columns: Collection[str]) -> list[Nearest]:
+    """The parts that a file with these columns could be meant as, the nearest first; none without any likeness."""
+    found = []
+    for part, record in RECORDS.items():
+        if part not in NEEDED:
+            continue
+        fields = record.model_fields
+        meant = {meant_by(column, fields): column for column in columns if column not in fields}
+        known = sum(column in fields for column in columns) + len(meant.keys() - {""})
+        lacking = {field: meant.get(field, "") for field in NEEDED[part] if field not in columns}
+        if known and lacking:
+            found.append(Nearest(part, known, len(columns), lacking))
+    return sorted(found, key=lambda one: (-one.known, len(one.lacking)))
