@@ -262,7 +262,7 @@ class RunForm(RequestForm):
 
     judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
-    protocol = forms.ChoiceField()  # drawn as cards
+    protocol = forms.ChoiceField()  # drawn with what each means
     order = _choice(
         [
             PROTOCOL_DEFAULT,
@@ -362,9 +362,19 @@ class RunForm(RequestForm):
         return plan.offers(judge=self.chosen("judge"), benchmark=benchmark, names=self.PROTOCOLS) if benchmark else []
 
     @property
+    def possible(self) -> list[plan.Offer]:
+        """The protocols that can be chosen."""
+        return [offer for offer in self.offers if not offer.problem]
+
+    @property
+    def impossible(self) -> list[plan.Offer]:
+        """Those that cannot, each with its reason."""
+        return [offer for offer in self.offers if offer.problem]
+
+    @property
     def protocol_chosen(self) -> str:
         """The protocol chosen; where that cannot be, or nothing was chosen, the first that can."""
-        possible = [offer.protocol.name for offer in self.offers if not offer.problem]
+        possible = [offer.protocol.name for offer in self.possible]
         value = str(self["protocol"].value() or "")
         return value if value in possible or not possible else possible[0]
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.models import User
 from accounts.rules import requires
+from annotations import ballots
 from annotations.campaigns import sizing
 from annotations.campaigns.actions import make_campaign, new_seed, open_campaign
 from annotations.labels.own import usual_seconds
@@ -143,7 +144,8 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
     """How many items the campaign in the form would have, and how long they take."""
     form = CampaignForm(request.POST)
     form.is_valid()  # a name may still be missing
-    context: dict[str, Any] = {}
+    chosen = form.cleaned_data.get("protocol")
+    context: dict[str, Any] = {"about": ballots.get(chosen).about if chosen else ""}
     try:
         context["size"] = _size(form)
     except BadInput as error:

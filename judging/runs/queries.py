@@ -155,7 +155,7 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 def own_first(runs: QuerySet[Run], viewer: User) -> QuerySet[Run]:
     """The viewer's own runs first, those of built-in judges last; newest first within each."""
-    rank = Case(When(by=viewer, then=0), When(judge__baseline="", then=1), default=2)
+    rank = Case(When(~Q(judge__baseline=""), then=2), When(by=viewer, then=0), default=1)
     return runs.order_by(rank, "-pk")
 
 

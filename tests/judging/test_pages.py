@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -11,6 +12,7 @@ from django.utils import timezone
 from bank import exposure
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
+from judging import protocols
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, WorkerBeat
 from judging.runs.tryouts import draw
 from tests.hidden import ended_before_today, write_criterion
@@ -309,9 +311,18 @@ def test_staff_start_a_run_with_the_settings_they_chose(client_of, people, bench
 
 
 def cards(page) -> dict[str, tuple[bool, bool, str]]:
-    """By protocol: whether it can be chosen, whether it is, its words."""
-    found = re.findall(r'value="([a-z-]+)" required(.*?)>.*?<small>(.*?)</small>', flat(page))
-    return {name: ("disabled" not in marks, "checked" in marks, words) for name, marks, words in found}
+    """By protocol: whether it can be chosen, whether it is, its words if the page says them."""
+    html = flat(page)
+    chosen = re.search(r'id="protocol-words">(.*?)\.?</p>', html)[1].strip()
+    found = {
+        name: (True, "selected" in marks, chosen if "selected" in marks else "")
+        for name, marks in re.findall(
+            r'<option value="([a-z-]+)"([^>]*)>', html.split('id="id_protocol"')[1].split("</select>")[0]
+        )
+    }
+    names = {protocols.get(name).title: name for name in protocols.all_by_name()}
+    impossible = re.findall(r"<li><b>(.*?)</b>: (.*?)</li>", html)
+    return found | {names[unescape(title)]: (False, False, words) for title, words in impossible}
 
 
 def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_of, benchmark, judge_at, baseline):
@@ -328,7 +339,9 @@ def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_o
     answer = sample.responses.first()
     item = Item.objects.create(kind="score", sample=sample, content_hash="one")
     item.responses.set([answer], through_defaults={"position": 0})
-    shown = cards(client.get(reverse("judging:run-choices"), {"judge": judge.pk, "benchmark": benchmark.pk}))
+    asked = {"judge": judge.pk, "benchmark": benchmark.pk}
+    shown = cards(client.get(reverse("judging:run-choices"), asked | {"protocol": "score"}))
+    assert shown["score"][1:] == (True, shown["score"][2])
     assert shown["score"][2].startswith("1 answer: ")
     assert shown["reference-score"] == (False, False, "no sample has a reference answer")
     assert shown["choice-extraction"] == (False, False, "no sample has options")
