@@ -102,18 +102,17 @@ class Draft:
     def in_words(self) -> list[tuple[str, str]]:
         """What a curator should know before it is published: a term, and what is said of it."""
         noun = "judge" if self.what == JUDGES else "model"
-        told = [number for numbers in self.cells.values() for number in numbers.values() if number]
-        rows = [("It tells", self._numbers(noun))]
-        if told:
-            least = min(len(cell) for cell in told)
-            rows.append(("Smallest group", f"{number_of(least, 'sample')} behind a number; {MIN_SAMPLES} are needed"))
+        rows = [("It tells", self.numbers_in_words(noun))]
+        if self.least:
+            words = f"{number_of(self.least, 'sample')} behind a number; {MIN_SAMPLES} are needed"
+            rows.append(("Smallest group", words))
         if self.last is None:
             rows.append(("Compared with the last", "this would be the first edition"))
         elif self.board is not None:
-            rows.append((f"Compared with edition {self.last.number}", self._changes(noun)))
-        if names := self._coded():
+            rows.append((f"Compared with edition {self.last.number}", self.changes_in_words(noun)))
+        if names := self.as_intervals():
             rows.append(("As intervals", f"{listed(names)}: a share would tell nearly every sample behind it"))
-        if levels := self._levels():
+        if levels := self.levels_kept_out():
             rows.append(("Levels kept out", levels))
         rows += [(f"Left out: {name}", reason) for name, reason in self.left_out.items()]
         public = self.scope.benchmark.visibility == Benchmark.Visibility.PUBLIC
@@ -121,7 +120,13 @@ class Draft:
         rows.append(("Afterwards", "it cannot be taken back: it stays beside all other editions"))
         return rows
 
-    def _numbers(self, noun: str) -> str:
+    @property
+    def least(self) -> int:
+        """The fewest samples behind a number; 0 where it tells none."""
+        return min((len(cell) for numbers in self.cells.values() for cell in numbers.values() if cell), default=0)
+
+    def numbers_in_words(self, noun: str) -> str:
+        """What it tells of how many models or judges."""
         if self.board is None or not self.board.rows:
             return "nothing"
         columns: dict[str, None] = {}
@@ -133,7 +138,8 @@ class Draft:
             )
         return f"{listed(list(columns)) or 'no numbers'} of {number_of(len(self.cells), noun)}, rounded"
 
-    def _changes(self, noun: str) -> str:
+    def changes_in_words(self, noun: str) -> str:
+        """Who enters, and how many samples changed since the last edition."""
         new = [name for name in self.cells if name not in self.changed]
         words = [f"{listed(new)} {'enters' if len(new) == 1 else 'enter'}"] if new else []
         changed = [n for n in self.changed.values() if n]
@@ -145,7 +151,8 @@ class Draft:
     def _models(self) -> Sequence[ModelRow]:
         return self.board.rows if isinstance(self.board, ModelsBoard) else ()
 
-    def _coded(self) -> list[str]:
+    def as_intervals(self) -> list[str]:
+        """The models of which some numbers are told as intervals, with these numbers."""
         names = []
         for row in self._models():
             columns = [column.name for column in fields(row) if _is_coded(getattr(row, column.name))]
@@ -158,7 +165,8 @@ class Draft:
                 names.append(f"{row.model} ({', '.join([*columns, *levels])})")
         return names
 
-    def _levels(self) -> str:
+    def levels_kept_out(self) -> str:
+        """Which levels it does not tell, and why; "" where it tells all."""
         if self.what == JUDGES:
             return "all: an edition of judges has none"
         if not self.scope.kind.hidden and self.cells and self.scope.benchmark.capabilities.exists():

@@ -15,6 +15,8 @@ from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
+from leaderboard.pages.editions import checks_of, revealed_by
+from leaderboard.pages.sealed import parts_of
 from leaderboard.scope import BadScope
 from leaderboard.views.frame import refused
 
@@ -46,6 +48,7 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         draft = editions.draft(**view)
     except editions.Refused as error:
         problem = str(error)
+    last = newest_edition(scope, what)
     context = {
         "section": "leaderboards",
         "address": address,
@@ -53,11 +56,15 @@ def edition_new(request: HttpRequest, name: str) -> HttpResponse:
         "what": what,
         "kind_title": scope.kind.title,
         "split": hidden_split(scope),
-        "last": newest_edition(scope, what),
+        "last": last,
         "runs": [(run, settings_in_words(run.protocol, run.settings)) for run in runs],
         "chosen": run,
         "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people",
         "draft": draft,
+        "number": last.number + 1 if last else 1,
+        "revealed": revealed_by(draft) if draft else [],
+        "checks": checks_of(draft) if draft else [],
+        "sealed": [part for part in parts_of(scope.benchmark) if not part.is_open],
         "refused": problem,
         "problem": problem or (draft.problem if draft else ""),
         "board": board,

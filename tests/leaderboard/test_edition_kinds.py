@@ -98,7 +98,7 @@ def test_submitted_models_enter_the_board_of_pairs_by_its_edition_and_live_views
     assert sent["elo"] == round(sent["elo"])
     assert set(rows_of(client, source="kestrel")) == {"Anchor", "Inside"}
     page = flat(client.get(PAGE))
-    assert "As of <b>Edition 1</b>, published on" in page
+    assert "Figures are as of edition 1, " in page
     assert "kestrel" in page
     assert "This view is live" in flat(client.get(PAGE, {"source": "kestrel"}))
 
@@ -265,7 +265,7 @@ def test_the_board_of_judges_of_keyed_kinds_is_an_edition_below_staff(read, clie
     assert (twin["value"], twin["value_low"], twin["value_high"]) == (None, 0.9, 1)
     assert told["twin", "majority", "kappa"]["value"] is None
     shown = flat(client.get("/leaderboards/quiz/judges/?kind=choice"))
-    assert "As of <b>Edition 1</b>, published on" in shown
+    assert "Figures are as of edition 1, " in shown
     assert "0.90 to 1.00" in shown
     assert client.get(f"{JUDGES}&level=x").status_code == 400
 
@@ -309,7 +309,7 @@ def test_a_curator_reads_before_publishing_what_the_edition_would_tell(table, cl
     curator = client_of("curator")
     shown = flat(curator.get(page))
     assert "Smallest group" in shown
-    assert "It cannot be taken back." in shown
+    assert "Edition 1 cannot be taken back." in shown
     assert not Edition.objects.exists()
     curator.post(page, {"run": str(run.pk)})
     bring(table, "Late", origin="submission")
