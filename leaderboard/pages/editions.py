@@ -53,7 +53,7 @@ def revealed_by(draft: Draft) -> list[Revealed]:
         lines.append(
             Revealed("Told as intervals", "", whole(len(names)), f"{listed(names)}: a share would settle samples", True)
         )
-    lines += [Revealed(name, "", "left out", reason, True) for name, reason in draft.left_out.items()]
+    lines += [Revealed(f"Left out: {name}", "", "", reason, True) for name, reason in draft.left_out.items()]
     return lines
 
 

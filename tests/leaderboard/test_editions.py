@@ -69,7 +69,7 @@ def test_below_staff_a_board_of_hidden_keys_is_its_newest_edition_and_says_as_of
     edition = publish()
     assert [row["model"] for row in rows(anonymous)] == ["Sure", "Shaky"]
     assert f"{edition.published_at:%Y-%m-%d}" in flat(anonymous.get(PAGE))
-    assert "Edition 1" in flat(anonymous.get(PAGE))
+    assert "Figures are as of edition 1" in flat(anonymous.get(PAGE))
     corrected(*ALL)
     assert rows(curator)[0]["vanilla"] < 1
     assert rows(anonymous)[0]["vanilla_low"] == 0.9  # until the next edition
