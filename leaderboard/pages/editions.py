@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leaderboard.boards.base import ModelRow, ModelsBoard, from_stored
-from leaderboard.editions import Draft
+from leaderboard.editions import Cells, Draft
 from leaderboard.figures import NONE, listed, number_of, rank_range, whole
 from leaderboard.models import Edition
 from stats.disclosure import MIN_SAMPLES
@@ -38,7 +38,7 @@ class Check:
 
 def revealed_by(draft: Draft) -> list[Revealed]:
     noun = "judge" if draft.what == Edition.What.JUDGES else "model"
-    then = draft.last.cells if draft.last else {}
+    then: Cells = draft.last.cells if draft.last else {}
     now = draft.cells
     entering, leaving = sorted(set(now) - set(then)), sorted(set(then) - set(now))
     words = [f"{_named(entering)} {'enters' if len(entering) == 1 else 'enter'}"] if entering and then else []
@@ -48,7 +48,7 @@ def revealed_by(draft: Draft) -> list[Revealed]:
         Revealed("Samples behind them", _most(then), _most(now), draft.changes_in_words(noun) if then else ""),
     ]
     if isinstance(draft.board, ModelsBoard):
-        lines += _of_models(draft, draft.board.rows)
+        lines += _of_models(draft, draft.board)
     if names := draft.as_intervals():
         lines.append(
             Revealed("Told as intervals", "", whole(len(names)), f"{listed(names)}: a share would settle samples", True)
@@ -57,8 +57,9 @@ def revealed_by(draft: Draft) -> list[Revealed]:
     return lines
 
 
-def _of_models(draft: Draft, rows: Sequence[ModelRow]) -> list[Revealed]:
-    last = from_stored(type(draft.board), draft.last.board).rows if draft.last and draft.board else []
+def _of_models(draft: Draft, board: ModelsBoard) -> list[Revealed]:
+    rows: Sequence[ModelRow] = board.rows
+    last: Sequence[ModelRow] = from_stored(type(board), draft.last.board).rows if draft.last else []
     levels, levels_then = ({name for row in of for name in row.levels} for of in (rows, last))
     new = sorted(levels - levels_then)
     lines = [
@@ -95,11 +96,11 @@ def _same(draft: Draft) -> str:
     return "the same" if draft.last else "the first edition"
 
 
-def _count(cells: object) -> str:
-    return whole(len(cells)) if cells else NONE  # type: ignore[arg-type]
+def _count(cells: Cells) -> str:
+    return whole(len(cells)) if cells else NONE
 
 
-def _most(cells: "dict[str, dict[str, dict[str, str]]]") -> str:
+def _most(cells: Cells) -> str:
     """The samples behind any number of the model that has most."""
     return whole(max((len(set().union(*numbers.values())) for numbers in cells.values()), default=0)) if cells else NONE
 
