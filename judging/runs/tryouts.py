@@ -87,7 +87,7 @@ def readable(run: Run) -> int:
 
 def prompt_of(run: Run) -> prompts.Prompt:
     """The prompt that the run asks by."""
-    return prompts.get(run.protocol, *prompts.split(str(run.settings["prompt"])))
+    return prompts.get(run.protocol, *prompts.split(str(run.settings.get("prompt", "default"))))
 
 
 def next_prompt(run: Run) -> tuple[str, int]:

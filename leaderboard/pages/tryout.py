@@ -219,7 +219,7 @@ def _marked(protocol: protocols.Protocol, judgment: Judgment) -> tuple[str, str,
         return judgment.reason or "Nothing was kept.", "", ""
     if judgment.status == Judgment.Status.TRUNCATED:
         return said, " [stops here]", ""
-    if judgment.status != Judgment.Status.OK:
+    if judgment.status != Judgment.Status.OK or "reasoning" not in judgment.run.settings:
         return said, "", ""
     place = protocol.verdict_line(judgment.run.settings)
     try:
@@ -312,9 +312,9 @@ def _no_form(run: Run, protocol: protocols.Protocol, calls: Sequence[Call], numb
     within = sum(replies.has_judgement_within(said) for said in unread)
     title = "The verdict is not on a line of its own."
     words = f"{within} {told} hold one further up." if within else f"{number} {told} do not end as the prompt asks."
-    if run.settings["reasoning"] != "none" and "none" in protocol.reasonings:
+    if run.settings.get("reasoning") != "none" and "none" in protocol.reasonings:
         return Cause(number, title, words, "Ask for the verdict alone and try", "alone")
-    if run.settings["reasoning"] == "none" and "first" in protocol.reasonings:
+    if run.settings.get("reasoning") == "none" and "first" in protocol.reasonings:
         return Cause(number, title, words, "Let it give reasons first and try", "reasons")
     return Cause(number, title, words, "Change the form", to="form")
 
