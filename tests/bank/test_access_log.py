@@ -47,6 +47,22 @@ def test_it_is_for_administrators_alone(client_of):
     assert "Nobody has read criteria yet" in flat(client_of("administrator").get(LOG))
 
 
+def test_the_page_begins_with_what_staff_read_and_says_what_each_reading_was_for(client_of, people, samples):
+    read(people, samples[:1])
+    bank.criteria.for_redaction(reader=people["annotator"], sample=samples[0], about="label 1")
+    client = client_of("administrator")
+    own, passing = CriteriaAccess.objects.order_by("pk").values_list("pk", flat=True)
+    assert keys(client.get(LOG)) == [own]
+    assert "opened on the sample&#x27;s page" in flat(client.get(LOG))
+    assert keys(client.get(f"{LOG}?how=people")) == [passing, own]
+    assert "how=staff" in client.get(LOG).content.decode()
+    rows = [
+        len(list(csv.reader(io.StringIO(b"".join(client.get(f"{LOG}export/{query}").streaming_content).decode()))))
+        for query in ("?how=staff", "")
+    ]
+    assert rows == [2, 3]
+
+
 def test_filters_by_person_command_way_sample_and_days(client_of, people, samples):
     first, second = samples[:2]
     read(people, [first])

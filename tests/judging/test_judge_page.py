@@ -6,6 +6,7 @@ from django.urls import reverse
 from judging.models import Judge
 from tests.judging.server import Server, answer, error
 from tests.judging.test_pages import text_of
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -71,3 +72,9 @@ def test_limits_and_prices_are_changed_from_what_they_are(client_of, settings):
     client.post(path, kept | {"price_in": 1, "price_out": 2})
     judge.refresh_from_db()
     assert (judge.concurrency, judge.price_in, judge.price_out) == (8, 1.0, 2.0)
+
+
+def test_the_addresses_that_are_allowed_are_told_before_the_form_is_filled_in(client_of, settings):
+    settings.JUDGE_HOSTS = ["api.example.org"]
+    page = flat(client_of("curator").get("/judging/judges/new/"))
+    assert page.index("api.example.org") < page.index('name="base_url"')

@@ -14,6 +14,7 @@ from bank.errors import BadInput
 from bank.models import CriteriaAccess, Item
 from judging import protocols
 from judging.models import Attempt, Judge, Judgment, PromptTemplate, Run, WorkerBeat
+from judging.runs.actions import start_run
 from judging.runs.tryouts import draw
 from tests.hidden import ended_before_today, write_criterion
 from tests.judging.server import Server, answer, error
@@ -380,6 +381,9 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         waiting = client.get(tried.headers["Location"])
         assert "Asking" in text_of(waiting)
         assert "every 1s" in waiting.content.decode()
+        renewed = client.get(tried.headers["Location"], headers={"HX-Request": "true"}).content.decode()
+        assert "<textarea" not in renewed  # what is being typed stays
+        assert 'hx-swap-oob="true"' in renewed
         work_on(first)
         assert len(server.calls) == 4  # two pairs in both orders
         of_judge = reverse("leaderboard:judge-detail", args=[first.judge_id])
@@ -456,6 +460,32 @@ def test_replies_that_were_cut_off_get_room_and_a_changed_prompt_is_a_version_of
         assert PromptTemplate.objects.get().text.endswith("Be brief.")
         client.post(path, {"max_tokens": "300", "temperature": "0", "text": "Which is better?"})
         assert Run.objects.count() == 2
+
+
+def test_other_items_can_be_drawn_for_a_trial(client_of, benchmark, judge_at, monkeypatch):
+    monkeypatch.setattr("judging.runs.tryouts.ITEMS", 1)
+    client = client_of("curator")
+    client.post(reverse("judging:run-new"), choices(judge_at("http://127.0.0.1:9"), benchmark) | {"try": "1"})
+    first = Run.objects.get()
+    client.post(reverse("leaderboard:run-try-again", args=[first.pk]), {"others": "1", "temperature": "0"})
+    second = Run.objects.exclude(pk=first.pk).get()
+    assert second.tryout
+    assert second.items.count() == 1
+    assert not set(first.items.all()) & set(second.items.all())
+
+
+def test_the_list_begins_with_the_viewers_own_runs_and_ends_with_built_in_judges(
+    client_of, people, benchmark, judge_at, baseline
+):
+    made = {}
+    for name, judge, by in (
+        ("mine", judge_at("http://127.0.0.1:9"), people["curator"]),
+        ("others", judge_at("http://127.0.0.1:9", name="merlin"), people["administrator"]),
+        ("built in", baseline("longest"), people["curator"]),
+    ):
+        made[name] = start_run(judge=judge, benchmark=benchmark, protocol="pair", by=by, new=True)
+    runs = [row.run for row in client_of("curator").get("/judging/").context["runs"]]
+    assert runs == [made["mine"], made["others"], made["built in"]]
 
 
 def test_a_tryout_is_for_those_who_start_runs(client_of, run, people):
