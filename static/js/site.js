@@ -102,7 +102,9 @@
     const minutes = Math.round((at - Date.now()) / 60000);
     const [unit, size] = minutes > -60 ? ["minute", 1] : minutes > -1440 ? ["hour", 60] : ["day", 1440];
     const past = minutes > -10080 && since.format(Math.round(minutes / size), unit);
-    return past ? past.replace(/(\d)([a-z])/, "$1 $2") : form.format(at);
+    return past
+      ? past.replace(/(\d) ?(hr|[a-z])/, (_, n, unit) => `${n} ${unit === "hr" ? "h" : unit}`)
+      : form.format(at);
   };
   const localise = (scope) => {
     for (const time of scope.querySelectorAll("time[datetime*=T]")) {
