@@ -139,6 +139,18 @@ def test_a_waiting_run_is_told_by_page_api_and_bell_once_for_an_outage(judge_at,
 
 
 @pytest.mark.django_db
+def test_a_notice_ends_in_one_full_stop_and_says_so_where_nothing_came_of_a_run(judge_at, start, people):
+    run = start(judge_at("http://127.0.0.1:9/v1"), by=people["curator"])
+    actions.pause_run(run=run, reason="the key is refused. Check it, then resume.")
+    tell_of_runs()
+    Run.objects.update(state=Run.State.FINISHED, state_reason="", verdicts=0, failures=6, planned=6)
+    tell_of_runs()
+    told = list(Notice.objects.order_by("pk").values_list("text", flat=True))
+    assert told[0].endswith("Check it, then resume.")
+    assert told[1].endswith("and every call failed: none of 6 results.")
+
+
+@pytest.mark.django_db
 def test_below_staff_nobody_reads_when_a_run_is_tried_again_nor_that_one_on_hidden_text_waits(
     judge_at, start, work_on, client_of
 ):
