@@ -33,6 +33,8 @@ class TryoutForm(Styled):
 
     def __init__(self, *args: Any, run: Run, **kwargs: Any) -> None:
         settings = {name: run.settings.get(name) for name in ("max_tokens", "temperature", "image_size")}
+        if settings["temperature"] == 0:
+            settings["temperature"] = 0  # without a point
         super().__init__(*args, initial=settings, **kwargs)
         for name, words in (("max_tokens", "tokens"), ("image_size", "at most, px")):
             self.fields[name].widget.attrs["placeholder"] = words
