@@ -1,6 +1,6 @@
 """The board of judges as a page: one metric with its interval, its level by level heat, the others as figures."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -135,158 +135,222 @@ def build_judges_page(
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run; ``tested``: who may stand in."""
     metric, reference = chosen(address, kind, board)
-    judges = board.overall(reference)
-    runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
-    against = board.against[reference]
-    standing, cells = against.standing.get(metric.name, {}), against.cells.get(metric.name, {})
-    levels = _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order)
     sorting = Sorting.of(address, SORTS, usual=BEST_FIRST)
-    order = _ordered(sorting, judges, runs, metric, standing)
-    outside = {run: "baseline" if runs[run].judge.is_baseline else "" for run in order}
-    outside |= {
-        run: "provisional" for run in order if _is_provisional(runs[run], judges[run].get(metric.name), standing)
-    }
-    people = [PEOPLE] if metric.name in against.ceiling else []
-    shade = _shades(metric, cells.get(PEOPLE, {}))
-
-    def name(run: int) -> str:
-        if run not in runs:
-            return "One more person"
-        return BASELINES.get(runs[run].judge.baseline, runs[run].judge.name)
-
-    def level_cell(run: int, level: str) -> Cell:
-        found = cells.get(run, {}).get(level)
-        if found is None:
-            return Cell(NONE, css="qx", title="no verdict")
-        title = f"{level}, n = {whole(found.n)}" + ("" if run in runs else f", {OF_PEOPLE}")
-        labels = cells.get(PEOPLE, {}).get(level)
-        if people and (labels is None or labels.n < FEWEST_ON_LEVEL):
-            return Cell("few", css="qx", title=f"{title}: fewer than {FEWEST_ON_LEVEL} labels to compare with")
-        text = whole(100 * found.value) if metric.is_share and found.value is not None else two(found.value)
-        link = verdicts_link(address, runs[run], metric=metric.name, level=level) if run in runs else ""
-        return Cell(
-            text,
-            css="" if run == PEOPLE or outside[run] == "baseline" else shade(found.value, level),
-            title=title,
-            link=link,
-        )
-
-    def at_level(level: str) -> Column[int]:
-        items = max((cell.n for of in (cells.get(run, {}) for run in order) if (cell := of.get(level))), default=0)
-        return Column(
-            level or "No level",
-            lambda run: level_cell(run, level),
-            kind="heat",
-            css="c level",
-            key="levels",
-            choice=f"{metric.label} on each {kind.part_word}",
-            under=number_of(items, "item"),
-            title=f"{metric.label} on {level or 'samples without a level'}",
-        )
-
-    def name_cell(run: int) -> Cell:
-        if run == PEOPLE:
-            others = f"against the other {board.annotators - 1}" if board.annotators > 1 else ""
-            return Cell(name(run), others)
-        judge, look = runs[run].judge, outside[run]
-        chips = [Chip("simulated")] if judge.simulated else []
-        chips += [Chip(look, "warn")] if look == "provisional" else []
-        return Cell(
-            name(run),
-            f"run {run}",
-            link=reverse("leaderboard:judge-detail", args=[judge.pk]),
-            chips=tuple(chips),
-            title=judge.name,
-            small_title=_settings(runs[run]),
-            small_link=run_link(address.viewer, runs[run]),
-        )
-
-    stand_in = {row.run: row for row in tested.rows} if tested else {}
-    settings_differ = len({run.judge_id for run in runs.values()}) < len(runs)
-    has_biases = any(biases.get(run) for run in order)
-    columns, chooser = choose(
-        [
-            Column(
-                "May stand in",
-                lambda run: _stand_in_cell(run, stand_in, outside),
-                css="maystand",
-                under=f"for one of {tested.people} people" if tested else "",
-                title="The alternative annotator test, see below",
-                shown=bool(stand_in),
-            ),
-            names("Judge", name_cell, sort="judge"),
-            _metric_column(address, board, judges, runs, metric, against, outside),
-            *(at_level(level) for level in levels),
-            *_running(address, board, runs),
-            Column(
-                "Rank",
-                lambda run: _rank(run, standing, outside),
-                css="n",
-                key="place",
-                title=BETTER,
-                usual=not kind.stand_in,
-            ),
-            *_beside(address, judges, runs, kind, metric, against),
-            *_counts(address, judges, runs, metric, against, usual=not levels),
-            Column(
-                "Bias",
-                lambda run: Cell(chips=tuple(biases.get(run, ()))) if biases.get(run) else Cell(NONE, css="dim3"),
-                css="",
-                key="bias",
-                title="Biases whose 95% interval excludes 0",
-                usual=not levels,
-                shown=has_biases,
-            ),
-            Column(
-                "Settings",
-                lambda run: Cell(_settings(runs[run]) or NONE, title=_settings(runs[run])) if run else NONE,
-                css="small dim clip",
-                head="",
-                key="settings",
-                usual=settings_differ and not levels,
-            ),
-        ],
-        address,
-        sorting.column,
-    )
+    shown = _Shown.of(address, board, kind, sorting, tested)
+    columns, chooser = choose(_columns(shown, biases), address, sorting.column)
+    rows = [*([PEOPLE] if shown.with_people else []), *shown.order]
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
         in_words=metric.words + (over_data_sets(address, board) if metric.compute else ""),
         reference=reference,
-        finding=_finding(board, judges, runs, metric, against, stand_in, outside),
+        finding=_finding(shown),
         table=table(
             columns,
-            [*people, *order],
+            rows,
             sorting=sorting,
-            row_css=lambda run: OUTSIDE.get(outside[run], "") if run else "base",
+            row_css=lambda run: OUTSIDE.get(shown.outside[run], "") if run else "base",
             label="Board of judges",
             caption=f"{metric.label} of every judge against the {reference_words(kind)[reference]}",
             css="lb judgeboard",
         ),
         chooser=chooser,
-        levels=levels,
-        heat=[(name(run), [level_cell(run, level) for level in levels]) for run in [*people, *order] if levels],
-        counted=_counted(judges, metric),
-        has_biases=has_biases,
-        has_floor="baseline" in outside.values(),
+        levels=shown.levels,
+        heat=[(shown.name(run), [shown.level(run, level) for level in shown.levels]) for run in rows if shown.levels],
+        counted=_counted(shown.judges, metric),
+        has_biases=any(biases.get(run) for run in shown.order),
+        has_floor="baseline" in shown.outside.values(),
     )
 
 
 BETTER = "The 95% range of this judge's rank; 1 + the number of judges that are significantly better"
 
 
-def _shades(metric: Metric, people: Mapping[str, LevelValue]) -> Callable[[float | None, str], str]:
-    """The colour of a judge's level: by its distance to people there, or by the metric's own range without them."""
-    low, high = metric.heat
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What the table shows: the judges' rows by run and metric, in their ``order``, and why each is ``outside`` the
+    ranking. The run ``PEOPLE`` stands for one more person.
+    """
 
-    def shade(value: float | None, level: str) -> str:
-        person = people[level].value if level in people else None
+    address: Address
+    board: JudgesBoard
+    kind: Kind
+    metric: Metric
+    against: Against
+    judges: dict[int, dict[str, Row]]
+    runs: dict[int, Run]
+    tested: dict[int, StandInRow]
+    people: int  # whom the test left out in turn
+    order: list[int]
+    outside: dict[int, str]
+    levels: list[str]
+
+    @classmethod
+    def of(
+        cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard | None
+    ) -> "_Shown":
+        metric, reference = chosen(address, kind, board)
+        judges, against = board.overall(reference), board.against[reference]
+        runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
+        standing = against.standing.get(metric.name, {})
+        order = _ordered(sorting, judges, runs, metric, standing)
+        return cls(
+            address,
+            board,
+            kind,
+            metric,
+            against,
+            judges,
+            runs,
+            {row.run: row for row in tested.rows} if tested else {},
+            tested.people if tested else 0,
+            order,
+            {run: _outside(runs[run], judges[run].get(metric.name), standing) for run in order},
+            _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order),
+        )
+
+    @property
+    def with_people(self) -> bool:
+        return self.metric.name in self.against.ceiling
+
+    @property
+    def person(self) -> Number:
+        ceiling = self.against.ceiling.get(self.metric.name)
+        return ceiling.number if ceiling else UNKNOWN
+
+    def write(self, value: float | None) -> str:
+        return percent(value) if self.metric.is_share else two(value)
+
+    def value(self, run: int) -> Number:
+        if run == PEOPLE:
+            return self.person
+        row = self.judges[run].get(self.metric.name)
+        return row.value if row else UNKNOWN
+
+    def rows_of(self, run: int, *, metric: str = "", level: str = "") -> str:
+        """Where a judge's verdicts are; of people's labels there is no list."""
+        if run == PEOPLE:
+            return ""
+        return verdicts_link(self.address, self.runs[run], metric=metric or self.metric.name, level=level)
+
+    def name(self, run: int) -> str:
+        if run == PEOPLE:
+            return "One more person"
+        return BASELINES.get(self.runs[run].judge.baseline, self.runs[run].judge.name)
+
+    def name_cell(self, run: int) -> Cell:
+        if run == PEOPLE:
+            others = f"against the other {self.board.annotators - 1}" if self.board.annotators > 1 else ""
+            return Cell(self.name(run), others)
+        judge = self.runs[run].judge
+        chips = [Chip("simulated")] if judge.simulated else []
+        chips += [Chip("provisional", "warn")] if self.outside[run] == "provisional" else []
+        return Cell(
+            self.name(run),
+            f"run {run}",
+            link=reverse("leaderboard:judge-detail", args=[judge.pk]),
+            chips=tuple(chips),
+            title=judge.name,
+            small_title=_settings(self.runs[run]),
+            small_link=run_link(self.address.viewer, self.runs[run]),
+        )
+
+    def stand_in(self, run: int) -> Cell:
+        """Whether the judge may stand in for a person, and of how many people that is true."""
+        if run == PEOPLE:
+            return Cell("people, to compare")
+        if run in self.tested:
+            return standin_cell(self.tested[run])
+        return Cell("needs no skill" if self.outside[run] == "baseline" else NONE)
+
+    def rank(self, run: int) -> Cell:
+        place = self.against.standing.get(self.metric.name, {}).get(run)
+        if place is None:
+            return Cell("" if run == PEOPLE or self.outside[run] == "baseline" else NONE)
+        return Cell(rank_range(place.tier, place.rank_low, place.rank_high) or str(place.tier))
+
+    def on_level(self, run: int, level: str) -> LevelValue | None:
+        return self.against.cells.get(self.metric.name, {}).get(run, {}).get(level)
+
+    def level(self, run: int, level: str) -> Cell:
+        found, people = self.on_level(run, level), self.on_level(PEOPLE, level)
+        if found is None:
+            return Cell(NONE, css="qx", title="no verdict")
+        title = f"{level}, n = {whole(found.n)}" + (f", {OF_PEOPLE}" if run == PEOPLE else "")
+        if self.with_people and (people is None or people.n < FEWEST_ON_LEVEL):
+            return Cell("few", css="qx", title=f"{title}: fewer than {FEWEST_ON_LEVEL} labels to compare with")
+        share = self.metric.is_share and found.value is not None
+        text = whole(100 * (found.value or 0.0)) if share else two(found.value)
+        plain = run == PEOPLE or self.outside[run] == "baseline"
+        css = "" if plain else self.shade(found.value, people.value if people else None)
+        return Cell(text, css=css, title=title, link=self.rows_of(run, level=level))
+
+    def shade(self, value: float | None, person: float | None) -> str:
+        """The colour of a judge's level: by its distance to people there, or by the metric's own range without them."""
         if value is None or person is None:
-            return marks.heat(value, low, high)
-        return marks.shade(person - value if metric.lower_is_better else value - person, BELOW_PEOPLE)
+            return marks.heat(value, *self.metric.heat)
+        return marks.shade(person - value if self.metric.lower_is_better else value - person, BELOW_PEOPLE)
 
-    return shade
+
+def _columns(shown: _Shown, biases: Mapping[int, list[Chip]]) -> list[Column[int]]:
+    settings_differ = len({run.judge_id for run in shown.runs.values()}) < len(shown.runs)
+
+    def bias(run: int) -> Cell:
+        chips = tuple(biases.get(run, ()))
+        return Cell(chips=chips) if chips else Cell(NONE, css="dim3")
+
+    def settings(run: int) -> Cell:
+        words = _settings(shown.runs[run]) if run else ""
+        return Cell(words or NONE, title=words)
+
+    return [
+        Column(
+            "May stand in",
+            shown.stand_in,
+            css="maystand",
+            under=f"for one of {shown.people} people",
+            title="The alternative annotator test, see below",
+            shown=bool(shown.tested),
+        ),
+        names("Judge", shown.name_cell, sort="judge"),
+        _metric_column(shown),
+        *(_level_column(shown, level) for level in shown.levels),
+        *_running(shown.address, shown.board, shown.runs),
+        Column("Rank", shown.rank, key="place", title=BETTER, usual=not shown.kind.stand_in),
+        *_beside(shown),
+        *_counts(shown),
+        Column(
+            "Bias",
+            bias,
+            css="",
+            key="bias",
+            title="Biases that are notable or strong beside people's",
+            usual=not shown.levels,
+            shown=any(biases.get(run) for run in shown.order),
+        ),
+        Column(
+            "Settings",
+            settings,
+            css="small dim clip",
+            head="",
+            key="settings",
+            usual=settings_differ and not shown.levels,
+        ),
+    ]
+
+
+def _level_column(shown: _Shown, level: str) -> Column[int]:
+    items = max((found.n for run in shown.order if (found := shown.on_level(run, level))), default=0)
+    return Column(
+        level or "No level",
+        lambda run: shown.level(run, level),
+        kind="heat",
+        css="c level",
+        key="levels",
+        choice=f"{shown.metric.label} on each {shown.kind.part_word}",
+        under=number_of(items, "item"),
+        title=f"{shown.metric.label} on {level or 'samples without a level'}",
+    )
 
 
 def _counted(judges: Mapping[int, Mapping[str, Row]], metric: Metric) -> str:
@@ -297,163 +361,114 @@ def _counted(judges: Mapping[int, Mapping[str, Row]], metric: Metric) -> str:
     )
 
 
-def _stand_in_cell(run: int, tested: Mapping[int, StandInRow], outside: Mapping[int, str]) -> Cell:
-    """Whether the judge may stand in for a person, and of how many people that is true."""
-    if run == PEOPLE:
-        return Cell("people, to compare")
-    row = tested.get(run)
-    if row is None:
-        return Cell("needs no skill" if outside.get(run) == "baseline" else NONE)
-    return standin_cell(row)
-
-
-def _finding(
-    board: JudgesBoard,
-    judges: Mapping[int, Mapping[str, Row]],
-    runs: Mapping[int, Run],
-    metric: Metric,
-    against: Against,
-    tested: Mapping[int, StandInRow],
-    outside: Mapping[int, str],
-) -> SafeString:
+def _finding(shown: _Shown) -> SafeString:
     """``Three of nine judges may stand in for one of the five people. They agree on 82.9 to 86.0% ...``."""
-    ranked = [run for run in judges if outside[run] != "baseline" and metric.name in judges[run]]
-    ranked = [run for run in ranked if judges[run][metric.name].value.value is not None]
-    if not metric.is_share or not ranked:
+    ranked = [run for run in shown.order if shown.outside[run] != "baseline" and shown.value(run).value is not None]
+    if not shown.metric.is_share or not ranked:
         return SafeString()
-    passed = [run for run in ranked if run in tested and tested[run].passes]
-    best = max(ranked, key=lambda run: judges[run][metric.name].value.value or 0.0)
-    ceiling = against.ceiling.get(metric.name)
-    person = (
-        format_html("; one more person does on <b>{}%</b>", percent(ceiling.number.value))
-        if ceiling and ceiling.number.value is not None
-        else ""
-    )
-    on = "pairs where people chose a side" if metric is SIDED else "items"
-    n = whole(judges[best][metric.name].n)
-    if not tested or not any(row.passes is not None for row in tested.values()):
-        value = percent(judges[best][metric.name].value.value)
-        return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", runs[best].judge, value, n, on, person)
+    best = max(ranked, key=lambda run: shown.value(run).value or 0.0)
+    on = "pairs where people chose a side" if shown.metric is SIDED else "items"
+    n = whole(shown.judges[best][shown.metric.name].n)
+    person = SafeString()
+    if shown.person.value is not None:
+        person = format_html("; one more person does on <b>{}%</b>", percent(shown.person.value))
+    if all(row.passes is None for row in shown.tested.values()):
+        value = percent(shown.value(best).value)
+        judge = shown.runs[best].judge
+        return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", judge, value, n, on, person)
+    passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
         "{} of {} <b>may stand in</b> for one of {} people.",
         in_words(len(passed)).capitalize() if passed else "None",
         f"{in_words(len(ranked))} judge{'' if len(ranked) == 1 else 's'}",
-        in_words(board.annotators),
+        in_words(shown.board.annotators),
     )
-    values = sorted(judges[run][metric.name].value.value or 0.0 for run in passed or [best])
+    values = sorted(shown.value(run).value or 0.0 for run in passed or [best])
     span = percent(values[0]) if len(values) == 1 else f"{percent(values[0])} to {percent(values[-1])}"
-    who = "They agree" if len(passed) > 1 else "It agrees" if passed else f"The best, {runs[best].judge}, agrees"
+    who = f"The best, {shown.runs[best].judge}, agrees"
+    if passed:
+        who = "They agree" if len(passed) > 1 else "It agrees"
     return format_html("{} {} with people on <b>{}%</b> of {} {}{}.", stand, who, span, n, on, person)
 
 
-def _is_provisional(run: Run, row: Row | None, standing: Mapping[int, Place]) -> bool:
-    """Whether the judge's number is over too few items to rank it."""
-    if run.judge.is_baseline or run.pk in standing or row is None:
-        return False
-    return row.value.value is not None and row.n < PROVISIONAL
+def _outside(run: Run, row: Row | None, standing: Mapping[int, Place]) -> str:
+    """Why the judge is not ranked: it needs no skill, or its number is over too few items; empty where it is."""
+    if run.judge.is_baseline:
+        return "baseline"
+    if run.pk in standing or row is None or row.value.value is None:
+        return ""
+    return "provisional" if row.n < PROVISIONAL else ""
 
 
 def _settings(run: Run) -> str:
     return "" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
 
 
-def _rank(run: int, standing: Mapping[int, Place], outside: Mapping[int, str]) -> Cell:
-    place = standing.get(run)
-    if place is None:
-        return Cell("" if run == PEOPLE or outside[run] == "baseline" else NONE)
-    return Cell(rank_range(place.tier, place.rank_low, place.rank_high) or str(place.tier))
-
-
-def _metric_column(
-    address: Address,
-    board: JudgesBoard,
-    judges: dict[int, dict[str, Row]],
-    runs: dict[int, Run],
-    metric: Metric,
-    against: Against,
-    outside: Mapping[int, str],
-) -> Column[int]:
+def _metric_column(shown: _Shown) -> Column[int]:
     """The metric that ranks, on an axis with the band of one more person."""
-    ceiling = against.ceiling.get(metric.name)
-    of_people = ceiling.number if ceiling else UNKNOWN
-    values = {run: rows[metric.name].value for run, rows in judges.items() if metric.name in rows}
-    write, unit = (percent, 0.01) if metric.is_share else (two, 1.0)
-    ends = [end for value in [*values.values(), of_people] for end in value.ends]
-    scale = marks.axis(ends, width=marks.COLUMN, unit=unit, row=ROW)
+    metric, person = shown.metric, shown.person
+    ends = [end for run in [PEOPLE, *shown.order] for end in shown.value(run).ends]
+    scale = marks.axis(ends, width=marks.COLUMN, unit=0.01 if metric.is_share else 1.0, row=ROW)
 
     def cell(run: int) -> Cell:
-        value = values.get(run, UNKNOWN) if run else of_people
-        provisional = outside.get(run) == "provisional"
-        band = (of_people.low, of_people.high)
+        value = shown.value(run)
         bar = marks.interval_bar(
-            scale, *value.ends, write=write, provisional=provisional, ceiling=of_people.value, band=band
+            scale,
+            *value.ends,
+            write=shown.write,
+            provisional=shown.outside.get(run) == "provisional",
+            ceiling=person.value,
+            band=(person.low, person.high),
         )
-        title = interval(value, write) if run else ", ".join(filter(None, [interval(value, write), OF_PEOPLE]))
-        link = verdicts_link(address, runs[run], metric=metric.name) if run else ""
-        return Cell(value_or_interval(value, write), title=title, link=link, bar=bar)
+        said = [interval(value, shown.write), "" if run else OF_PEOPLE]
+        title = ", ".join(filter(None, said))
+        return Cell(value_or_interval(value, shown.write), title=title, link=shown.rows_of(run), bar=bar)
 
     axis = marks.axis_head(scale, lambda value: whole(100 * value) if metric.is_share else tick(value))
     label = f"{metric.label} %" if metric.is_share else metric.label
     return Column(label, cell, kind="interval", css="plotted", sort="value", title=metric.words, axis=axis)
 
 
-def _beside(
-    address: Address,
-    judges: dict[int, dict[str, Row]],
-    runs: dict[int, Run],
-    kind: Kind,
-    metric: Metric,
-    against: Against,
-) -> list[Column[int]]:
+def _beside(shown: _Shown) -> list[Column[int]]:
     """The other metrics; a click on a head ranks by that one."""
-    measured = {name for rows in judges.values() for name in rows}
+    measured = {name for rows in shown.judges.values() for name in rows}
 
     def column(extra: Metric) -> Column[int]:
         write = percent if extra.is_share else two
 
         def cell(run: int) -> Cell:
             if run == PEOPLE:
-                of_people = against.ceiling.get(extra.name)
+                of_people = shown.against.ceiling.get(extra.name)
                 return number_cell(of_people.number, write, of_people.n) if of_people else Cell(NONE, title=OF_PEOPLE)
-            row = judges[run].get(extra.name)
+            row = shown.judges[run].get(extra.name)
             if row is None or row.value.value is None:
                 return Cell(NONE)
-            return number_cell(row.value, write, row.n, link=verdicts_link(address, runs[run], metric=extra.name))
+            return number_cell(row.value, write, row.n, link=shown.rows_of(run, metric=extra.name))
 
-        return Column(
-            extra.label,
-            cell,
-            title=extra.words,
-            key=extra.name,
-            link=address.link(metric=extra.name, sort=None),
-            usual=extra.always_shown and not kind.leading,
-        )
+        link = shown.address.link(metric=extra.name, sort=None)
+        usual = extra.always_shown and not shown.kind.leading
+        return Column(extra.label, cell, title=extra.words, key=extra.name, link=link, usual=usual)
 
-    return [column(extra) for extra in kind.metrics if extra is not metric and extra.name in measured]
+    return [column(extra) for extra in shown.kind.metrics if extra is not shown.metric and extra.name in measured]
 
 
-def _counts(
-    address: Address,
-    judges: dict[int, dict[str, Row]],
-    runs: dict[int, Run],
-    metric: Metric,
-    against: Against,
-    *,
-    usual: bool,
-) -> list[Column[int]]:
+def _counts(shown: _Shown) -> list[Column[int]]:
     def n(run: int) -> Cell:
         if run == PEOPLE:
-            return Cell(whole(against.ceiling[metric.name].n))
-        row = judges[run].get(metric.name)
-        return Cell(whole(row.n if row else 0), link=verdicts_link(address, runs[run], metric=metric.name))
+            return Cell(whole(shown.against.ceiling[shown.metric.name].n), title=OF_PEOPLE)
+        row = shown.judges[run].get(shown.metric.name)
+        return Cell(whole(row.n if row else 0), link=shown.rows_of(run))
 
     def coverage(run: int) -> Cell:
-        row = judges[run].get(metric.name) if run else None
-        return Cell(percent(row.coverage if row else None), link=verdicts_link(address, runs[run]) if run else "")
+        row = shown.judges[run].get(shown.metric.name) if run else None
+        return Cell(
+            percent(row.coverage if row else None), link=shown.rows_of(run, metric=ALL)
+        )  # of every labelled item
 
-    share = "Share of people's items that the judge has a verdict on"
+    share, words = "Share of people's items that the judge has a verdict on", "Verdicts compared"
+    usual = not shown.levels
     return [
-        Column("n", n, css="n dim", sort="n", title="Verdicts compared", choice="Verdicts compared, n", usual=usual),
+        Column("n", n, css="n dim", sort="n", title=words, choice=f"{words}, n", usual=usual),
         Column("Coverage %", coverage, sort="coverage", title=share, usual=False),
     ]
 
