@@ -77,6 +77,30 @@ class Ratings:
         """Whether there is anything to set side by side."""
         return any(number.value is not None for number in self.held.values()) and bool(self.plain)
 
+    @property
+    def main(self) -> Mapping[str, Number]:
+        """Those that rank: the filled dots."""
+        return self.held if self.ranked == "held" else self.plain
+
+    @property
+    def beside(self) -> Mapping[str, Number]:
+        """The open dots, if there are any."""
+        if not self.both:
+            return {}
+        return self.plain if self.ranked == "held" else self.held
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """What addresses call the two."""
+        return ("held", "bt") if self.ranked == "held" else ("bt", "held")
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What the two are, in words; the second empty where there is none."""
+        held = f"{self.what} held equal"
+        words = (held, "plain rating") if self.ranked == "held" else ("rating", held)
+        return words if self.both else (words[0], "")
+
 
 @dataclass(frozen=True, slots=True)
 class ModelsPage:
@@ -152,17 +176,13 @@ def build_models_page(
 
     rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
     settled = [row for row in rows if not is_provisional(row, anchor)]
-    shown = {name for name in ("win_rate", "elo") if any(row.number(name).value is not None for row in rows)}
-    shown |= {
-        name for name in ("win_rate_lc", "preference") if any(row.number(name).value is not None for row in settled)
-    }
+    shown = _measured(rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
     tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
     outside = {row.model: OUTSIDE.get(_outside(row, anchor), "") for row in rows}
     numbers = {row.model: str(number) for number, row in enumerate(rows)}
     columns, chooser = choose(
         _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor), address, sorting.column
     )
-    held, plain = f"{ratings.what} held equal", "rating" if ratings.ranked == "plain" else "plain rating"
     return ModelsPage(
         table=table(
             columns,
@@ -182,14 +202,19 @@ def build_models_page(
         told=bool(board.worse),
         ranked=sum(row.rank is not None and row.model != anchor for row in settled),
         provisional=len(rows) - len(settled),
-        rating=plain if ratings.ranked == "plain" else held,
-        other_rating="" if not ratings.both else held if ratings.ranked == "plain" else plain,
+        rating=ratings.words[0],
+        other_rating=ratings.words[1],
         held_word=ratings.what if ratings.both else "",
         clustered_by="picture or prompt" if board.clustered_by == "group" else "item, prompts taken as fixed",
         taken_out=taken_out(board),
         worth=_worth(board),
         worth_in_words=_worth_in_words(board),
     )
+
+
+def _measured(rows: Sequence[PairRow], *names: str) -> set[str]:
+    """Those of these numbers that some row has."""
+    return {name for name in names if any(row.number(name).value is not None for row in rows)}
 
 
 def _outside(row: PairRow, anchor: str) -> str:
@@ -213,19 +238,8 @@ def _model_columns(
     *,
     anchor: str,
 ) -> list[Column[PairRow]]:
-    settled = [row for row in rows if not is_provisional(row, anchor)]
     unit = board.rows[0].length_unit if board.rows else ""
-    main = ratings.held if ratings.ranked == "held" else ratings.plain
-    beside = ratings.plain if ratings.ranked == "held" else ratings.held if ratings.both else {}
-    ends = [end for row in settled or rows for end in main.get(row.model, UNKNOWN).ends]
-    scale = marks.axis([0.0, *ends, *(beside.get(row.model, UNKNOWN).value for row in settled)], width=marks.COLUMN)
-
-    def rating(row: PairRow) -> Cell:
-        number, other = main.get(row.model, UNKNOWN), beside.get(row.model, UNKNOWN).value
-        provisional = is_provisional(row, anchor)
-        plain = None if provisional else other
-        bar = marks.interval_bar(scale, *number.ends, write=signed, provisional=provisional, reference=0.0, plain=plain)
-        return Cell(signed(number.value), link=_votes(address, row.model), title=interval(number, signed), bar=bar)
+    settled = [row for row in rows if not is_provisional(row, anchor)]
 
     def settled_number(label: str, number: Callable[[PairRow], Number], write: Write, **more: Any) -> Column[PairRow]:
         """A number that rows outside the ranking do not show."""
@@ -282,26 +296,17 @@ def _model_columns(
             title="Items",
             choice="Items",
         ),
-        Column(
-            "Rating",
-            rating,
-            kind="interval",
-            css="plotted",
-            sort="bt" if ratings.ranked == "plain" else "held",
-            title="Bradley–Terry strength: natural log of the odds; 0 is the average model",
-            axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else _tick(value)),
-        ),
+        _rating_column(address, ratings, settled or rows, anchor),
         settled_number(
             "Rating" if ratings.ranked == "held" else ratings.what.capitalize(),
-            lambda row: beside.get(row.model, UNKNOWN),
+            lambda row: ratings.beside.get(row.model, UNKNOWN),
             signed,
-            sort="held" if ratings.ranked == "plain" else "bt",
+            sort=ratings.columns[1],
             under="plain" if ratings.ranked == "held" else "held equal",
-            title="The open dot: the rating "
-            + ("as it is" if ratings.ranked == "held" else f"if all answers had the same {ratings.what}"),
-            choice="Rating, plain" if ratings.ranked == "held" else f"Rating, {ratings.what} held equal",
+            title=f"The open dot: {ratings.words[1]}",
+            choice=f"Rating, {ratings.words[1]}",
             usual=False,
-            shown=bool(beside) and ratings.both,
+            shown=ratings.both,
         ),
         settled_number(
             "Elo",
@@ -319,6 +324,30 @@ def _model_columns(
 
 TIES_BELOW = {NO_TIES: "ties not won", HALF: "ties half won", DROPPED: "ties left out"}
 LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's win rates
+
+
+def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow], anchor: str) -> Column[PairRow]:
+    """The rating that ranks, drawn with its interval, and the other one as an open dot."""
+    main, beside = ratings.main, ratings.beside
+    ends = [end for row in settled for end in main.get(row.model, UNKNOWN).ends]
+    others = [beside.get(row.model, UNKNOWN).value for row in settled]
+    scale = marks.axis([0.0, *ends, *others], width=marks.COLUMN)
+
+    def cell(row: PairRow) -> Cell:
+        number, provisional = main.get(row.model, UNKNOWN), is_provisional(row, anchor)
+        plain = None if provisional else beside.get(row.model, UNKNOWN).value
+        bar = marks.interval_bar(scale, *number.ends, write=signed, provisional=provisional, reference=0.0, plain=plain)
+        return Cell(signed(number.value), link=_votes(address, row.model), title=interval(number, signed), bar=bar)
+
+    return Column(
+        "Rating",
+        cell,
+        kind="interval",
+        css="plotted",
+        sort=ratings.columns[0],
+        title="Bradley–Terry strength: natural log of the odds; 0 is the average model",
+        axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else _tick(value)),
+    )
 
 
 def _level_column(address: Address, name: str, settled: list[PairRow], anchor: str) -> Column[PairRow]:
