@@ -161,49 +161,77 @@ def png(plot: Plot, *, at: datetime, address: str) -> bytes:
     return file.getvalue()
 
 
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where prices, on a logarithmic axis, and values lie on the canvas."""
+
+    prices: marks.Axis
+    values: marks.Axis
+    right: float
+    top: float
+    foot: float
+    left: float = 52
+
+    @classmethod
+    def of(cls, plot: Plot, width: float, height: float, top: float) -> "_Frame":
+        ends = [end for point in plot.points for end in point.value.ends]
+        people = [*plot.person.ends] if plot.person else []
+        floor = [plot.floor[1]] if plot.floor else []
+        prices = marks.axis([log10(point.price) for point in plot.points], most=6)
+        values = marks.axis([*ends, *people, *floor], unit=plot.unit)
+        return cls(prices, values, width - 24, top, height - 46)
+
+    def x(self, price: float) -> float:
+        share = (log10(price) - self.prices.low) / (self.prices.high - self.prices.low)
+        return self.left + 24 + share * (self.right - self.left - 60)
+
+    def y(self, value: float) -> float:
+        share = (value - self.values.low) / (self.values.high - self.values.low)
+        return self.foot - 10 - share * (self.foot - self.top - 20)
+
+    def across(self, value: float) -> list[tuple[float, float]]:
+        """The ends of a level line."""
+        return [(self.left, self.y(value)), (self.right, self.y(value))]
+
+
 def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float, *, links: bool) -> None:
-    left, right, foot = 52, width - 24, height - 46
-    person = plot.person.ends if plot.person else ()
-    floor = plot.floor[1] if plot.floor else None
-    prices = marks.axis([log10(point.price) for point in plot.points], most=6)
-    values = marks.axis([*(end for point in plot.points for end in point.value.ends), *person, floor], unit=plot.unit)
-
-    def x(price: float) -> float:
-        return left + 24 + (log10(price) - prices.low) / (prices.high - prices.low) * (right - left - 60)
-
-    def y(value: float) -> float:
-        return foot - 10 - (value - values.low) / (values.high - values.low) * (foot - top - 20)
-
-    for tick in values.ticks:
-        canvas.line([(left, y(tick)), (right, y(tick))], "grid")
-        canvas.text(left - 8, y(tick) + 4, plot.write(tick), "quiet", anchor="end")
-    for price in _round_prices(10**prices.low, 10**prices.high):
-        canvas.text(x(price), foot + 18, f"${price:,.10g}", "quiet", anchor="middle")
-    canvas.text(right, foot + 38, plot.across, "quiet", anchor="end")
-    if plot.person and plot.person.value is not None:
-        low, high = plot.person.low, plot.person.high
-        if low is not None and high is not None:
-            canvas.rect(left, y(high), right - left, y(low) - y(high), "band")
-        canvas.line([(left, y(plot.person.value)), (right, y(plot.person.value))], "accent", width=1.5)
-        words = f"one more person {plot.write(plot.person.value)}"
-        canvas.text(left + 4, y(plot.person.value) - 6, words, "accent")
-    if plot.floor:
-        canvas.line([(left, y(plot.floor[1])), (right, y(plot.floor[1]))], "front", dashed=True)
-        canvas.text(right, y(plot.floor[1]) - 6, plot.floor[0], "quiet", anchor="end")
+    at = _Frame.of(plot, width, height, top)
+    for tick in at.values.ticks:
+        canvas.line(at.across(tick), "grid")
+        canvas.text(at.left - 8, at.y(tick) + 4, plot.write(tick), "quiet", anchor="end")
+    for price in _round_prices(10**at.prices.low, 10**at.prices.high):
+        canvas.text(at.x(price), at.foot + 18, f"${price:,.10g}", "quiet", anchor="middle")
+    canvas.text(at.right, at.foot + 38, plot.across, "quiet", anchor="end")
+    _compared(canvas, plot, at)
     best = best_for_price(plot.points)
-    canvas.line([(x(point.price), y(point.value.value or 0.0)) for point in best], "front", width=1.5, dashed=True)
-    taken: list[tuple[float, float, float]] = []
+    canvas.line(
+        [(at.x(point.price), at.y(point.value.value or 0.0)) for point in best], "front", width=1.5, dashed=True
+    )
     for point in plot.points:
-        middle, low, high = point.value.value or 0.0, point.value.low, point.value.high
+        low, high = point.value.low, point.value.high
         if low is not None and high is not None:
-            canvas.line([(x(point.price), y(low)), (x(point.price), y(high))], "range", width=1.5)
-        dot = canvas.dot(x(point.price), y(middle), filled=point in best)
+            canvas.line([(at.x(point.price), at.y(low)), (at.x(point.price), at.y(high))], "range", width=1.5)
+        dot = canvas.dot(at.x(point.price), at.y(point.value.value or 0.0), filled=point in best)
         if dot:
             canvas.svg.append(marks.hit(dot, (point.name, point.words), link=point.link if links else ""))
+    taken: list[tuple[float, float, float]] = []
     for point in sorted(plot.points, key=lambda point: point not in best):
-        at = _free(point.name, x(point.price), y(point.value.value or 0.0), left, right, taken)
-        if at:
-            canvas.text(*at, point.name, "ink" if point in best else "quiet")
+        where = _free(point.name, at.x(point.price), at.y(point.value.value or 0.0), at.left, at.right, taken)
+        if where:
+            canvas.text(*where, point.name, "ink" if point in best else "quiet")
+
+
+def _compared(canvas: _Canvas, plot: Plot, at: _Frame) -> None:
+    """One more person as a band, and what needs no skill as a dashed line."""
+    person = plot.person
+    if person and person.value is not None:
+        if person.low is not None and person.high is not None:
+            canvas.rect(at.left, at.y(person.high), at.right - at.left, at.y(person.low) - at.y(person.high), "band")
+        canvas.line(at.across(person.value), "accent", width=1.5)
+        canvas.text(at.left + 4, at.y(person.value) - 6, f"one more person {plot.write(person.value)}", "accent")
+    if plot.floor:
+        canvas.line(at.across(plot.floor[1]), "front", dashed=True)
+        canvas.text(at.right, at.y(plot.floor[1]) - 6, plot.floor[0], "quiet", anchor="end")
 
 
 def best_for_price(points: Sequence[Point]) -> list[Point]:

@@ -1,5 +1,6 @@
 """What agreement with people costs, and what a rating costs: the pictures of the two boards."""
 
+from collections.abc import Callable
 from typing import cast
 
 from django.urls import reverse
@@ -9,7 +10,7 @@ from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard import boards
 from leaderboard.boards.base import cached
-from leaderboard.boards.judge_board import MAJORITY, JudgesBoard
+from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
 from leaderboard.hidden import is_kept_back
@@ -32,24 +33,18 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
     metric = scope.kind.metric("", {row.metric for row in board.rows})
     write = percent if metric.is_share else two
     runs = Run.objects.filter(pk__in=board.overall()).select_related("judge").in_bulk()
-    points, floors = [], {}
-    for pk, rows in board.overall().items():
-        row, run = rows.get(metric.name), runs.get(pk)
-        if row is None or run is None or row.value.value is None:
-            continue
-        if run.judge.is_baseline:
-            floors[BASELINES.get(run.judge.baseline, str(run.judge))] = row.value.value
-            continue
-        running = board.running.get(pk)
-        if running is None or not running.cost or not sees_usage(run, address.viewer):
-            continue
-        said = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
-        words = f"{dollars(running.cost)} for 1,000 verdicts, {said}"
-        link = reverse("leaderboard:judge-detail", args=[run.judge_id])
-        points.append(Point(str(run.judge), running.cost, row.value, words, link))
+    rows = {
+        pk: of_run[metric.name]
+        for pk, of_run in board.overall().items()
+        if pk in runs and metric.name in of_run and of_run[metric.name].value.value is not None
+    }
+    found = [_point(address, board, runs[pk], row, write) for pk, row in rows.items()]
+    points = [point for point in found if point is not None]
+    floors = [(run.judge.baseline, rows[pk].value.value or 0.0) for pk, run in runs.items() if pk in rows]
+    floors = [(BASELINES.get(name, name), value) for name, value in floors if name]
     ceiling = board.against[MAJORITY].ceiling.get(metric.name)
-    floor = max(floors.items(), key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
-    n = max((rows[metric.name].n for rows in board.overall().values() if metric.name in rows), default=0)
+    floor = max(floors, key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
+    n = max((row.n for row in rows.values()), default=0)
     plot = Plot(
         title="What agreement with people costs",
         under=f"Judges on {whole(n)} items of {address.benchmark.titled}, {metric.within_sentence} with people"
@@ -65,6 +60,19 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
 
 
 FEWEST = 3
+
+
+def _point(
+    address: Address, board: JudgesBoard, run: Run, row: JudgeRow, write: Callable[[float | None], str]
+) -> Point | None:
+    """None for a baseline, and where the price is not known, or not to this viewer."""
+    running = board.running.get(run.pk)
+    if run.judge.is_baseline or running is None or not running.cost or not sees_usage(run, address.viewer):
+        return None
+    said = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
+    words = f"{dollars(running.cost)} for 1,000 verdicts, {said}"
+    link = reverse("leaderboard:judge-detail", args=[run.judge_id])
+    return Point(str(run.judge), running.cost, row.value, words, link)
 
 
 def of_models(address: Address) -> Plot | None:
