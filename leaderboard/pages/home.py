@@ -1,6 +1,6 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -261,41 +261,48 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
     """One axis for everything in percent, and one for all metrics of judges; scores use the axis of their scale."""
     models = [_top_models(place) for place in places]
     pages = models_page.model_pages(row.model for rows in models for row in rows)
-    shares = [
-        _shares(place, row)
-        for place, rows in zip(places, models, strict=True)
-        for row in rows
-        if place.models_kind.shape.hundred
-    ]
-    model_axis = marks.axis((end for ends in shares for end in ends), width=WIDTH, unit=0.01, row=ROW)
-    judge_ends = [end for rows in judges for _, row, _ in rows for end in row.value.ends]
-    people = [end for place, rows in zip(places, judges, strict=True) if rows for end in place.person.ends]
-    judge_axis = marks.axis([*judge_ends, *people], width=WIDTH, row=ROW)
-    in_percent = all(place.metric.is_share for place, rows in zip(places, judges, strict=True) if rows)
+    in_hundred = [(place, rows) for place, rows in zip(places, models, strict=True) if place.models_kind.shape.hundred]
+    shares = [end for place, rows in in_hundred for row in rows for end in _shares(place, row)]
+    judged = [(place, rows) for place, rows in zip(places, judges, strict=True) if rows]
+    ends = [end for _, rows in judged for _, row, _ in rows for end in row.value.ends]
+    people = [end for place, _ in judged for end in place.person.ends]
+    axes = _Axes(
+        marks.axis(shares, width=WIDTH, unit=0.01, row=ROW), marks.axis([*ends, *people], width=WIDTH, row=ROW)
+    )
+    in_percent = all(place.metric.is_share for place, _ in judged)
     return Summary(
-        entries=[
-            Entry(
-                title=place.counts.benchmark.titled,
-                about=place.counts.benchmark.description,
-                counts=_counts(place.counts),
-                link=place.address.to("leaderboard:benchmark"),
-                models_link=place.address.link(),
-                judges_link=place.address.to("leaderboard:judges"),
-                models=[_model_row(place, row, model_axis, pages.get(row.model, "")) for row in top],
-                models_note=place.note or _models_note(place, top),
-                models_unit=place.models_kind.shape.short if top else "",
-                more_models=max(0, len(_with_number(place)) - len(top)),
-                judges=[_judge_row(place, *judge_row, judge_axis) for judge_row in ranked],
-                judges_note=_judges_note(place, ranked),
-                judges_unit=_judges_unit(place) if ranked else "",
-                more_judges=max(0, len(_measured(place)) - len(ranked)),
-                people=_people(place, judge_axis) if ranked else BLANK,
-                label_link=reverse("annotations:index") if place.counts.labels and not ranked else "",
-            )
-            for place, top, ranked in zip(places, models, judges, strict=True)
-        ],
-        models_axis=marks.axis_head(model_axis, lambda value: whole(100 * value)),
-        judges_axis=marks.axis_head(judge_axis, (lambda value: whole(100 * value)) if in_percent else tick),
+        [_entry(place, top, ranked, axes, pages) for place, top, ranked in zip(places, models, judges, strict=True)],
+        models_axis=marks.axis_head(axes.models, lambda value: whole(100 * value)),
+        judges_axis=marks.axis_head(axes.judges, (lambda value: whole(100 * value)) if in_percent else tick),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """Those that all benchmarks of a page share."""
+
+    models: marks.Axis
+    judges: marks.Axis
+
+
+def _entry(place: _Place, top: list[ModelRow], ranked: list[Ranked], axes: _Axes, pages: Mapping[str, str]) -> Entry:
+    return Entry(
+        title=place.counts.benchmark.titled,
+        about=place.counts.benchmark.description,
+        counts=_counts(place.counts),
+        link=place.address.to("leaderboard:benchmark"),
+        models_link=place.address.link(),
+        judges_link=place.address.to("leaderboard:judges"),
+        models=[_model_row(place, row, axes.models, pages.get(row.model, "")) for row in top],
+        models_note=place.note or _models_note(place, top),
+        models_unit=place.models_kind.shape.short if top else "",
+        more_models=max(0, len(_with_number(place)) - len(top)),
+        judges=[_judge_row(place, *judge_row, axes.judges) for judge_row in ranked],
+        judges_note=_judges_note(place, ranked),
+        judges_unit=_judges_unit(place) if ranked else "",
+        more_judges=max(0, len(_measured(place)) - len(ranked)),
+        people=_people(place, axes.judges) if ranked else BLANK,
+        label_link=reverse("annotations:index") if place.counts.labels and not ranked else "",
     )
 
 

@@ -102,46 +102,49 @@ def interval_bar(
     people reach, with their interval as ``band``; ``calm``: between which ends a number is of no account; ``plain``:
     the number by another definition, as an open dot; ``others``: where the others stand, as ticks.
     """
+    body = _zone(scale, calm, "calm") + _zone(scale, band, "band")
     lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
-    body, words = "", ""
-    for (start, end), css in ((calm, "calm"), (band, "band")):
-        if start is not None and end is not None:
-            left, right = scale.x(start), scale.x(end)
-            body += f'<rect class="{css}" x="{left}" y="{8 - scale.row // 2}" width="{round(right - left, 1)}" '
-            body += f'height="{scale.row}"/>'
     body += f'<path class="gl" d="{lines}"/>'
     if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
         body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
         body += f'<path class="ref" d="M{scale.x(reference)} {scale.through}"/>'
     if ceiling is not None:
-        x = scale.x(ceiling)
-        body += f'<path class="ceil" d="M{x} {scale.through}"/>'
-    if plain is not None and value is not None:
+        body += f'<path class="ceil" d="M{scale.x(ceiling)} {scale.through}"/>'
+    if value is None:
+        return _on_axis(scale, 'aria-hidden="true"', body)
+    if plain is not None:
         body += f'<path class="dumb" d="M{scale.x(plain)} 8H{scale.x(value)}"/>'
         body += f'<circle class="open" cx="{scale.x(plain)}" cy="8" r="3.4"/>'
-    if value is not None and not scale.low - 1e-9 <= value <= scale.high + 1e-9:
-        words = write(value)
+    words = write(value)
+    if scale.low - 1e-9 <= value <= scale.high + 1e-9:
+        if low is not None and high is not None:
+            words += f", 95%: {write(low)} to {write(high)}"
+        body += _dot(scale, value, low, high, provisional=provisional)
+    else:
         edge, way = (scale.width - INSET, 1) if value > scale.high else (INSET, -1)
         body += f'<path class="pt" d="M{edge - 5 * way} 4L{edge + 3 * way} 8L{edge - 5 * way} 12Z"/>'
-    elif value is not None:
-        words = write(value)
-        if low is not None and high is not None:
-            left, right = scale.x(low), scale.x(high)
-            words += f", 95%: {write(low)} to {write(high)}"
-            if provisional:
-                body += f'<path class="ghost" d="M{left} 8H{right}"/>'
-            else:
-                body += f'<path class="rng" d="M{left} 8H{right}"/>'
-                body += f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
-        x = scale.x(value)
-        body += (
-            f'<circle class="ghostpt" cx="{x}" cy="8" r="3"/>'
-            if provisional
-            else f'<circle class="pt" cx="{x}" cy="8" r="2.8"/>'
-        )
-    role = format_html('role="img" aria-label="{}"', words) if words else 'aria-hidden="true"'
-    return _on_axis(scale, role, body)
+    return _on_axis(scale, format_html('role="img" aria-label="{}"', words), body)
+
+
+def _zone(scale: Axis, ends: tuple[float | None, float | None], css: str) -> str:
+    start, end = ends
+    if start is None or end is None:
+        return ""
+    left, right = scale.x(start), scale.x(end)
+    size = f'width="{round(right - left, 1)}" height="{scale.row}"'
+    return f'<rect class="{css}" x="{left}" y="{8 - scale.row // 2}" {size}/>'
+
+
+def _dot(scale: Axis, value: float, low: float | None, high: float | None, *, provisional: bool) -> str:
+    """A dot with its interval, dotted and open where it is provisional."""
+    bar = ""
+    if low is not None and high is not None:
+        left, right = scale.x(low), scale.x(high)
+        bar = f'<path class="{"ghost" if provisional else "rng"}" d="M{left} 8H{right}"/>'
+        bar += "" if provisional else f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
+    css, r = ("ghostpt", 3) if provisional else ("pt", 2.8)
+    return f'{bar}<circle class="{css}" cx="{scale.x(value)}" cy="8" r="{r}"/>'
 
 
 def below(scale: Axis, value: float, words: str) -> SafeString:

@@ -131,34 +131,41 @@ def pairs_by_sample(
 
 
 def _pair_line(address: Address, row: dict[str, Any], judges: Sequence[Run]) -> PairLine:
-    counts = {side: int(row[side]) for side in queries.SIDES}
-    n, people = sum(counts.values()), row["people"]
-    people = people if isinstance(people, str) else None
+    people = row["people"] if isinstance(row["people"], str) else None
     said = [_judged(row[f"judge {run.pk}"], people) for run in judges]
-    told = sum(bool(one.css) and one.css != "unread" for one in said)
-    unread = sum(one.css == "unread" for one in said)
-    differ = ""
-    if people == "undecided":
-        differ = "people split"
-    elif told:
-        differ = (
-            f"{row['differ']} of {told} differ{'s' if row['differ'] == 1 else ''}" if row["differ"] else "all agree"
-        )
-    elif unread:
-        differ = f"{unread} unreadable"
-    word = {None: "", "undecided": "No majority", "tie": "Tie"}.get(people, str(people).capitalize())
-    most = counts["even" if people == "tie" else str(people)] if people and people != "undecided" else 0
-    drawn = marks.vote_line({"first": counts["first"], "tie": counts["even"], "second": counts["second"]}, width=96)
     outcome = ", ".join(f"{OUTCOME_WORDS[name]} {int(row[name])}" for name in OUTCOME_WORDS if row[name])
     return PairLine(
         link=address.to("leaderboard:item", row["item"], **address.params),
         model=str(row["model"]),
         other=str(row["other"]),
-        people=Said(drawn, f"{word}, {most} of {n}" if most else word) if n else Said(SafeString(), ""),
+        people=_people(row, people),
         judges=said,
-        differ=differ or outcome,
+        differ=_disagreement(int(row["differ"]), people, said) or outcome,
         mattered=bool(row["mattered"]),
     )
+
+
+def _people(row: dict[str, Any], verdict: str | None) -> Said:
+    """``First, 4 of 5``: people's verdict and how many gave it; empty without any."""
+    counts = {"first": int(row["first"]), "tie": int(row["even"]), "second": int(row["second"])}
+    n = sum(counts.values())
+    if not n or verdict is None:
+        return Said(SafeString(), "")
+    drawn = marks.vote_line(counts, width=96)
+    if verdict == "undecided":
+        return Said(drawn, "No majority")
+    return Said(drawn, f"{verdict.capitalize()}, {counts[verdict]} of {n}")
+
+
+def _disagreement(differ: int, people: str | None, said: Sequence[Said]) -> str:
+    """``2 of 4 differ``, ``all agree``, ``people split``; empty where there is nothing to compare."""
+    if people == "undecided":
+        return "people split"
+    told = sum(one.css in ("same", "differs") for one in said)
+    if people is None or not told:
+        unread = sum(one.css == "unread" for one in said)
+        return f"{unread} unreadable" if unread else ""
+    return f"{differ} of {told} differ{'s' if differ == 1 else ''}" if differ else "all agree"
 
 
 def _judged(choice: Any, people: str | None) -> Said:
