@@ -30,6 +30,7 @@ class EvaluatedModel(models.Model):
     homepage = models.URLField(max_length=500, blank=True)
     price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
     price_out = models.FloatField(null=True, blank=True)
+    simulated = models.BooleanField(default=False, db_default=False)  # its answers are invented, as the demo's are
 
     CARD = ("organisation", "open", "family", "licence", "parameters", "released", "homepage", "price_in", "price_out")
 

@@ -3,6 +3,8 @@
 import json
 import random
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +26,7 @@ from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Me
 from bank.database import batched
 from bank.intake.formats import generic
 from bank.intake.imports.engine import run_import
-from bank.models import Benchmark, Item
+from bank.models import Benchmark, EvaluatedModel, Item
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
 from evalsite.demo import accounts, simulation
@@ -34,7 +36,11 @@ from judging.judgments import releases
 from judging.models import Judge, Run
 from judging.runs.actions import start_run
 from judging.runs.juries import make_jury
-from leaderboard import editions
+from leaderboard import boards, editions
+from leaderboard.actions import freeze
+from leaderboard.models import Snapshot
+from leaderboard.scope import HUMANS
+from leaderboard.view import scope_of
 
 FOLDER = Path(__file__).with_name("data")
 SLUG = "everyday-scenes"
@@ -59,6 +65,8 @@ GUIDELINES = {
 }
 DUE = {simulation.MORE_PAIRS: 5, simulation.RANKINGS: 9}  # days from now
 PRACTISED, PRACTICE_PASS = 4, 0.75  # items, share to get right
+PAST = simulation.PEOPLE[3]  # labelled in rounds that have ended, and in no other
+FROZEN = [datetime(2026, 11, day, 9, tzinfo=simulation.ZONE) for day in (10, 12, 14)]  # after each day of round 1
 LETTER = re.compile(r"The answer is ([A-D])\.")
 
 
@@ -70,6 +78,7 @@ def load() -> None:
     _verdicts(benchmark, people)
     _shapes(people["curator"], people["researcher"], people["annotator"])
     load_drafts(folder=FOLDER, people=people)
+    EvaluatedModel.objects.update(simulated=True)
     for protocol in PROTOCOLS:
         for judge in Judge.objects.exclude(baseline=""):
             if judge.baseline in protocols.get(protocol).baselines:
@@ -176,11 +185,14 @@ def _practice(campaign: Campaign) -> None:
 
 def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     """What simulated people and judges say: two campaigns that have ended, two that go on, a jury, and reviews."""
-    with TemporaryDirectory() as folder:
-        for part, rows in (("labels", simulation.labels()), ("judgments", simulation.judgments())):
-            file = Path(folder) / f"{part}.jsonl"
-            file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-            _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+    labels = simulation.labels()
+    for day in FROZEN:
+        _add("labels", [row for row in labels if row["at"] < day.isoformat()])
+        _freeze(benchmark, by=people["curator"], at=day)
+    _add("labels", labels)
+    _add("judgments", simulation.judgments())
+    # One of those who labelled signs in as the demo's annotator, and so has a history.
+    Annotator.objects.filter(origin=SLUG, name=PAST.name).update(person=people["annotator"])
     for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
         _played(campaign, person=people["annotator"])
     runs = list(Run.objects.filter(benchmark=benchmark, judge__simulated=True).select_related("judge"))
@@ -191,6 +203,22 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     for page in batched(proposed, releases.PAGE):
         releases.confirm(run=steady, judgments=page, by=people["curator"])
     _reviews(benchmark, steady, people["annotator"])
+
+
+def _add(part: str, rows: Iterable[simulation.Row]) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"{part}.jsonl"
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+
+
+def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:
+    """A snapshot of the board of models by what people had said until then."""
+    scope = scope_of(benchmark=benchmark, kind="pair", source=HUMANS)
+    board = replace(boards.models(scope), computed_at=at)
+    view = {"kind": scope.kind.name, "source": scope.source}
+    snapshot = freeze(what="models", scope=scope, view=view, board=board, by=by)
+    Snapshot.objects.filter(pk=snapshot.pk).update(created_at=at)
 
 
 def _played(campaign: Campaign, *, person: User) -> None:

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from bank.models import Benchmark
-from evalsite.demo import llmfao
+from evalsite.demo import llmfao, recipes
 from evalsite.demo.loader import load
 
 
@@ -20,4 +20,8 @@ class Command(BaseCommand):
             load()
         if not llmfao.is_here():
             llmfao.load_llmfao()
-        self.stdout.write("LLMFAO is in, too: real votes of 124 people and two judges.")
+        if not recipes.is_here():
+            recipes.load_recipes()
+        self.stdout.write(
+            "LLMFAO is in, too: real votes of 124 people and two judges. So are simulated answers by recipes."
+        )

@@ -14,7 +14,7 @@ from django.db import connections
 
 from bank.models import Benchmark
 from evalsite import doctor
-from evalsite.demo import llmfao
+from evalsite.demo import llmfao, recipes
 from evalsite.demo.accounts import PASSWORD, SIGN_INS
 from evalsite.demo.loader import load
 
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         else:
             arguments = ["evalsite.supervisor", "--bind", options["bind"], "--health", _local_url(address) + "healthz"]
             arguments += ["--say", self._announcement(address, demo)]
-            if demo and not llmfao.is_here():
+            if demo and not (llmfao.is_here() and recipes.is_here()):
                 arguments += ["--then", "load_demo"]
         connections.close_all()
         self.stdout.flush()
