@@ -83,9 +83,8 @@ def calibration(
     n = len(confidences)
     if not n:
         return Calibration(Estimate(None, 0, None, ECE, NOTHING, groups=0), (), None, None)
-    order = np.lexsort((np.asarray(key, dtype=object).astype(str), confidences))
     bin_of = np.empty(n, dtype=np.int64)
-    for number, rows in enumerate(np.array_split(order, BINS)):
+    for number, rows in enumerate(bins_of(confidences, key)):
         bin_of[rows] = number
     sizes = np.bincount(bin_of, minlength=BINS)
     bins = tuple(
@@ -103,6 +102,12 @@ def calibration(
         float(drawn.mean()),
         float(np.quantile(drawn, 0.95)),
     )
+
+
+def bins_of(confidence: npt.ArrayLike, key: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+    """The rows of each of ten bins of equal mass, from the least confidence to the most; see ``calibration``."""
+    confidences = np.asarray(confidence, dtype=np.float64)
+    return np.array_split(np.lexsort((np.asarray(key, dtype=object).astype(str), confidences)), BINS)
 
 
 def _sums(rows: FloatArray, bin_of: npt.NDArray[np.int64]) -> FloatArray:

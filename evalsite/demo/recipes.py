@@ -68,13 +68,19 @@ MODELS = {
     "Halcyon-V 2": Mind(3.0, 1.6, -0.1, 0.95, 0.9, 0.4, 8.9),
     "Orrery 1.5 Pro": Mind(2.8, 1.05, 0.35, 0.98, 1.3, 0.6, 8.6),
     "Merlin-VL 72B": Mind(2.6, 2.2, 0.12, 0.92, 1.6, 0.8, 9.0, (YES_NO,)),
+    "Kestrel-VL 34B": Mind(2.1, 1.3, -0.1, 0.97, 1.1, 0.8, 8.2),
+    "Orrery 1": Mind(1.9, 1.2, 0.25, 0.93, 1.3, 1.0, 7.9),
     "Kestrel-VL 7B": Mind(1.6, 1.1, -0.15, 0.96, 1.2, 0.9, 7.2),
     "Halcyon-V 1": Mind(1.4, 2.6, -0.3, 0.74, 1.0, 1.1, 8.2),
+    "Wren 7B": Mind(1.2, 1.7, -0.1, 0.84, 1.1, 1.2, 7.0),
     "Wren 3B": Mind(0.9, None, 0.2, 0.79, 0.7, 1.4, 6.3),
 }
-CARDS = (
-    {"name": "Merlin-VL 72B", "organisation": "Merlin Works", "open": True, "parameters": "72B"},
+CARDS = (  # of those that the demo has no answers of otherwise
+    {"name": "Merlin-VL 72B", "organisation": "Merlin Works", "open": True, "family": "Merlin", "parameters": "72B"},
+    {"name": "Kestrel-VL 34B", "organisation": "Kestrel Lab", "open": True, "family": "Kestrel", "parameters": "34B"},
+    {"name": "Orrery 1", "organisation": "Meridian AI", "open": False, "family": "Orrery"},
     {"name": "Halcyon-V 1", "organisation": "Northlight", "open": False, "family": "Halcyon"},
+    {"name": "Wren 7B", "organisation": "Tern Works", "open": True, "family": "Wren", "parameters": "7B"},
 )
 JUDGE = simulation.STEADY.name
 ASKS = {"benchmark": SLUG, "split": CHOICE}

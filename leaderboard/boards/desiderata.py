@@ -22,11 +22,16 @@ FEW = f"fewer than {FEWEST} models with both"
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """``metrics``: those of recipes that measure it, the best first."""
+    """``title`` is its name in the paper and in notes, ``plain`` on pages, ``short`` where there is little room, and
+    ``does`` what a model does that is best at it. ``metrics``: those of recipes that measure it, the best first.
+    """
 
     name: str
     title: str
-    under: str
+    plain: str
+    short: str
+    unit: str
+    does: str
     metrics: tuple[str, ...]
     needs: str = ""
 
@@ -34,13 +39,31 @@ class Quality:
 QUALITIES = {
     quality.name: quality
     for quality in (
-        Quality("accuracy", "Accuracy", "right %", ("accuracy", "circular")),
-        Quality("calibration", "Calibration", "1 − ECE, %", ("ece",), "log-probabilities"),
-        Quality("in_context", "In-context", "RIAM, %", ("riam",), "a recipe with examples"),
-        Quality("following", "Following", "match ratio, %", ("mr",), "a recipe with other labels"),
-        Quality("language", "Language", "marks, %", ("language",), "a judge that marks reasons"),
-        Quality("robustness", "Robustness", "RRM, %", ("rrm",), "a recipe with corruptions"),
-        Quality("hallucination", "Hallucination", "right on yes or no, %", ("yes-no",), "questions of yes or no"),
+        Quality("accuracy", "Accuracy", "Right answers", "Right", "%", "answers best", ("accuracy", "circular")),
+        Quality(
+            *("calibration", "Calibration", "Knows when it is right", "Knows", "100 less the gap"),
+            *("knows best when it is right", ("ece",), "token likelihoods"),
+        ),
+        Quality(
+            *("in_context", "In-context", "Learns from examples", "Learns", "% of what is above chance"),
+            *("gains most from examples", ("riam",), "a recipe with examples"),
+        ),
+        Quality(
+            *("following", "Following", "Keeps to the format", "Format", "% of replies"),
+            *("keeps best to the format", ("mr",), "a recipe with other labels"),
+        ),
+        Quality(
+            *("language", "Language", "Writes well", "Writes", "marks of 100"),
+            *("writes best", ("language",), "a judge that marks reasons"),
+        ),
+        Quality(
+            *("robustness", "Robustness", "Damaged pictures", "Damaged", "% kept"),
+            *("keeps most when pictures are damaged", ("rrm",), "a recipe with damage"),
+        ),
+        Quality(
+            *("hallucination", "Hallucination", "Does not invent", "Invents not", "% right, yes or no"),
+            *("invents least", ("yes-no",), "questions of yes or no"),
+        ),
     )
 }
 

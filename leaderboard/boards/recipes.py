@@ -162,7 +162,7 @@ class _Seen:
     notes: list[str]
 
 
-def _seen(recipe: Recipe, spec: Spec, viewer: Viewer) -> _Seen:
+def _seen(recipe: Recipe, spec: Spec, viewer: Viewer, model: str = "") -> _Seen:
     seen = _Seen({}, {}, {}, [])
     edition = newest_edition(recipe)
     visible = set(Benchmark.objects.visible_to(viewer).values_list("pk", flat=True))
@@ -179,7 +179,7 @@ def _seen(recipe: Recipe, spec: Spec, viewer: Viewer) -> _Seen:
                 note = EDITION.format(benchmark.titled, edition.number, edition.published_at)
             seen.notes.append(note)
             continue
-        frame = marked(recipe, spec, benchmark)
+        frame = marked(recipe, spec, benchmark, model)
         if len(frame):
             seen.frames[name], seen.benchmarks[name] = frame, benchmark
     return seen
@@ -195,9 +195,9 @@ def closed_scenarios(recipe: Recipe) -> list[Benchmark]:
     return [benchmark for benchmark in found if benchmark is not None and not _is_open(recipe, benchmark)]
 
 
-def marked(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
-    """The answers by a recipe to a benchmark's samples in use, compared with their keys."""
-    return as_frame(recipe, spec, benchmark, samples=benchmark.samples.in_use())
+def marked(recipe: Recipe, spec: Spec, benchmark: Benchmark, model: str = "") -> pd.DataFrame:
+    """The answers by a recipe, of all models or of one, to a benchmark's samples in use, compared with their keys."""
+    return as_frame(recipe, spec, benchmark, samples=benchmark.samples.in_use(), model=model)
 
 
 def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd.DataFrame) -> list[RecipeRow]:
@@ -260,6 +260,42 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
                 )
             )
     return versus.tested(rows)
+
+
+def answers_of(recipe: Recipe, model: str, viewer: Viewer) -> tuple[pd.DataFrame, int, list[str]]:
+    """The answers of a model that its figures are made of, as ``as_frame`` gives them with their ``scenario``; how many
+    of them the viewer may not see one by one; and notes on scenarios that are left out, since single answers would tell
+    their keys.
+
+    ``bin`` numbers the bin of the reliability diagram from 1, 0 where there is none.
+    """
+    spec = store.spec_of(recipe)
+    seen = _seen(recipe, spec, viewer, model)
+    frames = [frame.assign(scenario=name, bin=_bins(frame, spec)) for name, frame in seen.frames.items()]
+    if not frames:
+        return pd.DataFrame(), 0, seen.notes
+    answers = pd.concat(frames, ignore_index=True)
+    visible = Response.all_objects.seen_by(viewer).filter(recipe=recipe, model__name=model)
+    known = answers["response"].isin(set(visible.values_list("pk", flat=True)))
+    return answers[known], int((~known).sum()), seen.notes
+
+
+def _bins(answers: pd.DataFrame, spec: Spec) -> "pd.Series[int]":
+    bins = pd.Series(0, index=answers.index)
+    sure = _sure(answers) if spec.metric == "ece" else answers[:0]
+    for at, rows in enumerate(desiderata.bins_of(sure["confidence"].to_numpy(), sure["key"].tolist()), start=1):
+        bins.loc[sure.index[rows]] = at
+    return bins
+
+
+def marks_of(recipe: Recipe, model: str, viewer: Viewer) -> dict[int, list[float]]:
+    """By question, the marks for the reasons of a model's right answers that the viewer may see."""
+    runs = Run.objects.filter(recipe=recipe, kind=Run.Kind.MARKS, model_name=model)
+    marks = Judgment.objects.seen_by(viewer).filter(run__in=runs, status="ok").order_by("repeat")
+    found: dict[int, list[float]] = {}
+    for sample, score in marks.values_list("item__sample", "score"):
+        found.setdefault(sample, []).append(score)
+    return found
 
 
 def _recipe_board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
@@ -417,8 +453,12 @@ def _yes_no(answers: pd.DataFrame, *_: Any) -> Columns:
     }
 
 
+def _sure(answers: pd.DataFrame) -> pd.DataFrame:
+    return answers[answers["confidence"].notna() & (answers["repeat"] == 0)]
+
+
 def _ece(answers: pd.DataFrame, *_: Any) -> Columns:
-    sure = answers[answers["confidence"].notna() & (answers["repeat"] == 0)]
+    sure = _sure(answers)
     found = desiderata.calibration(
         confidence=sure["confidence"].to_numpy(dtype=np.float64),
         right=sure["right"].to_numpy(),

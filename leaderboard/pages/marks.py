@@ -209,33 +209,46 @@ def share_bar(share: float) -> SafeString:
     )
 
 
-def reliability(bins: list[tuple[float, float, int]]) -> SafeString:
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Mean confidence, share right, questions; ``link``: where its answers stand."""
+
+    confidence: float
+    accuracy: float
+    n: int
+    link: str = ""
+
+
+def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
     """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal."""
-    edge, left, foot = 150, 22, 18
+    edge, left, foot = 168, 32, 18
 
     def at(confidence: float, accuracy: float) -> tuple[float, float]:
-        return round(left + confidence * edge, 1), round(4 + (1 - accuracy) * edge, 1)
+        return round(left + confidence * edge, 1), round(6 + (1 - accuracy) * edge, 1)
 
-    body = [f'<path class="gl" d="M{left} 4V{4 + edge}H{left + edge}" fill="none" stroke="#868f95"/>']
-    for tick in (0.0, 0.5, 1.0):
-        x, y = at(tick, tick)
-        word = {0.0: "0", 0.5: ".5", 1.0: "1"}[tick]
-        body.append(f'<text x="{x}" y="{edge + foot}" text-anchor="middle" font-size="11" fill="#616C73">{word}</text>')
-        body.append(f'<text x="{left - 5}" y="{y + 4}" text-anchor="end" font-size="11" fill="#616C73">{word}</text>')
+    body = [f'<path class="gl" d="M{left} 6V{6 + edge}H{left + edge}" fill="none" stroke="#868f95"/>']
+    for tick in (0, 50, 100):
+        x, y = at(tick / 100, tick / 100)
+        body.append(
+            f'<text x="{x}" y="{edge + foot + 4}" text-anchor="middle" font-size="12" fill="#616C73">{tick}</text>'
+        )
+        body.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end" font-size="12" fill="#616C73">{tick}</text>')
     (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
     body.append(f'<path class="zero" d="M{x0} {y0}L{x1} {y1}" stroke="#616C73" stroke-dasharray="3 3"/>')
     words = []
-    for confidence, accuracy, n in bins:
-        (x, y), (_, onto) = at(confidence, accuracy), at(confidence, confidence)
+    for part in bins:
+        (x, y), (_, onto) = at(part.confidence, part.accuracy), at(part.confidence, part.confidence)
         body.append(f'<path class="gap" d="M{x} {y}V{onto}" stroke="#c2691c" stroke-width="1.5"/>')
-        words.append(f"{100 * confidence:.0f}% sure, {100 * accuracy:.0f}% right of {n:,}")
-        dot = f'<circle class="pt" cx="{x}" cy="{y}" r="3" fill="#14191C"/>'
-        body.append(hit(dot, [f"{100 * accuracy:.1f}% right", f"{100 * confidence:.1f}% sure", f"{n:,} questions"]))
-    label = format_html("{}", "; ".join(words))
+        said = [f"{100 * part.accuracy:.1f}% right", f"{100 * part.confidence:.1f}% sure", f"{part.n:,} questions"]
+        words.append(", ".join(said))
+        body.append(hit(f'<circle class="pt at" cx="{x}" cy="{y}" r="3.5" fill="#14191C"/>', said, link=part.link))
+    label = format_html("{}: {}", title, "; ".join(words))
+    role = "group" if any(part.link for part in bins) else "img"
+    width, height = left + edge + 12, edge + foot + 10
     return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest reliability" '
-        f'viewBox="0 0 {left + edge + 8} {edge + foot + 6}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest reliability" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" '
+        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
     )
 
 

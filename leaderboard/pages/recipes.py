@@ -1,23 +1,24 @@
 """Pages of recipes and of desiderata: what their templates show."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from bank.models import Recipe, Response
+from bank.models import EvaluatedModel, Recipe, Response
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality, TogetherRow
-from leaderboard.boards.recipes import METRICS, RecipeBoard, RecipeRow
+from leaderboard.boards.recipes import ALL, METRICS, RecipeBoard, RecipeRow
 from leaderboard.figures import (
     MINUS,
     NONE,
     in_brackets,
+    listed,
     number_of,
     percent,
     signed_points,
@@ -27,15 +28,30 @@ from leaderboard.figures import (
     whole,
 )
 from leaderboard.pages import marks, plots
-from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Group, Table, figure, names, table, text, tiers, upright
-from leaderboard.rows import Number
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.table import Column, Group, Table, names, number_cell, table, text, tiers
 from stats.desiderata import softmax, spread
 
 
 def points(share: float | None) -> str:
     """A share in percent, which may lie below 0."""
     return percent(share).replace("-", MINUS)
+
+
+def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
+    """Where the answers stand that a figure of a model is made of."""
+    address = reverse("leaderboard:recipe-answers", args=[str(recipe)])
+    return f"{address}?{urlencode({'model': model} | {name: value for name, value in chosen.items() if value != ''})}"
+
+
+def simulated() -> set[str]:
+    """The names of models whose answers are invented."""
+    return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
+
+
+def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:
+    chips = (Chip("simulated", title="Its answers are invented, as everything of the demo is"),)
+    return Cell(f"{name}, {scenario}" if scenario else name, chips=chips if name in invented else ())
 
 
 # ---- one recipe ----
@@ -209,6 +225,9 @@ class BoardPage:
     steady: Table | None
 
 
+SEALED = "Single answers would tell answer keys that are not open to everybody"
+
+
 def board_page(board: RecipeBoard) -> BoardPage:
     """The table of a recipe's board, with its conditions where there are several."""
     write = signed_points if board.metric.signed else points
@@ -216,35 +235,49 @@ def board_page(board: RecipeBoard) -> BoardPage:
     scale = marks.axis([end for row in rows for end in row.value.ends], unit=0.01)
     several = len(board.scenarios) > 1
     classes = _groups([] if several else rows)
+    invented = simulated()
+
+    def behind(row: RecipeRow, words: str, title: str, **chosen: str | int) -> Cell:
+        """A figure that leads to the answers it is made of."""
+        if sealed := _is_sealed(board, row):
+            return Cell(words, title=f"{title}. {SEALED}." if title else f"{SEALED}.")
+        return Cell(words, title=title, link=_behind(row, **chosen) if words != NONE and not sealed else "")
 
     def value(row: RecipeRow) -> Cell:
         reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
         ends = f"{in_brackets(row.value, write)} {row.value.method}".strip()
-        return Cell(
-            value_or_interval(row.value, write),
-            title=row.value.reason if row.value.value is None else ends,
+        return replace(
+            behind(row, value_or_interval(row.value, write), row.value.reason if row.value.value is None else ends),
             bar=marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference),
         )
 
     main = table(
         [
             Column("Rank", _rank, kind="rank"),
-            names("Model", lambda row: row.model),
+            names("Model", lambda row: model_cell(row.model, invented)),
             text("Scenario", lambda row: row.scenario, shown=several),
             Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, _whole_percent)),
             Column(
                 "Right %",
-                lambda row: value_or_interval(row.accuracy, percent),
+                lambda row: behind(row, value_or_interval(row.accuracy, percent), "", condition="plain"),
                 title="Right answers to the plain questions",
             ),
-            Column("Chance %", lambda row: percent(row.chance), title="Of random answers"),
-            Column("n", lambda row: whole(row.n), title="Questions"),
+            Column(
+                "Chance %",
+                lambda row: Cell(percent(row.chance), title="Follows from the number of options, not from answers"),
+                title="Of random answers",
+            ),
+            Column("n", lambda row: behind(row, whole(row.n), ""), title="Questions"),
             Column(
                 "Not read",
-                lambda row: whole(row.unread or 0),
+                lambda row: behind(row, whole(row.unread or 0), "", mark="unread"),
                 title="Answers in which no option was read: not right",
             ),
-            Column("Answered %", lambda row: percent(row.coverage), title="Questions answered under every condition"),
+            Column(
+                "Answered %",
+                lambda row: Cell(percent(row.coverage), title="What was not answered has no rows"),
+                title="Questions answered under every condition",
+            ),
             text("Notes", lambda row: "; ".join(row.notes), css="small dim fill", unseen=True),
         ],
         rows,
@@ -253,26 +286,43 @@ def board_page(board: RecipeBoard) -> BoardPage:
         caption=f"Models by {board.metric.title}",
         css="lb recipeboard",
     )
-    return BoardPage(board.metric.title, board.metric.words, main, _by_condition(board), steady_of(rows))
+    return BoardPage(
+        board.metric.title, board.metric.words, main, _by_condition(board, invented), steady_of(rows, invented)
+    )
 
 
-def _by_condition(board: RecipeBoard) -> Table | None:
+def _is_sealed(board: RecipeBoard, row: RecipeRow) -> bool:
+    """Whether a row is made of answers that are not shown one by one."""
+    return row.scenario in board.published or (row.scenario == ALL and bool(board.published))
+
+
+def _behind(row: RecipeRow, **chosen: str | int) -> str:
+    return answers_link(row.recipe, row.model, scenario="" if row.scenario == ALL else row.scenario, **chosen)
+
+
+def _by_condition(board: RecipeBoard, invented: Collection[str]) -> Table | None:
     rows = [row for row in board.rows if row.conditions]
     overall = board.scenarios[0] if len(board.scenarios) == 1 else ""
 
     def condition(name: str) -> Column[RecipeRow]:
-        def accuracy(row: RecipeRow) -> Number | None:
+        def accuracy(row: RecipeRow) -> Cell:
             found = row.conditions.get(name)
-            return found.accuracy if found else None
+            cell = number_cell(found.accuracy if found else None, percent)
+            if found is None or _is_sealed(board, row):
+                return cell
+            return replace(cell, link=_behind(row, condition=name))
 
-        return figure(name, accuracy, percent)
+        return Column(name, accuracy)
 
     conditions = dict.fromkeys(name for row in rows for name in row.conditions)
     title = "Right %, by condition"
     return (
         table(
             [
-                names(title, lambda row: row.model if row.scenario == overall else f"{row.model}, {row.scenario}"),
+                names(
+                    title,
+                    lambda row: model_cell(row.model, invented, "" if row.scenario == overall else row.scenario),
+                ),
                 *(condition(name) for name in conditions),
             ],
             rows,
@@ -296,7 +346,7 @@ def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     return Cell(span(row.rank_low, row.rank_high) or (NONE if rank is None else str(rank)))
 
 
-def steady_of(rows: Sequence[RecipeRow]) -> Table | None:
+def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | None:
     """How far each model's accuracy depends on the wording and the repeat, on one axis."""
     with_queries = [(row, found) for row in rows if (found := spread(list(row.queries.values()))) is not None]
     if not with_queries:
@@ -305,8 +355,11 @@ def steady_of(rows: Sequence[RecipeRow]) -> Table | None:
     scale = marks.axis(values, width=marks.WIDE, unit=0.01)
     return table(
         [
-            names("Model", lambda each: each[0].model, css=""),
-            Column("Largest distance", lambda each: f"±{100 * each[1].largest:.1f}"),
+            names("Model", lambda each: model_cell(each[0].model, invented), css=""),
+            Column(
+                "Largest distance",
+                lambda each: Cell(f"±{100 * each[1].largest:.1f}", link=_behind(each[0], condition="plain")),
+            ),
             text(
                 "Each",
                 lambda each: Cell(bar=marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
@@ -357,20 +410,33 @@ def seen_turns(responses: Sequence[Response]) -> list[SeenTurn]:
 
 
 @dataclass(frozen=True, slots=True)
+class Reliability:
+    """A model's diagram: its gap in points, what a model that knows exactly when it is right would show, questions."""
+
+    model: str
+    invented: bool
+    gap: str
+    calibrated: str
+    questions: str
+    drawn: SafeString
+
+
+@dataclass(frozen=True, slots=True)
 class DesiderataPage:
     """``recipes``: of each quality those that measure it, with the link that chooses one and whether it is chosen.
-    ``reliability``: model, ECE, what a calibrated model would show, and the diagram.
+    ``outlined``: from which correlation on a cell of the matrix is outlined, and for how many models.
     """
 
     table: Table
     matrix: Table | None
     few: str
-    reliability: list[tuple[str, str, str, SafeString]]
+    outlined: str
+    reliability: list[Reliability]
     steady: Table | None
     scatter: "Scatter | None"
     recipes: list[tuple[Quality, list[tuple[str, str, bool]]]]
     finding: str
-    models: int
+    meta: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,38 +453,32 @@ TOGETHER = "together"  # the parameter that names the two qualities of the scatt
 
 def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> DesiderataPage:
     """The table of qualities, the matrix, reliability diagrams and spreads."""
+    invented = simulated()
     classes = _groups(board.rows)
-    calibration = board.boards.get("calibration")
-    reliability = [
-        (
-            row.model,
-            percent(None if row.value.value is None else 1 - row.value.value),
-            percent(row.ece_calibrated),
-            marks.reliability([(part.confidence, part.accuracy, part.n) for part in row.bins]),
-        )
-        for row in (calibration.rows if calibration else ())
-        if row.bins
-    ]
     measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
     enough = len(board.rows) >= FEWEST
+    few = (
+        f"A correlation needs {FEWEST} models; {'there is' if len(board.rows) == 1 else 'there are'} {len(board.rows)}."
+    )
     return DesiderataPage(
         table=table(
             [
                 Column("Rank", _rank, kind="rank"),
-                names("Model", lambda row: row.model),
+                names("Model", lambda row: model_cell(row.model, invented)),
                 *(_quality_column(quality, board) for quality in QUALITIES.values()),
             ],
             board.rows,
             group=lambda row: classes.get(row.model),
-            label="Models by accuracy and six qualities",
-            caption="Models by accuracy and six qualities, each with its 95 % interval",
+            label="Models by right answers and six qualities",
+            caption="Models by right answers and six qualities, each with its 95% interval",
             css="lb desiderata",
         ),
         matrix=_quality_matrix(board, measured, chosen) if enough and len(measured) > 1 else None,
-        few="" if enough else f"A correlation needs {FEWEST} models; there are {len(board.rows)}.",
-        reliability=reliability[:4],
-        steady=steady_of([row for each in board.boards.values() for row in each.overall()]),
-        scatter=_scatter(board, chosen.get(TOGETHER, "")),
+        few="" if enough else few,
+        outlined=_outlined(board),
+        reliability=_reliability(board.boards.get("calibration"), invented),
+        steady=steady_of([row for each in board.boards.values() for row in each.overall()], invented),
+        scatter=_scatter(board, chosen.get(TOGETHER, ""), invented),
         recipes=[
             (
                 quality,
@@ -430,56 +490,85 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
             for quality in QUALITIES.values()
         ],
         finding=_finding(board),
-        models=len(board.rows),
+        meta=f"{number_of(len(board.rows), 'model')}, {len(measured)} of {len(QUALITIES)} qualities measured, "
+        f"each by a recipe of its own",
     )
+
+
+def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[Reliability]:
+    diagrams = []
+    for row in board.rows if board else ():
+        if not row.bins:
+            continue
+        bins = [
+            marks.ReliabilityBin(
+                *(part.confidence, part.accuracy, part.n),
+                link="" if board is None or _is_sealed(board, row) else _behind(row, bin=number),
+            )
+            for number, part in enumerate(row.bins, start=1)
+        ]
+        gap = percent(None if row.value.value is None else 1 - row.value.value)
+        title = f"{row.model}{' (simulated)' if row.model in invented else ''}"
+        drawn = marks.reliability(bins, title=title)
+        calibrated = percent(row.ece_calibrated)
+        diagrams.append(Reliability(row.model, row.model in invented, gap, calibrated, whole(row.n), drawn))
+    return diagrams
 
 
 def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[DesiderataRow]:
     numbers = [row.number(quality.name) for row in board.rows]
-    scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=72)
+    scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=92)
     best = max((each.value for each in numbers if each.value is not None), default=None)
     write = signed_points if quality.name == "in_context" else points
     missing = f"not measured: needs {quality.needs}"
 
     def cell(row: DesiderataRow) -> Cell:
         value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
-        link = reverse("leaderboard:recipe-board", args=[recipe]) if recipe else ""
         if value.value is None:
             reason = value.reason or (missing if quality.needs else "not measured")
-            return Cell(NONE, title=reason, link=link, bar=marks.interval_bar(scale, None, None, None))
-        reference = {"accuracy": row.chance, "in_context": 0.0}.get(quality.name)
+            return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None))
+        of_board = board.boards.get(quality.name)
+        sealed = of_board is not None and bool(of_board.published)
+        reference = {"accuracy": row.chance, "in_context": 0.0, "hallucination": 0.5}.get(quality.name)
+        title = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}"
         return Cell(
             write(value.value),
-            title=f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}",
-            link=link,
+            title=f"{title}. {SEALED}." if sealed else title,
+            link=answers_link(recipe or board.recipes["calibration"], row.model) if not sealed else "",
             bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
             strong=value.value == best,
         )
 
-    is_measured = quality.name in board.recipes
+    is_measured = any(each.value is not None or each.low is not None for each in numbers)
+    axis = marks.axis_head(scale, _whole_percent) if is_measured else SafeString()
     return Column(
-        quality.title,
+        quality.plain,
         cell,
         kind="interval",
         css="",
         title="" if is_measured else missing,
-        under=quality.under,
-        axis=marks.axis_head(scale, _whole_percent) if is_measured else SafeString(),
+        axis=format_html("<small>{}</small>{}", quality.unit if is_measured else "not measured", axis),
     )
 
 
 def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Mapping[str, str]) -> Table:
+    """The lower half: each quality against those before it."""
     found = {frozenset((row.a, row.b)): row for row in board.together}
 
     def against(other: Quality) -> Column[Quality]:
-        return upright(other.title, lambda quality: _together_cell(quality.name, other.name, found, chosen))
+        def cell(quality: Quality) -> Cell:
+            if measured.index(other) >= measured.index(quality):
+                return Cell(css="none")
+            return _together_cell(quality, other, found, chosen)
+
+        return Column(other.short, cell)
 
     return table(
-        [names("Quality", lambda quality: quality.title, css=""), *(against(other) for other in measured)],
-        measured,
-        label="Correlation of qualities",
+        [names("Quality", lambda quality: quality.plain, css=""), *(against(other) for other in measured[:-1])],
+        measured[1:],
+        label="How the qualities go together",
         caption="Pearson's correlation of every two qualities",
-        css="matrix upright",
+        css="together",
     )
 
 
@@ -495,7 +584,7 @@ def _correlation_words(found: TogetherRow) -> str:
     return said if found.p is None else f"{said}, p = {found.p:.3f}"
 
 
-def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
+def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -> Scatter | None:
     """The models that have both of two qualities, written ``a,b``."""
     names = together.split(",")
     if len(names) != 2 or not set(names) <= QUALITIES.keys() or names[0] == names[1]:
@@ -505,17 +594,18 @@ def _scatter(board: DesiderataBoard, together: str) -> Scatter | None:
     for row in board.rows:
         x, y = row.number(across.name), row.number(up.name)
         if x.value is not None and y.value is not None:
-            words = f"{across.title} {points(x.value)}, {up.title} {points(y.value)}"
-            places.append(plots.Place(row.model, x.value, y.value, x.ends[1:], y.ends[1:], words))
+            words = f"{across.plain} {points(x.value)}, {up.plain} {points(y.value)}"
+            name = f"{row.model} (simulated)" if row.model in invented else row.model
+            places.append(plots.Place(name, x.value, y.value, x.ends[1:], y.ends[1:], words))
     if not places:
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
-    title = f"{across.title} and {up.title}"
+    title = f"{across.plain} and {up.plain}"
     drawn = plots.scatter(
         places,
         title=title,
-        across=f"{across.title} %",
-        up=f"{up.title} %",
+        across=f"{across.plain}, %",
+        up=f"{up.plain}, %",
         write_x=_whole_percent,
         write_y=_whole_percent,
         units=(0.01, 0.01),
@@ -531,31 +621,47 @@ def _whole_percent(share: float) -> str:
     return f"{100 * share:.0f}".replace("-", MINUS)
 
 
-def _together_cell(a: str, b: str, found: Mapping[frozenset[str], Any], chosen: Mapping[str, str]) -> Cell:
-    if a == b:
-        return marks.ITSELF
-    row = found.get(frozenset((a, b)))
+def _together_cell(
+    quality: Quality, other: Quality, found: Mapping[frozenset[str], TogetherRow], chosen: Mapping[str, str]
+) -> Cell:
+    row = found.get(frozenset((quality.name, other.name)))
     if row is None or row.pearson.value is None:
-        return Cell(NONE, css="qx", title=row.pearson.reason if row else "no model has both")
-    title = f"n = {row.n} models" + ("" if row.p is None else f", p = {row.p:.3f}")
-    link = f"{_with(chosen, TOGETHER, f'{a},{b}')}#{TOGETHER}"
-    return Cell(_signed(row.pearson.value), "", marks.heat(row.pearson.value, -1, 1), title, link)
+        return Cell(NONE, css="p0", title=row.pearson.reason if row else "no model has both")
+    value = row.pearson.value
+    step = sum(abs(value) >= limit for limit in (0.25, 0.5, 0.75))
+    css = f"{'n' if value < 0 and step else 'p'}{step}{' sure' if _is_significant(row) else ''}"
+    title = f"{quality.plain} and {other.plain}: {_correlation_words(row)}"
+    link = f"{_with(chosen, TOGETHER, f'{other.name},{quality.name}')}#{TOGETHER}"
+    return Cell(_signed(value), css=css, title=title, link=link)
+
+
+def _is_significant(row: TogetherRow) -> bool:
+    return row.p is not None and row.p < 0.05
+
+
+def _outlined(board: DesiderataBoard) -> str:
+    """What an outline in the matrix means, with the least correlation that has one."""
+    if all(row.p is None for row in board.together):
+        return "There are too few models to tell which of these are more than chance."
+    sure = [row for row in board.together if _is_significant(row)]
+    if not sure:
+        return "None is significant at 5% for so few models."
+    least = min(abs(row.pearson.value or 0.0) for row in sure)
+    return f"Outlined: significant at 5% for so many models, here from ±{two(least)} on."
 
 
 def _finding(board: DesiderataBoard) -> str:
-    """What the table says in a sentence: who is best, or not told from the best, in most columns."""
-    counts: dict[str, int] = {}
-    columns = 0
-    for name in QUALITIES:
-        numbers = {row.model: row.number(name) for row in board.rows if row.number(name).value is not None}
-        if len(numbers) < 2:
-            continue
-        columns += 1
-        top = max(numbers.values(), key=lambda each: each.value or 0.0)
-        for model, value in numbers.items():
-            if value.high is not None and top.low is not None and value.high >= top.low:
-                counts[model] = counts.get(model, 0) + 1
-    if columns < 2:
-        return ""
-    model = max(counts, key=lambda name: counts[name])
-    return f"{model} is the best, or its interval reaches that of the best, in {counts[model]} of {columns} columns."
+    """Who has the best figures, and for how many models examples help for sure."""
+    led: dict[str, list[str]] = {}
+    for quality in QUALITIES.values():
+        numbers = {row.model: row.number(quality.name).value for row in board.rows}
+        known = {model: value for model, value in numbers.items() if value is not None}
+        if len(known) > 1:
+            led.setdefault(max(known, key=lambda model: known[model]), []).append(quality.does)
+    said = [f"{model} {listed(does)}." for model, does in sorted(led.items(), key=lambda each: -len(each[1]))[:2]]
+    gains = [row.in_context for row in board.rows if row.in_context.value is not None]
+    if len(gains) > 1:
+        sure = sum(gain.low is not None and gain.low > 0 for gain in gains)
+        verb = "gain" if sure > 1 else "gains"
+        said.append(f"{sure or 'None'} of {len(gains)} models clearly {verb} from examples.")
+    return " ".join(said)

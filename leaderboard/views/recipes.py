@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
@@ -23,6 +24,7 @@ from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
+from leaderboard.pages import recipe_answers as answers_page
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
 
@@ -235,15 +237,14 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
     if "format" in request.GET:
         rows = board.as_json() if compared is None else [row.as_json() for row in compared]
         return files.answer(rows, request.GET["format"], f"recipe-{recipe.name}")
+    models = list(dict.fromkeys(row.model for row in board.rows if row.scenario not in (*board.published, boards.ALL)))
     context = {
         "section": "leaderboards",
         "compared": versus.measures_table(a, b, compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
-        "chosen": (a, b),
-        "models": list(
-            dict.fromkeys(row.model for row in board.rows if row.scenario not in (*board.published, boards.ALL))
-        ),
+        "chosen": (a, b) if a or b else models[:2],
+        "models": models,
         "recipe": recipe,
         "spec": spec,
         "parts": pages.parts_of(spec),
@@ -252,6 +253,33 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
         "offered": files.offered(),
     }
     return render(request, "leaderboard/recipe-board.html", context)
+
+
+@requires("read-public")
+@require_safe
+def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
+    """The answers of a model that its figures by a recipe are made of, of which those below staff see the open ones."""
+    recipe = _recipe(request, name)
+    chosen = {key: value[:200] for key in answers_page.CHOICES if (value := request.GET.get(key, "").strip())}
+    model = chosen.get("model", "")
+    board = boards.board(recipe, request.user)
+    if all(row.model != model for row in board.rows):
+        raise Http404("no answers of this model")
+    answers, withheld, notes = boards.answers_of(recipe, model, request.user)
+    marks = boards.marks_of(recipe, model, request.user) if board.metric.name == "language" else {}
+    context = {
+        "section": "leaderboards",
+        "recipe": recipe,
+        "model": model,
+        "invented": model in pages.simulated(),
+        "title": board.metric.title,
+        "figures": answers_page.figures(board, model),
+        "answers": answers_page.listed(request, recipe, answers, chosen, marks) if len(answers) else None,
+        "withheld": withheld,
+        "marks_closed": board.metric.name == "language" and not marks,
+        "notes": notes,
+    }
+    return render(request, "leaderboard/recipe-answers.html", context)
 
 
 @requires("read-public")
@@ -269,5 +297,7 @@ def desiderata_page(request: HttpRequest) -> HttpResponse:
         "board": board,
         "page": pages.desiderata_page(board, chosen) if board.rows else None,
         "offered": files.offered(),
+        "query": urlencode(chosen),
+        "together": [("How they go together, CSV", f"?{urlencode(chosen | {'part': 'together', 'format': 'csv'})}")],
     }
     return render(request, "leaderboard/desiderata.html", context)

@@ -37,6 +37,7 @@ class AnswerImporter:
         self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
         self.new_models: set[str] = set()
         self.new = 0
+        self.cards = _cards(context)
 
     def known(self, rows: list[Row], report: Report) -> Iterator[tuple[Row, Place]]:
         """The rows whose sample exists, each with the place of its answer; the others become problems."""
@@ -104,7 +105,13 @@ class AnswerImporter:
         self.context.writer.put(Response, own | columns)
 
     def finish(self) -> None:
-        """Answers are never changed."""
+        """Write down what the files say of models, where nothing was known."""
+        for names in chunks(self.cards):
+            for model in EvaluatedModel.objects.filter(name__in=names):
+                unknown = [field for field in model.CARD if getattr(model, field) in (None, "")]
+                for field in unknown:
+                    setattr(model, field, getattr(self.cards[model.name], field))
+                model.save(update_fields=unknown)
 
     def _stored(self, places: list[Place]) -> dict[Place, tuple[Any, ...]]:
         """What is stored in these places."""
@@ -125,7 +132,6 @@ class Responses(AnswerImporter):
 
     def __init__(self, context: ImportContext) -> None:
         super().__init__(context)
-        self.cards = _cards(context)
         self.answering: dict[str, bool] = {}  # whether the model has stored responses to this benchmark
         self.addresses = Addresses(context.benchmark, context.addresses)
 
@@ -154,15 +160,6 @@ class Responses(AnswerImporter):
         models = [name for name in {place[1] for place in places} if self._answers(name)]
         for ids in chunks(place[0] for place in places if place[0] > 0 and models):
             yield Response.objects.filter(sample__in=ids, model__name__in=models)
-
-    def finish(self) -> None:
-        """Write down what the files say of models, where nothing was known."""
-        for names in chunks(self.cards):
-            for model in EvaluatedModel.objects.filter(name__in=names):
-                unknown = [field for field in model.CARD if getattr(model, field) in (None, "")]
-                for field in unknown:
-                    setattr(model, field, getattr(self.cards[model.name], field))
-                model.save(update_fields=unknown)
 
     def _settled(self, rows: list[Row], report: Report) -> Iterator[Row]:
         for row in self.addresses.resolved(rows):

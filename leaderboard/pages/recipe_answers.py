@@ -1,0 +1,181 @@
+"""The page of the answers that a model's figures by a recipe are made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from accounts.rules import allowed
+from bank.models import Recipe, Sample, SampleImage
+from leaderboard.boards.recipes import RecipeBoard
+from leaderboard.figures import in_brackets, number_of, percent, value_or_interval
+from leaderboard.pages.recipes import points, signed_points
+
+PAGE = 50
+CHOICES = ("model", "scenario", "condition", "mark", "bin")  # what the address may choose
+MARKS = {"right": "Right", "wrong": "Wrong", "unread": "Not read"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that these answers make."""
+
+    scenario: str
+    value: str
+    interval: str
+
+
+def figures(board: RecipeBoard, model: str) -> list[Figure]:
+    """What a model reaches by the recipe's metric, in each scenario."""
+    write = signed_points if board.metric.signed else points
+    return [
+        Figure(
+            row.scenario,
+            value_or_interval(row.value, write),
+            in_brackets(row.value, write) if row.value.value is not None else row.value.reason,
+        )
+        for row in board.rows
+        if row.model == model
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, with how it was asked for, what was read in it, and the right one."""
+
+    link: str
+    key: str
+    image: SampleImage | None
+    instruction: str
+    asked: str
+    text: str
+    said: str
+    truth: str
+    right: bool
+    sure: str
+    marks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice of rows: how many it has, None where that is not told."""
+
+    label: str
+    link: str
+    chosen: bool
+    n: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    label: str
+    parts: list[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The chosen answers; ``sum`` says how many of them are right, as a division."""
+
+    rows: list[Answer]
+    page: Page[Any]
+    query: str
+    sum: str
+    choices: list[Choices]
+    sure: bool
+    marked: bool
+
+
+def listed(
+    request: HttpRequest,
+    recipe: Recipe,
+    answers: pd.DataFrame,
+    chosen: Mapping[str, str],
+    marks: Mapping[int, Sequence[float]],
+) -> Answers | None:
+    """The answers that the address chooses; None if there are none."""
+    answers = answers.assign(
+        condition=answers["condition"].replace("", "plain"),
+        mark=answers["right"].map({1: "right", 0: "wrong"}).where(answers["read"], "unread"),
+        bin=answers["bin"].astype(str),
+    )
+    names = [name for name in ("scenario", "condition", "mark", "bin") if name in chosen]
+    rows = _matching(answers, chosen, names)
+    if rows.empty:
+        return None
+    page = Paginator(rows.index, PAGE).get_page(request.GET.get("page"))
+    shown = rows.loc[list(page.object_list)]
+    right = int(rows["right"].sum())
+    groups = [
+        _choices("Scenario", "scenario", list(answers["scenario"].unique()), answers, chosen),
+        _choices("Asked", "condition", list(answers["condition"].unique()), answers, chosen),
+        _choices("Mark", "mark", list(MARKS), answers, chosen),
+    ]
+    group = f", group {chosen['bin']} of 10" if "bin" in chosen else ""
+    return Answers(
+        rows=_rows(shown, marks, staff=allowed(request.user, "read-bank")),
+        page=page,
+        query=urlencode(chosen),
+        sum=f"{right:,} right of {number_of(len(rows), 'answer')} = {percent(right / len(rows))}%{group}",
+        choices=[each for each in groups if len(each.parts) > 2 or each.label == "Mark"],
+        sure=bool(answers["confidence"].notna().any()),
+        marked=bool(marks),
+    )
+
+
+def _matching(answers: pd.DataFrame, chosen: Mapping[str, str], names: Sequence[str]) -> pd.DataFrame:
+    for name in names:
+        answers = answers[answers[name] == chosen[name]]
+    return answers
+
+
+def _choices(label: str, name: str, values: Sequence[str], answers: pd.DataFrame, chosen: Mapping[str, str]) -> Choices:
+    """All, and each value with the number of its answers under the other choices."""
+    others = {key: value for key, value in chosen.items() if key != name}
+    found = _matching(answers, others, [key for key in others if key != "model"])
+    parts = [Choice("All", f"?{urlencode(others)}", name not in chosen, len(found))]
+    parts += [
+        Choice(
+            MARKS.get(value, value),
+            f"?{urlencode(others | {name: value})}",
+            chosen.get(name) == value,
+            int((found[name] == value).sum()),
+        )
+        for value in values
+    ]
+    return Choices(label, parts)
+
+
+def _rows(shown: pd.DataFrame, marks: Mapping[int, Sequence[float]], *, staff: bool) -> list[Answer]:
+    samples = Sample.objects.prefetch_related("images").in_bulk(set(shown["sample"].tolist()))
+    repeats = bool((shown["repeat"] > 0).any())
+    rows = []
+    for row in shown.itertuples():
+        sample = samples[row.sample]
+        rotated = f", options moved by {row.rotation}" if row.rotation else ""
+        repeat = f", time {row.repeat + 1}" if repeats else ""
+        rows.append(
+            Answer(
+                link=reverse("bank:sample-detail", args=[sample.pk]) if staff else "",
+                key=sample.key,
+                image=next(iter(sample.images.all()), None),
+                instruction=sample.instruction,
+                asked=f"{row.condition}{rotated}{repeat}",
+                text=row.text,
+                said=_with_option(sample, row.said),
+                truth=_with_option(sample, row.truth),
+                right=bool(row.right),
+                sure=percent(None if pd.isna(row.confidence) else row.confidence),
+                marks=", ".join(f"{mark:g}" for mark in marks.get(row.sample, ())) if row.right else "",
+            )
+        )
+    return rows
+
+
+def _with_option(sample: Sample, label: str) -> str:
+    """The label of an option with what the option says."""
+    return f"{label}. {sample.options[label]}" if label in sample.options else label
