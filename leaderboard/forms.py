@@ -198,7 +198,6 @@ class RecipeForm(Styled):
     yaml = forms.CharField(
         label="Recipe in YAML",
         max_length=500_000,
-        widget=forms.Textarea(attrs={"class": "input mono", "rows": 24, "spellcheck": "false"}),
         strip=False,
     )
 

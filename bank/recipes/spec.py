@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
 import orjson
@@ -255,14 +256,37 @@ class Spec(Part):
         return {turn.by for turn in self.turns if turn.kind == "likelihood"}
 
 
+class BadRecipe(BadInput):
+    """``place``: keys and numbers that lead to what is wrong; ``line``: where the YAML ends to be YAML, from 1, or 0;
+    ``guess``: the word that was probably meant.
+    """
+
+    def __init__(self, message: str, *, place: Sequence[str | int] = (), line: int = 0, guess: str = "") -> None:
+        super().__init__(message, "yaml")
+        self.place, self.line, self.guess = tuple(place), line, guess
+
+
 def parsed(value: Any) -> Spec:
-    """A recipe from the object that YAML or JSON gives. Raises BadInput with the first faults in words."""
+    """A recipe from the object that YAML or JSON gives. Raises BadRecipe with the first faults in words."""
     if not isinstance(value, dict):
-        raise BadInput("A recipe is a mapping: name, scenario, turns, metric, ...", "yaml")
+        raise BadRecipe("A recipe is a mapping: name, scenario, turns, metric, ...")
     try:
         return Spec.model_validate(value)
     except ValidationError as error:
-        raise BadInput(" ".join(_faults(error)[:4]), "yaml") from None
+        first = error.errors(include_url=False)[0]
+        raise BadRecipe(" ".join(_faults(error)[:4]), place=first["loc"], guess=_guess(first)) from None
+
+
+def _guess(fault: Any) -> str:
+    """The key or value that an unknown one comes close to."""
+    if fault["type"] == "extra_forbidden":
+        known = {
+            name for part in (Spec, Scenario, Instruction, Examples, Corruption, Turn) for name in part.model_fields
+        }
+        near = get_close_matches(str(fault["loc"][-1]), known, 1)
+    else:
+        near = get_close_matches(str(fault["input"]), re.findall("'([^']+)'", fault["msg"]), 1)
+    return near[0] if near else ""
 
 
 _LONG_NUMBER = re.compile(r"[-+]?[0-9][\w:.,]{400,}")  # PyYAML takes hours over some
@@ -288,29 +312,28 @@ def _faults(error: ValidationError) -> Sequence[str]:
 def from_yaml(text: str) -> Spec:
     """A recipe from YAML. Raises BadInput."""
     if len(text) > 500_000:
-        raise BadInput("The YAML of a recipe is at most 500,000 characters.", "yaml")
+        raise BadRecipe("The YAML of a recipe is at most 500,000 characters.")
     try:
         _check_size(text)
         return parsed(yaml.safe_load(text))
     except BadInput:
         raise
     except (ValueError, LookupError, AttributeError, ArithmeticError):  # so PyYAML reads "2001-13-45" and "!!bool x"
-        raise BadInput("This is not YAML: a value is not what it looks like; put it in quotes.", "yaml") from None
+        raise BadRecipe("This is not YAML: a value is not what it looks like; put it in quotes.") from None
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        raise BadInput(
-            f"This is not YAML{where}: {getattr(error, 'problem', None) or 'nested too deeply'}.", "yaml"
-        ) from None
+        problem = getattr(error, "problem", None) or "nested too deeply"
+        raise BadRecipe(f"This is not YAML{where}: {problem}.", line=mark.line + 1 if mark else 0) from None
 
 
 def _check_size(text: str) -> None:
     """Raises BadInput before objects are made of more than any recipe says; YAMLError."""
     for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         if number > MOST_PARTS:
-            raise BadInput(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.", "yaml")
+            raise BadRecipe(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.")
         if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
-            raise BadInput(f"{event.value[:20]}... is too long for a number of a recipe.", "yaml")
+            raise BadRecipe(f"{event.value[:20]}... is too long for a number of a recipe.")
 
 
 def to_yaml(spec: Spec) -> str:

@@ -75,15 +75,14 @@ def parts_of(spec: Spec) -> list[Part]:
     """The four parts in words, in reading order."""
     scenarios = [(scenario.benchmark, _questions(scenario)) for scenario in spec.scenario]
     queries = len(spec.instruction.queries)
-    examples = spec.instruction.examples
     instruction = [
         ("Query", "the standard one" if queries == 1 else f"{queries} in all, {_dealt(spec)}"),
-        ("Examples", _examples(spec) if examples.how != "none" else "none"),
+        ("Examples", examples_in_words(spec) or "none"),
     ]
     if spec.instruction.verbalizer != "none":
         instruction.append(("Labels", f"{spec.instruction.verbalizer} ones in place of letters"))
     if spec.corruption.strategy != "none":
-        instruction.append(("Corruption", _corruption(spec)))
+        instruction.append(("Corruption", corruption_in_words(spec)))
     turns = [(f"Turn {at}", _turn(turn)) for at, turn in enumerate(spec.turns, start=1)]
     asked = f"{spec.repeats} times" if spec.repeats > 1 else "once"
     temperature = "not sent" if spec.temperature is None else f"{spec.temperature:g}"
@@ -103,14 +102,17 @@ def _dealt(spec: Spec) -> str:
     return f"dealt by seed {spec.seed}" if spec.instruction.deal == "seeded" else "of which the first is asked"
 
 
-def _examples(spec: Spec) -> str:
+def examples_in_words(spec: Spec) -> str:
+    """Which examples stand before a question; "" for none."""
     rule = spec.instruction.examples
+    if rule.how == "none":
+        return ""
     how = {"random": "random", "fixed": "fixed", "top-text": "nearest by text", "top-image": "nearest by picture"}
     pictures = "with pictures" if rule.images else "as text"
     return f"{rule.k}, {how[rule.how]}, {pictures}; never of the question's own group, never from a hidden split"
 
 
-def _corruption(spec: Spec) -> str:
+def corruption_in_words(spec: Spec) -> str:
     rule = spec.corruption
     if rule.strategy == "single":
         return f"{rule.image or rule.text}, severity {rule.severity or 'drawn by the seed'}"

@@ -17,6 +17,7 @@ from bank.forms.fields import whole_number
 from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
+from bank.recipes import text as recipe_text
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
@@ -25,6 +26,7 @@ from leaderboard.boards.desiderata import QUALITIES, desiderata
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
 from leaderboard.pages import recipe_answers as answers_page
+from leaderboard.pages import recipe_editor as editing
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
 
@@ -120,26 +122,71 @@ def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
 @requires("write-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
 def recipe_new(request: HttpRequest) -> HttpResponse:
-    """Write a recipe, or the next version of one, starting from the YAML of ``?from=``."""
+    """Make a recipe, or the next version of one, starting from ``?from=``, in blocks or in YAML.
+
+    ``edited`` says which of both was changed last: then the rest of the page follows, and nothing is saved.
+    """
+    if request.method == "POST":
+        return _recipe_edited(request) if "edited" in request.POST else _recipe_saved(request)
     source = request.GET.get("from", "")
-    initial = EXAMPLE
+    text = EXAMPLE
     if source:
         recipe = _recipe(request, source)
         spec = store.spec_of(recipe)
         if recipe.built_in or "copy" in request.GET:
             spec = spec.model_copy(update={"name": f"my-{spec.name}", "version": 1})
-        initial = specs.to_yaml(spec)
-    form = RecipeForm(request.POST if request.method == "POST" else None, initial={"yaml": initial})
-    if request.method == "POST" and form.is_valid():
+        text = recipe_text.of_spec(spec)
+    return _making(request, editing.editor(text, text, request.user))
+
+
+def _making(request: HttpRequest, editor: editing.Editor, form: RecipeForm | None = None) -> HttpResponse:
+    context = {"editor": editor, "form": form or RecipeForm(initial={"yaml": editor.text}), "becomes": _becomes(editor)}
+    return render(request, "leaderboard/recipe-new.html", HERE | context)
+
+
+def _becomes(editor: editing.Editor) -> tuple[str, str, str]:
+    """What saving makes: the name, the version, and what stays as it is."""
+    spec, *_ = recipe_text.fault_in(editor.good)
+    if spec is None:
+        return "", "", ""
+    newest = Recipe.objects.filter(name=spec.name).order_by("-version").first()
+    if newest is None:
+        return spec.name, "1", "Not saved yet"
+    if not store.is_used(newest):
+        return spec.name, str(newest.version), f"Version {newest.version} was not used yet: saving replaces it"
+    return spec.name, str(newest.version + 1), f"Version {newest.version} was used and stays as it is"
+
+
+def _recipe_edited(request: HttpRequest) -> HttpResponse:
+    """What follows from a change of the blocks or of the YAML."""
+    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    by_yaml, do = request.POST["edited"] == "yaml", request.POST.get("do", "")
+    at = (whole_number(request.POST.get("at", "")) or 0) + (do == "another sample")
+    posted = None if by_yaml else request.POST.dict()
+    try:
+        text = text if posted is None else editing.changed(good, posted, request.user, do)
+        editor = editing.editor(text, good, request.user, at, posted)
+    except BadInput:
+        editor = editing.editor(text, good, request.user, at)
+    if "HX-Request" not in request.headers:
+        return _making(request, editor)
+    context = {"editor": editor, "becomes": _becomes(editor), "edited": request.POST["edited"], "oob": True}
+    return render(request, "leaderboard/_recipe_edited.html", context)
+
+
+def _recipe_saved(request: HttpRequest) -> HttpResponse:
+    form = RecipeForm(request.POST)
+    if form.is_valid():
         try:
             recipe, changed = store.save(specs.from_yaml(form.cleaned_data["yaml"]), by=cast(User, request.user))
         except BadInput as error:
             form.add_error("yaml", str(error))
         else:
-            words = f"{recipe} is stored." if changed else f"{recipe} says the same already."
+            words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
-    return render(request, "leaderboard/recipe-new.html", HERE | {"form": form, "metrics": boards.METRICS.values()})
+    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    return _making(request, editing.editor(text, good, request.user), form)
 
 
 @requires("read-judging")
