@@ -41,6 +41,7 @@ urlpatterns = [
     path("recipes/evaluations/<int:pk>/retry/", recipes.evaluation_retry, name="evaluation-retry"),
     path("recipes/<str:name>/", recipes.recipe_detail, name="recipe"),
     path("recipes/<str:name>/board/", recipes.recipe_board, name="recipe-board"),
+    path("recipes/<str:name>/progress/", recipes.recipe_progress, name="recipe-progress"),
     path("recipes/<str:name>/answers/", recipes.recipe_answers, name="recipe-answers"),
     path("recipes/<str:name>/recipe.yaml", recipes.recipe_yaml, name="recipe-yaml"),
     path("recipes/<str:name>/evaluate/", recipes.evaluate, name="evaluate"),

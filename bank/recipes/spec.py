@@ -273,7 +273,8 @@ def parsed(value: Any) -> Spec:
     try:
         return Spec.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        faults = error.errors(include_url=False)
+        first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])  # causes others
         raise BadRecipe(" ".join(_faults(error)[:4]), place=first["loc"], guess=_guess(first)) from None
 
 

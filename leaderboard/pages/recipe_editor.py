@@ -67,6 +67,10 @@ class Field:
     def id(self) -> str:
         return f"of-{self.name.replace('.', '-')}"
 
+    @property
+    def is_wide(self) -> bool:
+        return self.kind in ("long", "tick") or self.name in ("metric", "judge", "corruption.what", "instruction.deal")
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

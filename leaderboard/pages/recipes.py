@@ -215,6 +215,18 @@ def _percent_done(run: Run) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Reliability:
+    """A model's diagram: its gap in points, what a model that knows exactly when it is right would show, questions."""
+
+    model: str
+    invented: bool
+    gap: str
+    calibrated: str
+    questions: str
+    drawn: SafeString
+
+
+@dataclass(frozen=True, slots=True)
 class BoardPage:
     """``by_condition``: right answers under each condition, where there are several; ``steady``: how far each model's
     accuracy depends on the wording and the repeat.
@@ -224,6 +236,7 @@ class BoardPage:
     words: str
     table: Table
     by_condition: Table | None
+    reliability: list[Reliability]
     steady: Table | None
 
 
@@ -289,7 +302,12 @@ def board_page(board: RecipeBoard) -> BoardPage:
         css="lb recipeboard",
     )
     return BoardPage(
-        board.metric.title, board.metric.words, main, _by_condition(board, invented), steady_of(rows, invented)
+        board.metric.title,
+        board.metric.words,
+        main,
+        _by_condition(board, invented),
+        _reliability(board, invented),
+        steady_of(rows, invented),
     )
 
 
@@ -409,18 +427,6 @@ def seen_turns(responses: Sequence[Response]) -> list[SeenTurn]:
 
 
 # ---- desiderata ----
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """A model's diagram: its gap in points, what a model that knows exactly when it is right would show, questions."""
-
-    model: str
-    invented: bool
-    gap: str
-    calibrated: str
-    questions: str
-    drawn: SafeString
 
 
 @dataclass(frozen=True, slots=True)

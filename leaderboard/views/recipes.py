@@ -76,27 +76,43 @@ def recipe_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **more: Any) -> HttpResponse:
     spec = store.spec_of(recipe)
-    board = boards.board(recipe, request.user)
+    progress = _progress(request, recipe)
     context = {
-        "recipe": recipe,
         "spec": spec,
         "parts": pages.parts_of(spec),
         "yaml": specs.to_yaml(spec),
         "endpoints": pages.endpoints_for(spec),
-        # Whether there is anything to mark tells whether answers are right.
-        "under_way": pages.under_way(recipe, reasons=allowed(request.user, "read-calls"))
-        if spec.metric != "language" or allowed(request.user, "read-hidden")
-        else [],
-        "board": board,
-        "page": pages.board_page(board) if board.rows else None,
-        "closed": boards.closed_scenarios(recipe) if allowed(request.user, "publish") and board.rows else [],
+        "closed": boards.closed_scenarios(recipe) if allowed(request.user, "publish") and progress["page"] else [],
         "edition": boards.newest_edition(recipe),
         "form": form,
         "seen": _seen(request, recipe),
         "versions": Recipe.objects.filter(name=recipe.name).exclude(pk=recipe.pk),
         "used": store.is_used(recipe),
     }
-    return render(request, "leaderboard/recipe.html", HERE | context | more)
+    return render(request, "leaderboard/recipe.html", HERE | progress | context | more)
+
+
+def _progress(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
+    """The board of a recipe and what is under way, which change while models answer."""
+    board = boards.board(recipe, request.user)
+    under_way = []
+    # Whether there is anything to mark tells whether answers are right.
+    if store.spec_of(recipe).metric != "language" or allowed(request.user, "read-hidden"):
+        under_way = pages.under_way(recipe, reasons=allowed(request.user, "read-calls"))
+    return {
+        "recipe": recipe,
+        "board": board,
+        "page": pages.board_page(board) if board.rows else None,
+        "under_way": under_way,
+        "live": any(not line.action for line in under_way),
+    }
+
+
+@requires("read-judging")
+@require_safe
+def recipe_progress(request: HttpRequest, name: str) -> HttpResponse:
+    """The part of a recipe's page that changes while models answer."""
+    return render(request, "leaderboard/_recipe_progress.html", _progress(request, _recipe(request, name)))
 
 
 def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
@@ -113,6 +129,7 @@ def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
         "sample": sample,
         "images": list(sample.images.all()),
         "model": first.model.name,
+        "invented": first.model.simulated,
         "variant": first.variant,
         "turns": pages.seen_turns(turns),
         "next": f"?after={turns[-1].pk}#seen",
@@ -308,9 +325,10 @@ def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
     """The answers of a model that its figures by a recipe are made of, of which those below staff see the open ones."""
     recipe = _recipe(request, name)
     chosen = {key: value[:200] for key in answers_page.CHOICES if (value := request.GET.get(key, "").strip())}
-    model = chosen.get("model", "")
     board = boards.board(recipe, request.user)
-    if all(row.model != model for row in board.rows):
+    known = [row.model for row in board.rows]
+    model = chosen.setdefault("model", known[0] if known else "")
+    if model not in known and model:
         raise Http404("no answers of this model")
     answers, withheld, notes = boards.answers_of(recipe, model, request.user)
     marks = boards.marks_of(recipe, model, request.user) if board.metric.name == "language" else {}

@@ -33,6 +33,8 @@ TABLE = {
     "leaderboard:recipe-new": STAFF,
     "leaderboard:recipe-board": EVERYBODY,
     "leaderboard:recipe-yaml": READERS,
+    "leaderboard:recipe-progress": READERS,
+    "leaderboard:recipe-answers": EVERYBODY,
     "leaderboard:recipe-publish": STAFF,
     "leaderboard:steps": STAFF,
     "leaderboard:recipe-remove": STAFF,

@@ -6,9 +6,15 @@ import pytest
 
 from accounts.models import User
 from annotations.models import Annotator, Campaign, Label
+from bank.models import Response
+from evalsite.demo.accounts import PASSWORD
 from evalsite.demo.llmfao import is_here, load_llmfao
 from evalsite.demo.loader import load
+from evalsite.demo.recipes import is_here as is_complete
+from evalsite.demo.recipes import load_recipes
 from judging.models import Judge, Judgment
+from leaderboard.boards.desiderata import QUALITIES
+from leaderboard.models import Snapshot
 from tests.once import once
 
 SIMULATED = ["Jury of three", "Prefers first", "Prefers length", "Steady"]
@@ -103,7 +109,44 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert ">60.5%</a>" in sentence
 
 
+def test_every_quality_is_measured_by_recipes_and_each_model_is_called_simulated(demo):
+    load_recipes()
+    stored = Response.all_objects.exclude(recipe=None).count()
+    load_recipes()
+    assert Response.all_objects.exclude(recipe=None).count() == stored
+    found = {row["model"]: row for row in rows(demo, "/api/v1/leaderboards/desiderata/")}
+    lacking = {(name, model) for model, row in found.items() for name in QUALITIES if row[name] is None}
+    assert lacking == {("calibration", "Wren 3B"), ("hallucination", "Merlin-VL 72B")}
+    assert all(0.25 < row["accuracy"] < 0.95 for row in found.values())
+    page = demo.get("/desiderata/").content.decode()
+    table = page[page.index("<tbody>") : page.index("</tbody>")]
+    assert table.count(">simulated</span>") == len(found) == 9
+    for name in ("shapes-accuracy", "shapes-reasons", "shapes-yes-no"):
+        board = demo.get(f"/recipes/{name}/board/").content.decode()
+        assert board.count('<th scope="row"') == board.count(">simulated</span>"), name
+    assert is_complete()
+
+
+@pytest.mark.one_database
+def test_what_moved_in_its_first_round_stands_in_snapshots_of_three_days(demo):
+    days = [snapshot.computed_at.day for snapshot in Snapshot.objects.order_by("pk")]
+    assert days == [10, 12, 14]
+    newest = Snapshot.objects.first()
+    assert newest.rows != Snapshot.objects.last().rows
+    page = demo.get(f"/snapshots/{newest.code}/").content.decode()
+    assert "14 Nov 2026" in page
+
+
+@pytest.mark.one_database
+def test_its_annotator_has_a_history_that_says_it_is_simulated(demo):
+    demo.login(username="annotator", password=PASSWORD)
+    assert "218 labels" in demo.get("/annotate/").content.decode()
+    past = Annotator.objects.get(person__username="annotator")
+    assert past.simulated
+    closed = Campaign.objects.get(name="Everyday scenes, round 1")
+    assert demo.get(f"/annotate/{closed.pk}/done/").status_code == 200
+
+
 @pytest.mark.one_database
 def test_every_account_of_it_is_a_real_one(demo):
-    assert not Annotator.objects.filter(person__isnull=False, simulated=True).exists()
     assert User.objects.count() == 4

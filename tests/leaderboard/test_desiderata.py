@@ -92,7 +92,7 @@ def test_a_cell_of_the_matrix_opens_the_models_behind_it(measured, client):
     page = client.get("/desiderata/?together=accuracy,calibration").content.decode()
     plot = page[page.index('class="forest scatter"') :]
     assert plot.count("<circle") == 6
-    assert "<title>model 5\nAccuracy 87.5, Calibration 81.5</title>" in plot
+    assert "<title>model 5\nRight answers 87.5, Knows when it is right 81.5</title>" in plot
     assert "n = 6 models" in page
     for other in ("accuracy", "accuracy,accuracy", "accuracy,nothing", "robustness,accuracy"):
         assert "scatter" not in client.get(f"/desiderata/?together={other}").content.decode()
