@@ -1,6 +1,6 @@
 """Pages of recipes and of desiderata: what their templates show."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
