@@ -327,7 +327,7 @@ def _answers(of: Sequence[Spec]) -> Iterator[Row]:
                     condition, repeat, _ = questions.Place.of_task(place, spec)
                     wording = questions.dealt_query(spec.seed, sample.key, len(spec.instruction.queries), repeat)
                     asked = Asked(model, spec, *about, spec.conditions[condition], repeat, wording)
-                    row = {"sample": sample.key, "model": model, "recipe": f"{spec.name}@{spec.version}"}
+                    row: Row = {"sample": sample.key, "model": model, "recipe": f"{spec.name}@{spec.version}"}
                     row |= {"variant": asked.condition.name, "repeat": repeat}
                     yield from (row | {"turn": turn} | said for turn, said in enumerate(_turns(asked, mind)))
 

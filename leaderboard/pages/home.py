@@ -8,12 +8,14 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed, role_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
-from bank.models import Benchmark, Item, Sample, SampleImage
+from bank import guard
+from bank.models import Benchmark, Item, Response, Sample, SampleImage
 from judging.models import Judgment, Run
 from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
@@ -424,7 +426,14 @@ def _models_note(place: _Place, rows: list[ModelRow]) -> str:
         return ""
     if place.models.notes:
         return place.models.notes[0]
-    return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
+    if place.models.rows:
+        return "Too few answers to show a number."
+    with guard.working():
+        by_recipes = Response.all_objects.exclude(recipe=None).filter(sample__benchmark=place.counts.benchmark).exists()
+    if by_recipes:
+        link = reverse("leaderboard:desiderata")
+        return format_html('Asked by recipes: <a href="{}">more than right answers</a>.', link)
+    return "No verdicts yet."
 
 
 def _measured(place: _Place) -> list[Ranked]:
