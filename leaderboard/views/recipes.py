@@ -34,7 +34,7 @@ HERE = {"section": "recipes"}
 EXAMPLE = """\
 name: my-recipe
 scenario:
-- benchmark: my-benchmark
+- benchmark: {}
 turns:
 - kind: cot
 - kind: likelihood
@@ -146,7 +146,7 @@ def recipe_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _recipe_edited(request) if "edited" in request.POST else _recipe_saved(request)
     source = request.GET.get("from", "")
-    text = EXAMPLE
+    text = EXAMPLE.format(_with_options(request) or "my-benchmark")
     if source:
         recipe = _recipe(request, source)
         spec = store.spec_of(recipe)
@@ -154,6 +154,13 @@ def recipe_new(request: HttpRequest) -> HttpResponse:
             spec = spec.model_copy(update={"name": f"my-{spec.name}", "version": 1})
         text = recipe_text.of_spec(spec)
     return _making(request, editing.editor(text, text, request.user))
+
+
+def _with_options(request: HttpRequest) -> str:
+    """A benchmark whose questions have options, for the example to begin with."""
+    samples = Sample.objects.visible_to(request.user).in_use().exclude(options={}).select_related("benchmark")
+    first = samples.first()
+    return first.benchmark.slug if first else ""
 
 
 def _making(request: HttpRequest, editor: editing.Editor, form: RecipeForm | None = None) -> HttpResponse:
