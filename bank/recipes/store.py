@@ -73,6 +73,12 @@ def is_used(recipe: Recipe) -> bool:
     return Response.all_objects.filter(recipe=recipe).exists() or recipe.runs.exists()
 
 
+@guard.working()
+def is_answered(benchmark: Benchmark) -> bool:
+    """Whether models have answered a benchmark's questions by recipes."""
+    return Response.all_objects.exclude(recipe=None).filter(sample__benchmark=benchmark).exists()
+
+
 @transaction.atomic
 def save(spec: Spec, *, by: User | None = None, built_in: bool = False) -> tuple[Recipe, bool]:
     """Store a recipe; returns it, and whether anything changed.

@@ -267,11 +267,17 @@ def answers_of(recipe: Recipe, model: str, viewer: Viewer) -> tuple[pd.DataFrame
     of them the viewer may not see one by one; and notes on scenarios that are left out, since single answers would tell
     their keys.
 
-    ``bin`` numbers the bin of the reliability diagram from 1, 0 where there is none.
+    ``bin`` numbers the bin of the reliability diagram from 1, 0 where there is none; ``truth`` is empty where keys are
+    not open to everybody: staff open those where each reading is logged.
     """
     spec = store.spec_of(recipe)
     seen = _seen(recipe, spec, viewer, model)
-    frames = [frame.assign(scenario=name, bin=_bins(frame, spec)) for name, frame in seen.frames.items()]
+    frames = [
+        frame.assign(scenario=name, bin=_bins(frame, spec))
+        if _is_open(recipe, seen.benchmarks[name])
+        else frame.assign(scenario=name, bin=_bins(frame, spec), truth="")
+        for name, frame in seen.frames.items()
+    ]
     if not frames:
         return pd.DataFrame(), 0, seen.notes
     answers = pd.concat(frames, ignore_index=True)

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from accounts.rules import Viewer, allowed, role_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
-from bank import guard
-from bank.models import Benchmark, Item, Response, Sample, SampleImage
+from bank.models import Benchmark, Item, Sample, SampleImage
+from bank.recipes import store
 from judging.models import Judgment, Run
 from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
@@ -428,9 +428,7 @@ def _models_note(place: _Place, rows: list[ModelRow]) -> str:
         return place.models.notes[0]
     if place.models.rows:
         return "Too few answers to show a number."
-    with guard.working():
-        by_recipes = Response.all_objects.exclude(recipe=None).filter(sample__benchmark=place.counts.benchmark).exists()
-    if by_recipes:
+    if store.is_answered(place.counts.benchmark):
         link = reverse("leaderboard:desiderata")
         return format_html('Asked by recipes: <a href="{}">more than right answers</a>.', link)
     return "No verdicts yet."

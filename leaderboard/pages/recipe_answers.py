@@ -86,6 +86,7 @@ class Answers:
     query: str
     sum: str
     choices: list[Choices]
+    told: bool  # whether the right answers are
     sure: bool
     marked: bool
 
@@ -122,6 +123,7 @@ def listed(
         query=urlencode(chosen),
         sum=f"{right:,} right of {number_of(len(rows), 'answer')} = {percent(right / len(rows))}%{group}",
         choices=[each for each in groups if len(each.parts) > 2 or each.label == "Mark"],
+        told=bool((answers["truth"] != "").any()),
         sure=bool(answers["confidence"].notna().any()),
         marked=bool(marks),
     )

@@ -102,9 +102,9 @@ def test_the_page_of_a_recipe_moves_while_a_model_answers(people, live_server, p
     expect(page.locator("#board")).to_contain_text("No answers yet")
     answered(recipe, benchmark, "hawk", ["A"] * 10)
     Run.objects.filter(pk=run.pk).update(verdicts=10)
-    expect(page.locator("#progress")).to_contain_text("25 %")
+    expect(page.locator("#recipe-progress")).to_contain_text("25 %")
     expect(page.locator("#board")).to_contain_text("hawk")
     Run.objects.filter(pk=run.pk).update(verdicts=40, state=Run.State.FINISHED)
     Evaluation.objects.filter(pk=evaluation.pk).update(finished_at=evaluation.created_at)
     expect(page.get_by_role("heading", name="Under way")).to_have_count(0)
-    assert page.locator("#progress[hx-get]").count() == 0  # it has stopped asking
+    assert page.locator("#recipe-progress[hx-get]").count() == 0  # it has stopped asking
