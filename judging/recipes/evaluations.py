@@ -1,6 +1,6 @@
 """Evaluations: one model asked by one recipe over all its scenarios, and marked where its metric needs marks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -15,7 +15,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response, Sample, SampleImage
 from bank.models.drafts import REWRITINGS
 from bank.recipes import store
-from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree
+from bank.recipes.spec import OPTIONS, YES_NO, Nearest, Numbers, Scenario, Spec, Tree, Turn
 from bank.samples import drafts
 from judging.models import Evaluation, Judge, Run, RunTask
 from judging.protocols import CannotAsk, prompts
@@ -94,9 +94,8 @@ def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | Non
 
 
 def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> None:
-    turns = [turn for turn in spec.turns if turn.kind == "likelihood"]
-    of_options = any(turn.pool == OPTIONS for turn in turns) or spec.rotates or spec.metric in ("mr", "riam")
-    if of_options and (without := [sample.key for sample in samples if len(sample.options) < 2]):
+    without = [sample.key for sample in samples if len(sample.options) < 2]
+    if without and _needs_options(spec):
         raise BadInput(
             f"{benchmark}: {len(without):,} questions have no options to choose from, such as {without[0]}. "
             "Give the likelihood turn another pool (yes-no, a list of answers).",
@@ -104,6 +103,11 @@ def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) 
         )
     if len(spec.conditions) * spec.repeats * 30 > 32_767:
         raise BadInput("So many conditions and repeats are more than a run can hold.", "recipe")
+
+
+def _needs_options(spec: Spec) -> bool:
+    reads_options = any(turn.kind == "likelihood" and turn.pool == OPTIONS for turn in spec.turns)
+    return reads_options or spec.rotates or spec.metric in ("mr", "riam")
 
 
 def _written(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> dict[int, list[int]]:
@@ -139,38 +143,41 @@ def _pools(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample], about: s
             "recipe",
         )
     if isinstance(pool, Numbers):
-        for sample in samples:
-            try:
-                list(questions.numbers_around(keys[sample.pk], pool.numbers))
-            except CannotAsk:
-                raise BadInput(f"{benchmark}: the key of {sample.key} is not a whole number.", "recipe") from None
+        _check_numbers(pool, benchmark, samples, keys)
         return {sample.pk: [] for sample in samples}
     return examples.nearest_keys(keys, samples=in_use.filter(pk__in=keys), asked=samples, n=pool.nearest)
 
 
+def _check_numbers(pool: Numbers, benchmark: Benchmark, samples: Sequence[Sample], keys: Mapping[int, str]) -> None:
+    for sample in samples:
+        try:
+            list(questions.numbers_around(keys[sample.pk], pool.numbers))
+        except CannotAsk:
+            raise BadInput(f"{benchmark}: the key of {sample.key} is not a whole number.", "recipe") from None
+
+
 def calls_of(spec: Spec, sample: Sample) -> int:
     """The calls of one task: a turn each, and with ``by: prompt`` one for each answer of a pool."""
-    calls = 0
-    for turn in spec.turns:
-        if turn.kind != "likelihood":
-            calls += 1
-        elif isinstance(turn.pool, Tree):
-            steps = max(len(leaf.split("/")) for leaf in turn.pool.tree)
-            width = round(len(turn.pool.tree) ** (1 / steps)) or 1
-            calls += steps * (width if turn.by == "prompt" else 1)
-        elif turn.by == "first-token":
-            calls += 1
-        elif isinstance(turn.pool, Numbers):
-            calls += 2 * turn.pool.numbers + 1
-        elif isinstance(turn.pool, Nearest):
-            calls += turn.pool.nearest + 1
-        else:
-            calls += (
-                {OPTIONS: len(sample.options), "yes-no": 2}.get(turn.pool, len(turn.pool))
-                if isinstance(turn.pool, str)
-                else len(turn.pool)
-            )
-    return calls
+    return sum(_calls_of_turn(turn, sample) for turn in spec.turns)
+
+
+def _calls_of_turn(turn: Turn, sample: Sample) -> int:
+    if turn.kind != "likelihood":
+        return 1
+    pool = turn.pool
+    if isinstance(pool, Tree):
+        steps = max(len(leaf.split("/")) for leaf in pool.tree)
+        width = round(len(pool.tree) ** (1 / steps)) or 1
+        return steps * (width if turn.by == "prompt" else 1)
+    if turn.by == "first-token":
+        return 1
+    if isinstance(pool, Numbers):
+        return 2 * pool.numbers + 1
+    if isinstance(pool, Nearest):
+        return pool.nearest + 1
+    if pool == OPTIONS:
+        return len(sample.options)
+    return 2 if pool == YES_NO else len(pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +264,7 @@ def start_evaluation(
     name = check_endpoint(judge, budget, limit, model, purpose="answer")
     check_abilities(spec, judge)
     checked_queries(spec)
-    if spec.metric == "language" and not Judge.objects.filter(name=spec.judge).exists():
-        raise BadInput(
-            f"{spec.judge} is to mark the reasons, and no judge here is called that. Save the recipe under another "
-            "name with yours.",
-            "recipe",
-        )
-    for scenario in spec.scenario:  # what cannot be asked is said before anything is paid for
-        samples = {task.sample for task in tasks_of(recipe, spec, scenario, limit=limit)}
-        if all(sample.absent_images for sample in samples):
-            raise BadInput(lacking_all(benchmark_of(scenario), len(samples), "questions"), "recipe")
+    _check_scenarios(recipe, spec, limit)
     same = Evaluation.objects.select_for_update().filter(recipe=recipe, judge=judge, model_name=name, limit=limit)
     evaluation = same.order_by("-pk").first()
     if evaluation is None or evaluation.runs.filter(state=Run.State.CANCELLED).exists():
@@ -285,6 +283,20 @@ def start_evaluation(
     advance(evaluation)
     evaluation.refresh_from_db()
     return evaluation
+
+
+def _check_scenarios(recipe: Recipe, spec: Spec, limit: int | None) -> None:
+    """Raises BadInput for what cannot be asked or marked, before anything is paid for."""
+    if spec.metric == "language" and not Judge.objects.filter(name=spec.judge).exists():
+        raise BadInput(
+            f"{spec.judge} is to mark the reasons, and no judge here is called that. Save the recipe under another "
+            "name with yours.",
+            "recipe",
+        )
+    for scenario in spec.scenario:
+        samples = {task.sample for task in tasks_of(recipe, spec, scenario, limit=limit)}
+        if all(sample.absent_images for sample in samples):
+            raise BadInput(lacking_all(benchmark_of(scenario), len(samples), "questions"), "recipe")
 
 
 def check_abilities(spec: Spec, judge: Judge) -> None:

@@ -78,23 +78,49 @@ def estimate(
     judgments = int(number) * plan.judgments_per_item(run)
     if not number or judge.is_baseline:
         return Estimate(int(number), judgments)
-    absent = 0
-    if settings["context"] != "none":
-        absent = (
-            items.filter(pk__in=items.order_by().values("pk")[: int(number)]).exclude(sample__absent_images=[]).count()
-        )
+    absent = 0 if settings["context"] == "none" else _without_pictures(items, int(number))
     subjects = list(plan.subjects_by_item(_spread(items.order_by(), int(number))).values())
     jobs = [
         plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
         for subject in subjects
         for order in plan.orders(run, subject.content_hash, len(subject.answers))
     ]
+    template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
+    counted = _count(run, jobs, template, protocol, reuse=reuse)
+    share = judgments / len(jobs)
+    rough = Estimate(int(number), judgments, absent, round(counted.told * share), round(counted.stored * share))
+    earlier = None if ordinary else _measured(run, template)
+    sent, received = earlier or (counted.sent, _reply_tokens(settings))
+    if settings.get("step_calls") and earlier is None:  # each step sends what was said before
+        sent = len(requests.STEPS) * sent + 1.5 * received
+    totals = round(rough.calls * sent), round(rough.calls * received)
+    cost = price(judge, totals[0], totals[1])
+    return replace(rough, sent=totals[0], received=totals[1], cost=cost, measured=earlier is not None)
+
+
+def _without_pictures(items: QuerySet[Item], number: int) -> int:
+    """How many of the first items lack a picture of theirs here."""
+    first = items.order_by().values("pk")[:number]
+    return items.filter(pk__in=first).exclude(sample__absent_images=[]).count()
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Of some jobs, those that end without a call, those whose call is stored, and the tokens of the mean prompt."""
+
+    told: int
+    stored: int
+    sent: float
+
+
+def _count(
+    run: Run, jobs: Sequence[plan.Job], template: prompts.Prompt, protocol: protocols.Protocol, *, reuse: bool
+) -> _Counted:
+    stored_calls = _stored(run, template, [job.subject.item_id for job in jobs]) if reuse else set()
     told = stored = calls = 0
     tokens = 0.0
-    template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
-    stored_calls = _stored(run, template, [job.subject.item_id for job in jobs]) if reuse else set()
     for job in jobs:
-        if plan.unanswered_places(job, protocol, settings):
+        if plan.unanswered_places(job, protocol, run.settings):
             told += 1
             continue
         try:
@@ -106,18 +132,8 @@ def estimate(
         told += needs_no_call
         stored += not needs_no_call and (job.subject.item_id, job.order) in stored_calls
         calls += 1
-        tokens += text_tokens(request.text) + sum(image_tokens(image, settings) for image in request.images)
-    share = judgments / len(jobs)
-    rough = Estimate(int(number), judgments, absent, round(told * share), round(stored * share))
-    sent, received, measured = tokens / calls if calls else 0.0, _reply_tokens(settings), False
-    if earlier := None if ordinary else _measured(run, template):
-        (sent, received), measured = earlier, True
-    if settings.get("step_calls") and not measured:  # each step sends what was said before
-        sent = len(requests.STEPS) * sent + 1.5 * received
-    totals = round(rough.calls * sent), round(rough.calls * received)
-    return replace(
-        rough, sent=totals[0], received=totals[1], cost=price(judge, totals[0], totals[1]), measured=measured
-    )
+        tokens += text_tokens(request.text) + sum(image_tokens(image, run.settings) for image in request.images)
+    return _Counted(told, stored, tokens / calls if calls else 0.0)
 
 
 def text_tokens(text: str) -> float:

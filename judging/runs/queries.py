@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -166,35 +166,51 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
     if counted.done is None or counted.failed is None:
         return Progress(total=counted.total, usage=usage, withheld=True)
     holds = list(run.holds.live()) if run.state == Run.State.RUNNING else []
-    reports = [hold.live for hold in holds]
-    retrying: Counter[str] = Counter()
-    for report in reports:
-        retrying.update(report.get("retrying", {}))
-    pause = max((int(report.get("pause") or 0) for report in reports), default=0)
-    rate = sum(float(report.get("rate") or 0) for report in reports) if usage else None
-    open_calls = max(0, counted.total - counted.done - counted.failed)
-    left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
-    cost_per_call = typical_call(run) if usage else None
-    return Progress(
+    told = Progress(
         total=counted.total,
         usage=usage,
         done=counted.done,
         failed=counted.failed,
         undecided=_undecided(run),
         in_flight=sum(hold.in_flight for hold in holds),
-        limit=sum(int(report.get("limit") or 0) for report in reports) or run.judge.concurrency,
-        rate=rate or None,
-        spent=run.spent if usage else 0.0,
-        expected=run.spent + open_calls * cost_per_call if cost_per_call else None,
-        left=left,
-        until=timezone.now() + left if left else None,
-        spark=_spark(run, reports) if usage else None,
         failures=_failures(run, viewer),
+        is_fruitless=counted.is_fruitless,
+        workers=[hold.worker for hold in holds],
+    )
+    reports = [hold.live for hold in holds]
+    told = _with_reports(told, run, reports)
+    return _with_usage(told, run, reports) if usage else told
+
+
+def _with_reports(told: Progress, run: Run, reports: Sequence[dict[str, Any]]) -> Progress:
+    """With what workers report of the endpoint: how many calls it takes at once, and what waits for another try."""
+    retrying: Counter[str] = Counter()
+    for report in reports:
+        retrying.update(report.get("retrying", {}))
+    pause = max((int(report.get("pause") or 0) for report in reports), default=0)
+    return replace(
+        told,
+        limit=sum(int(report.get("limit") or 0) for report in reports) or run.judge.concurrency,
         retrying=[(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
-        is_fruitless=counted.is_fruitless,
-        workers=[hold.worker for hold in holds],
+    )
+
+
+def _with_usage(told: Progress, run: Run, reports: Sequence[dict[str, Any]]) -> Progress:
+    """With rate, cost and time left."""
+    rate = sum(float(report.get("rate") or 0) for report in reports)
+    open_calls = max(0, told.total - told.done - told.failed)
+    left = timedelta(seconds=open_calls / rate) if rate and open_calls else None
+    cost_per_call = typical_call(run)
+    return replace(
+        told,
+        rate=rate or None,
+        spent=run.spent,
+        expected=run.spent + open_calls * cost_per_call if cost_per_call else None,
+        left=left,
+        until=timezone.now() + left if left else None,
+        spark=_spark(run, reports),
     )
 
 

@@ -283,9 +283,9 @@ def _of_turns(spec: Spec) -> Iterator[Field]:
 
 def _of_metric(spec: Spec) -> list[Field]:
     fields = [_chosen("metric", "The score is", spec.metric, {name: each.words for name, each in METRICS.items()})]
-    judges = dict.fromkeys(["", spec.judge, *Judge.objects.order_by("name").values_list("name", flat=True)])
-    names = {name: name or "nobody" for name in judges}
-    fields.append(_chosen("judge", "Reasons, or answers that name no option, are read by", spec.judge, names))
+    judges = {"": "nobody", spec.judge: spec.judge or "nobody"}
+    judges |= {judge.name: str(judge) for judge in Judge.objects.order_by("name")}
+    fields.append(_chosen("judge", "Reasons, or answers that name no option, are read by", spec.judge, judges))
     return fields
 
 

@@ -49,6 +49,12 @@ def simulated() -> set[str]:
     return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
 
 
+def as_shown(*models: str) -> list[str]:
+    """Their names for texts and plots, which have no chips."""
+    invented = simulated()
+    return [f"{name} (simulated)" if name in invented else name for name in models]
+
+
 def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:
     chips = (Chip("simulated", title="Its answers are invented, as everything of the demo is"),)
     return Cell(f"{name}, {scenario}" if scenario else name, chips=chips if name in invented else ())
@@ -89,7 +95,8 @@ def parts_of(spec: Spec) -> list[Part]:
     metric = METRICS[spec.metric]
     scored = [("Score", metric.words), ("Asked", f"{asked}, temperature {temperature}, seed {spec.seed}")]
     if spec.judge:
-        scored.append(("Judge", spec.judge))
+        judge = Judge.objects.filter(name=spec.judge).first()
+        scored.append(("Judge", str(judge or spec.judge)))
     return [
         Part("Scenario", "what is asked", scenarios),
         Part("Instruction", "how it is asked", instruction),

@@ -299,6 +299,7 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b = (request.GET.get(name, "")[:200] for name in ("a", "b"))
+    shown = pages.as_shown(a, b)
     compared, problem = None, ""
     if a and b:
         try:
@@ -311,9 +312,10 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
     models = list(dict.fromkeys(row.model for row in board.rows if row.scenario not in (*board.published, boards.ALL)))
     context = {
         "section": "leaderboards",
-        "compared": versus.measures_table(a, b, compared, "points") if compared else None,
+        "compared": versus.measures_table(shown[0], shown[1], compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
+        "invented": pages.simulated(),
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
         "recipe": recipe,
