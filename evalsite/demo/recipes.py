@@ -242,26 +242,33 @@ def _drawn(rng: random.Random, shapes: Sequence[Shape]) -> Image.Image:
 def _asked(rng: random.Random, shapes: Sequence[Shape]) -> dict[str, Row]:
     """Three questions with options and two of yes or no about a picture."""
     kinds = [kind for _, kind, *_ in shapes]
-    lone = next(kind for kind in kinds if kinds.count(kind) == 1)
-    of_lone = next(colour for colour, kind, *_ in shapes if kind == lone)
+    left = min(shapes, key=lambda shape: shape[2])[1]
+    others = [kind for kind in SHAPES if kind != left]
+    there = sorted({(colour, kind) for colour, kind, *_ in shapes})
+    absent = [pair for pair in product(COLOURS, SHAPES) if pair not in there and pair[1] in kinds]
+    return {
+        "count": _about_number(rng, kinds),
+        "colour": _about_colour(rng, shapes, kinds),
+        "place": _choice(rng, "Places", "Which shape is furthest to the left?", left, others),
+        "present": _yes_no("random", rng.choice(there), "yes"),
+        "absent": _yes_no("adversarial", rng.choice(absent), "no"),
+    }
+
+
+def _about_number(rng: random.Random, kinds: Sequence[str]) -> Row:
     counted = rng.choice([kind for kind in SHAPES if kinds.count(kind) > 1])
     count = kinds.count(counted)
-    near = rng.sample([n for n in range(max(0, count - 3), count + 4) if n != count], 3)
-    others = rng.sample([colour for colour in COLOURS if colour != of_lone], 3)
-    left = min(shapes, key=lambda shape: shape[2])[1]
-    there = {(colour, kind) for colour, kind, *_ in shapes}
-    yes = rng.choice(sorted(there))
-    absent = [pair for pair in product(COLOURS, SHAPES) if pair not in there]
-    no = rng.choice([pair for pair in absent if pair[1] in kinds] or absent)
-    return {
-        "count": _choice(rng, "Counting", f"How many {counted}s are there?", str(count), [str(n) for n in near]),
-        "colour": _choice(rng, "Colours", f"Which colour is the {lone}?", of_lone, others),
-        "place": _choice(
-            rng, "Places", "Which shape is furthest to the left?", left, [kind for kind in SHAPES if kind != left]
-        ),
-        "present": _yes_no("random", yes, "yes"),
-        "absent": _yes_no("adversarial", no, "no"),
-    }
+    near = [n for n in range(max(0, count - 3), count + 4) if n != count]
+    wrong = [str(n) for n in rng.sample(near, 3)]
+    return _choice(rng, "Counting", f"How many {counted}s are there?", str(count), wrong)
+
+
+def _about_colour(rng: random.Random, shapes: Sequence[Shape], kinds: Sequence[str]) -> Row:
+    """About a kind of shape that is there once."""
+    lone = next(kind for kind in kinds if kinds.count(kind) == 1)
+    right = next(colour for colour, kind, *_ in shapes if kind == lone)
+    wrong = rng.sample([colour for colour in COLOURS if colour != right], 3)
+    return _choice(rng, "Colours", f"Which colour is the {lone}?", right, wrong)
 
 
 def _choice(rng: random.Random, level: str, instruction: str, right: str, wrong: list[str]) -> Row:
