@@ -74,9 +74,9 @@ def is_used(recipe: Recipe) -> bool:
 
 
 @guard.working()
-def is_answered(benchmark: Benchmark) -> bool:
-    """Whether models have answered a benchmark's questions by recipes."""
-    return Response.all_objects.exclude(recipe=None).filter(sample__benchmark=benchmark).exists()
+def is_answered(*benchmarks: Benchmark) -> bool:
+    """Whether models have answered questions of one of these benchmarks by recipes."""
+    return Response.all_objects.exclude(recipe=None).filter(sample__benchmark__in=benchmarks).exists()
 
 
 @transaction.atomic

@@ -35,7 +35,7 @@ PAGES = (
     ("Campaigns", "labelling rounds", "annotations:campaign-list", "read-judging"),
     ("Runs", "judging", "judging:index", "read-judging"),
     ("Submissions", "submit a model", "leaderboard:submission-list", "submit"),
-    ("Desiderata", "calibration robustness chef", "leaderboard:desiderata", "read-public"),
+    ("More than right answers", "desiderata calibration robustness chef", "leaderboard:desiderata", "read-public"),
     ("Method: formulas and sources", "how is it measured statistics interval", "leaderboard:method", "read-public"),
     ("Data: downloads and licences", "export csv json", "leaderboard:data", "read-public"),
     ("API", "token script openapi", "api-docs", "read-public"),

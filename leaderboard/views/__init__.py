@@ -8,6 +8,7 @@ from accounts.http import PageRequest
 from accounts.models import Role, User
 from accounts.rules import allowed, requires, role_of
 from annotations.views.labelling import desk_for
+from bank.recipes import store
 from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.cache import until_changed
@@ -30,6 +31,7 @@ def index(request: HttpRequest) -> HttpResponse:
     viewer = request.user
     views = viewer.saved_views.all() if isinstance(viewer, User) else ()
     context = {"section": "leaderboards", "benchmarks": counts, "views": views}
+    context["by_recipes"] = store.is_answered(*(count.benchmark for count in counts))
     return render(request, "leaderboard/index.html", context)
 
 

@@ -1,6 +1,7 @@
 """The page, command and API of desiderata and recipes: the same rows, for those who may see them."""
 
 import json
+from html import unescape
 from io import StringIO
 
 import pytest
@@ -145,6 +146,20 @@ def test_a_recipe_is_written_changed_and_removed_by_page_and_by_api(measured, cl
     assert not Recipe.objects.filter(name="fresh").exists()
     curator.post("/recipes/my-ece/remove/")
     assert Recipe.objects.filter(name="my-ece").exists()  # it was used
+
+
+def test_without_scripts_blocks_and_yaml_follow_each_other_at_a_button(measured, client_of):
+    curator = client_of("curator")
+    yaml = "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns: [{kind: direct}]\nmetric: accuracy\n"
+    posted = {"yaml": yaml, "good": yaml, "field.turns.0.kind": "likelihood", "field.repeats": "3"}
+    page = unescape(curator.post("/recipes/new/", posted | {"edited": "blocks"}).content.decode())
+    assert "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns:\n- kind: likelihood\n" in page
+    assert "repeats: 3" in page
+    page = curator.post("/recipes/new/", posted | {"edited": "yaml", "yaml": "metric: ["}).content.decode()
+    assert "This is not YAML" in page
+    assert page.count("disabled") >= 7  # six blocks, and saving
+    assert not Recipe.objects.filter(name="fresh").exists()
+    assert client_of("researcher").post("/recipes/new/", posted | {"edited": "yaml"}).status_code == 403
 
 
 def test_an_endpoint_is_asked_by_page_and_by_api(measured, client_of):
