@@ -530,21 +530,28 @@ def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[R
     return diagrams
 
 
+def _nothing_of(quality: Quality, row: DesiderataRow) -> float | None:
+    """What a model without the quality has: a random answer's, or no change."""
+    return {"accuracy": row.chance, "in_context": 0.0, "hallucination": 0.5}.get(quality.name)
+
+
 def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[DesiderataRow]:
     numbers = [row.number(quality.name) for row in board.rows]
-    scale = marks.axis([end for each in numbers for end in each.ends], unit=0.01, most=3, width=92)
+    known = [end for each in numbers for end in each.ends]
+    chances = [_nothing_of(quality, row) for row in board.rows] if any(end is not None for end in known) else []
+    scale = marks.axis([*known, *chances], unit=0.01, most=3, width=92)
     best = max((each.value for each in numbers if each.value is not None), default=None)
     write = signed_points if quality.name == "in_context" else points
     missing = f"not measured: needs {quality.needs}"
 
     def cell(row: DesiderataRow) -> Cell:
         value, recipe = row.number(quality.name), row.recipes.get(quality.name, "")
+        reference = _nothing_of(quality, row)
         if value.value is None:
             reason = value.reason or (missing if quality.needs else "not measured")
-            return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None))
+            return Cell(NONE, title=reason, bar=marks.interval_bar(scale, None, None, None, reference=reference))
         of_board = board.boards.get(quality.name)
         sealed = of_board is not None and bool(of_board.published)
-        reference = {"accuracy": row.chance, "in_context": 0.0, "hallucination": 0.5}.get(quality.name)
         title = f"{in_brackets(value, write)}, n = {whole(value.n)}, {value.method}"
         return Cell(
             write(value.value),

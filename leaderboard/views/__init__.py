@@ -30,8 +30,8 @@ def index(request: HttpRequest) -> HttpResponse:
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
     viewer = request.user
     views = viewer.saved_views.all() if isinstance(viewer, User) else ()
-    context = {"section": "leaderboards", "benchmarks": counts, "views": views}
-    context["by_recipes"] = store.is_answered(*(count.benchmark for count in counts))
+    by_recipes = store.is_answered(*(count.benchmark for count in counts))
+    context = {"section": "leaderboards", "benchmarks": counts, "views": views, "by_recipes": by_recipes}
     return render(request, "leaderboard/index.html", context)
 
 
