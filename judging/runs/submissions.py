@@ -159,25 +159,30 @@ def progress(submission: Submission, *, staff: bool) -> Progress | None:
         return None
     if not staff and _holds_criteria(judging, row):
         return _as_at_midnight(submission, row)
-    run = row.run if row else None
-    made = Progress(
-        row.state if row else WAITING.value,
-        waiting=0,
-        done=run.verdicts or 0 if run else 0,
-        planned=run.planned or 0 if run else 0,
-        failures=run.failures or 0 if run else 0,
-        run=run,
-    )
+    made = _of_row(row)
     if submission.state not in STORED:
         return replace(made, state="withdrawn")
     if row is not None:
         ended = row.finished_at if staff or row.finished_at is None else on_the_day(row.finished_at)
         made = replace(made, reason=_reason(row, judging, staff=staff), finished_at=ended)
-    if made.state == WAITING:
-        order = [queued.pk for queued in waiting(submission.benchmark, today=day_of(timezone.now()))]
-        place = order.index(submission.pk) + 1 if submission.pk in order else None
-        made = replace(made, place=place, waiting=len(order))
-    return made
+    return _in_the_queue(made, submission) if made.state == WAITING else made
+
+
+def _of_row(row: QueuedSubmission | None) -> Progress:
+    """The state of the queue's row, with the counts of its run."""
+    made = Progress(row.state if row else WAITING.value, waiting=0, done=0, planned=0, failures=0)
+    run = row.run if row else None
+    if run is None:
+        return made
+    done, planned, failures = run.verdicts or 0, run.planned or 0, run.failures or 0
+    return replace(made, run=run, done=done, planned=planned, failures=failures)
+
+
+def _in_the_queue(made: Progress, submission: Submission) -> Progress:
+    """With its place in the queue, from 1, and how many wait."""
+    order = [queued.pk for queued in waiting(submission.benchmark, today=day_of(timezone.now()))]
+    place = order.index(submission.pk) + 1 if submission.pk in order else None
+    return replace(made, place=place, waiting=len(order))
 
 
 def _holds_criteria(judging: SubmissionJudging | None, row: QueuedSubmission | None) -> bool:

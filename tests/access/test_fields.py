@@ -12,7 +12,7 @@ from bank.intake import exports
 KEPT = {
     "Benchmark": "hidden_splits source_format checked_at edition",
     "Sample": "closed metadata status status_reason author edition quality_hints retired_in position",
-    "EvaluatedModel": "",
+    "EvaluatedModel": "simulated",
     "Response": "submission origin",
     "Item": "content_hash recipe outside blind",
     "Submission": "name changed_by",
