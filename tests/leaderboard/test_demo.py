@@ -144,7 +144,7 @@ def test_its_annotator_has_a_history_that_says_it_is_simulated(demo):
     past = Annotator.objects.get(person__username="annotator")
     assert past.simulated
     closed = Campaign.objects.get(name="Everyday scenes, round 1")
-    assert demo.get(f"/annotate/{closed.pk}/done/").status_code == 200
+    assert f"{past.pseudonym} (simulated)" in demo.get(f"/annotate/{closed.pk}/done/").content.decode()
 
 
 @pytest.mark.one_database
