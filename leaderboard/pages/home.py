@@ -1,6 +1,6 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -272,8 +272,12 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
         marks.axis(shares, width=WIDTH, unit=0.01, row=ROW), marks.axis([*ends, *people], width=WIDTH, row=ROW)
     )
     in_percent = all(place.metric.is_share for place, _ in judged)
+    invented = models_page.simulated()
     return Summary(
-        [_entry(place, top, ranked, axes, pages) for place, top, ranked in zip(places, models, judges, strict=True)],
+        [
+            _entry(place, top, ranked, axes, pages, invented)
+            for place, top, ranked in zip(places, models, judges, strict=True)
+        ],
         models_axis=marks.axis_head(axes.models, lambda value: whole(100 * value)),
         judges_axis=marks.axis_head(axes.judges, (lambda value: whole(100 * value)) if in_percent else tick),
     )
@@ -287,7 +291,14 @@ class _Axes:
     judges: marks.Axis
 
 
-def _entry(place: _Place, top: list[ModelRow], ranked: list[Ranked], axes: _Axes, pages: Mapping[str, str]) -> Entry:
+def _entry(
+    place: _Place,
+    top: list[ModelRow],
+    ranked: list[Ranked],
+    axes: _Axes,
+    pages: Mapping[str, str],
+    invented: Collection[str],
+) -> Entry:
     return Entry(
         title=place.counts.benchmark.titled,
         about=place.counts.benchmark.description,
@@ -295,7 +306,7 @@ def _entry(place: _Place, top: list[ModelRow], ranked: list[Ranked], axes: _Axes
         link=place.address.to("leaderboard:benchmark"),
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
-        models=[_model_row(place, row, axes.models, pages.get(row.model, "")) for row in top],
+        models=[_model_row(place, row, axes.models, pages.get(row.model, ""), invented) for row in top],
         models_note=place.note or _models_note(place, top),
         models_unit=place.models_kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
@@ -406,7 +417,7 @@ def _shares(place: _Place, row: ModelRow) -> list[float | None]:
     return [None if end is None else end / hundred for end in row.number(place.main).ends]
 
 
-def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> MiniRow:
+def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, invented: Collection[str]) -> MiniRow:
     few = _few(place, row)
     write: Any = percent
     ends = _shares(place, row)
@@ -418,20 +429,18 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str) -> Mi
     if not few and row.rank is not None:
         rank = rank_range(row.place, row.rank_low, row.rank_high) or str(row.place)
     link = rows_behind(place.address, place.address.scope(), row.model)
-    return MiniRow(rank, row.model, link, write(ends[0]), bar, page)
+    return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
 
 
 def _models_note(place: _Place, rows: list[ModelRow]) -> str:
     if rows:
         return ""
-    if place.models.notes:
-        return place.models.notes[0]
-    if place.models.rows:
-        return "Too few answers to show a number."
-    if store.is_answered(place.counts.benchmark):
+    if not place.models.rows and store.is_answered(place.counts.benchmark):
         link = reverse("leaderboard:desiderata")
         return format_html('Asked by recipes: <a href="{}">more than right answers</a>.', link)
-    return "No verdicts yet."
+    if place.models.notes:
+        return place.models.notes[0]
+    return "Too few answers to show a number." if place.models.rows else "No verdicts yet."
 
 
 def _measured(place: _Place) -> list[Ranked]:

@@ -152,6 +152,17 @@ def organisations() -> dict[str, str]:
     return dict(EvaluatedModel.objects.exclude(organisation="").values_list("name", "organisation"))
 
 
+def simulated() -> set[str]:
+    """The names of models whose answers are invented."""
+    return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
+
+
+def as_shown(*models: str) -> list[str]:
+    """Their names for texts and plots, which have no chips."""
+    invented = simulated()
+    return [f"{name} (simulated)" if name in invented else name for name in models]
+
+
 def model_pages(names: Iterable[str]) -> dict[str, str]:
     """Where the page of each model is; nothing for a variant of one."""
     return {
@@ -463,10 +474,11 @@ def model_column(
     """The model with its maker. ``pages``: of the models themselves; ``rows_behind``: where those without one lead;
     ``chips``: what a row outside the ranking is marked with, ``items`` for their number.
     """
-    made_by = organisations()
+    made_by, invented = organisations(), simulated()
 
     def cell(row: R) -> Cell:
         chip = [Chip("anchor")] if row.model == anchor else []
+        chip += [Chip("simulated")] if row.model in invented else []
         if is_provisional(row, anchor):
             chip.append(Chip(number_of(row.n, "item")) if chips == "items" else Chip("provisional", "warn"))
         return Cell(
@@ -567,7 +579,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
         )
         rows.append(
             marks.ForestRow(
-                row.model,
+                as_shown(row.model)[0],
                 number.value or 0.0,
                 number.low,
                 number.high,

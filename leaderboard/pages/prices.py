@@ -16,7 +16,7 @@ from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.judges import BASELINES
-from leaderboard.pages.models import is_provisional, model_pages
+from leaderboard.pages.models import as_shown, is_provisional, model_pages
 from leaderboard.pages.picture import Plot, Point
 from leaderboard.scope import Scope
 
@@ -92,7 +92,7 @@ def of_models(address: Address) -> Plot | None:
     pages = model_pages(row.model for row in rows)
     points = [
         Point(
-            row.model,
+            as_shown(row.model)[0],
             prices[row.model],
             row.bt,
             f"{dollars(prices[row.model])} for a million tokens, {signed(row.bt.value)} {in_brackets(row.bt, signed)}",

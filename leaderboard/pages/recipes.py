@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from bank.models import EvaluatedModel, Recipe, Response
+from bank.models import Recipe, Response
 from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
@@ -29,6 +29,7 @@ from leaderboard.figures import (
 )
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Group, Table, names, number_cell, table, text, tiers
 from stats.desiderata import softmax, spread
 
@@ -42,17 +43,6 @@ def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
     """Where the answers stand that a figure of a model is made of."""
     address = reverse("leaderboard:recipe-answers", args=[str(recipe)])
     return f"{address}?{urlencode({'model': model} | {name: value for name, value in chosen.items() if value != ''})}"
-
-
-def simulated() -> set[str]:
-    """The names of models whose answers are invented."""
-    return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
-
-
-def as_shown(*models: str) -> list[str]:
-    """Their names for texts and plots, which have no chips."""
-    invented = simulated()
-    return [f"{name} (simulated)" if name in invented else name for name in models]
 
 
 def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:

@@ -25,6 +25,7 @@ from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
+from leaderboard.pages import models as models_page
 from leaderboard.pages import recipe_answers as answers_page
 from leaderboard.pages import recipe_editor as editing
 from leaderboard.pages import recipes as pages
@@ -299,7 +300,7 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b = (request.GET.get(name, "")[:200] for name in ("a", "b"))
-    shown = pages.as_shown(a, b)
+    shown = models_page.as_shown(a, b)
     compared, problem = None, ""
     if a and b:
         try:
@@ -315,7 +316,7 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
         "compared": versus.measures_table(shown[0], shown[1], compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
-        "invented": pages.simulated(),
+        "invented": models_page.simulated(),
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
         "recipe": recipe,
@@ -345,7 +346,7 @@ def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
         "section": "leaderboards",
         "recipe": recipe,
         "model": model,
-        "invented": model in pages.simulated(),
+        "invented": model in models_page.simulated(),
         "title": board.metric.title,
         "figures": answers_page.figures(board, model),
         "answers": answers_page.listed(request, recipe, answers, chosen, marks) if len(answers) else None,

@@ -17,6 +17,7 @@ from leaderboard.pages import answers as single_answers
 from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
+from leaderboard.pages.models import simulated
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
 from leaderboard.views.frame import frame, refused
@@ -36,7 +37,12 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     names = board.models
     model = address.params.get("model", "")
     vote_list = None
-    context: dict[str, Any] = {"model": model, "known": model in names, "note": source.note}
+    context: dict[str, Any] = {
+        "model": model,
+        "known": model in names,
+        "invented": model in simulated(),
+        "note": source.note,
+    }
     if model in names:
         vote_list = _votes_of(board, source.scope, address)
         with_people = bool(vote_list.table[list(queries.SIDES)].to_numpy().any())
