@@ -84,6 +84,23 @@ def outside_items(benchmark: Benchmark) -> list[int]:
     return until_changed(("outside", benchmark.pk), read, benchmark=benchmark.pk)
 
 
+def unmeasured_items(scope: Scope) -> list[int]:
+    """The items of samples with a closed answer key: how long an answer is tells which option it is, so no number below
+    staff says it. Kept until it may change.
+    """
+    benchmark = scope.benchmark
+
+    def read() -> list[int]:
+        closed = exposure.any_of(exposure.Inputs.ANSWER_KEY, "sample__closed")
+        return list(
+            Item.objects.filter(closed, sample__benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
+        )
+
+    if scope.staff or not closed_of(benchmark) & exposure.Inputs.ANSWER_KEY:
+        return []
+    return until_changed(("unmeasured", benchmark.pk), read, benchmark=benchmark.pk)
+
+
 def sealing(benchmark: Benchmark) -> list[Any]:
     """Changes whenever something that boards below staff may count is closed, hidden or opened."""
     return [closed_of(benchmark), outside_items(benchmark), sorted(sealed_items(benchmark))]

@@ -25,7 +25,7 @@ from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
-from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, without_sealed
+from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
@@ -376,7 +376,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
 
 def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     """The lengths of the two answers by item: in tokens if all are known, otherwise in words."""
-    sides, _ = covariates.lengths(scope.benchmark, items.index.to_numpy())
+    sides, _ = covariates.lengths(scope, items.index.to_numpy())
     return pd.DataFrame(np.stack(sides, axis=1), index=items.index)
 
 
@@ -468,7 +468,7 @@ def of_scores(scope: Scope) -> BiasBoard:
     labels = labels[labels["item"].isin(items.index)]
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
-    lengths = _lengths_of_answers(items)
+    lengths = _lengths_of_answers(scope, items)
     low, high = scope.kind.ends(scope.benchmark)
     rows: list[BiasRow] = []
     used: list[Run] = []
@@ -506,9 +506,9 @@ def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
     return _bias_row(name, run, "high_score", difference, detail)
 
 
-def _lengths_of_answers(items: pd.DataFrame) -> "pd.Series[float]":
-    """The length of each answer by item: in tokens if all are known, otherwise in words."""
-    single = items.index[items["models"].map(len) == 1]
+def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]":
+    """The length of each answer that may be told, by item: in tokens if all are known, otherwise in words."""
+    single = items.index[items["models"].map(len) == 1].difference(unmeasured_items(scope))
     if not len(single):
         return pd.Series(dtype=float)
     places = ItemResponse.objects.filter(item__in=Item.objects.filter(pk__in=single), position=0)

@@ -53,7 +53,7 @@ def strengths(scope: Scope, battle: "Battle") -> Strengths:
     if scope.control == NO_CONTROL:
         return Strengths(battle.rated())
     items = battle.frame["item"].to_numpy()
-    answers = covariates(scope.benchmark, items, scope.control)
+    answers = covariates(scope, items, scope.control)
     rows = answers.known
     fit = controlled.fit(
         a=battle.a[rows],
@@ -117,7 +117,7 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
         frame = frame.groupby("item", as_index=False).mean().astype({"model": int, "group": int})
     items, every = frame["item"].to_numpy(), verdict_cache.pair_items(scope.benchmark)
     frame["sample"] = every.sample[votes.locate(every.item, items)[1]]
-    (one, other), unit = lengths(scope.benchmark, items)
+    (one, other), unit = lengths(scope, items)
     known = (one > 0) & (other > 0)
     counted = frame[known]
     rates = controlled.length_controlled_rates(

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from bank.models import Benchmark
 from leaderboard import votes
 from leaderboard.definitions import LENGTH, NO_CONTROL
+from leaderboard.hidden import unmeasured_items
+from leaderboard.scope import Scope
 from leaderboard.votes import verdict_cache
 from stats.arrays import BoolArray, FloatArray
 from stats.controlled import contrast
@@ -15,16 +16,17 @@ from stats.controlled import contrast
 UNITS = ("tokens", "words")
 
 
-def lengths(benchmark: Benchmark, items: Any) -> tuple[tuple[FloatArray, FloatArray], str]:
-    """The lengths of the first and the second answer of ``items`` (ids (n,)), NaN where unknown, and their unit: tokens
-    if all are known, otherwise words.
+def lengths(scope: Scope, items: Any) -> tuple[tuple[FloatArray, FloatArray], str]:
+    """The lengths of the first and the second answer of ``items`` (ids (n,)), NaN where unknown or not to be told, and
+    their unit: tokens if all are known, otherwise words.
     """
+    untold = np.isin(items, unmeasured_items(scope))
     for unit in UNITS:
-        item, first, second = verdict_cache.lengths(benchmark, unit)
+        item, first, second = verdict_cache.lengths(scope.benchmark, unit)
         known, place = votes.locate(item, items)
         if len(item):
             unknown = ~known | (first[place] < 0) | (second[place] < 0)
-            sides = tuple(np.where(unknown, np.nan, side[place]) for side in (first, second))
+            sides = tuple(np.where(unknown | untold, np.nan, side[place]) for side in (first, second))
             if unit == UNITS[-1] or not unknown.any():
                 return (sides[0], sides[1]), unit
     nothing = np.full(len(items), np.nan)
@@ -34,7 +36,7 @@ def lengths(benchmark: Benchmark, items: Any) -> tuple[tuple[FloatArray, FloatAr
 @dataclass(frozen=True, eq=False, slots=True)
 class Covariates:
     """For n rows, by name: (a - b) / (a + b) of what the two answers have. ``known`` (n,) marks the rows of which both
-    texts are there; ``units`` says what was counted.
+    texts are there, and may be told of; ``units`` says what was counted.
     """
 
     values: dict[str, FloatArray]
@@ -42,17 +44,17 @@ class Covariates:
     units: dict[str, str]
 
 
-def covariates(benchmark: Benchmark, items: Any, control: str) -> Covariates:
+def covariates(scope: Scope, items: Any, control: str) -> Covariates:
     """What ``control`` takes out, of the ``items`` (ids (n,)). A text without a word is none."""
     values: dict[str, FloatArray] = {}
-    known, units = np.ones(len(items), dtype=np.bool_), {}
+    known, units = ~np.isin(items, unmeasured_items(scope)), {}
     for name in control.split(",") if control != NO_CONTROL else ():
         if name == LENGTH:
-            (first, second), units[LENGTH] = lengths(benchmark, items)
+            (first, second), units[LENGTH] = lengths(scope, items)
             known &= (first > 0) & (second > 0)
             values[LENGTH] = contrast(first, second)
             continue
-        item, *sides = verdict_cache.styles(benchmark)
+        item, *sides = verdict_cache.styles(scope.benchmark)
         there, place = votes.locate(item, items)
         first, second = (side[place] if len(item) else np.full(len(items), -1) for side in sides)
         known &= there & (first >= 0) & (second >= 0)

@@ -266,6 +266,45 @@ def test_how_long_closed_answers_are_is_told_by_no_board(client_of):
     assert all(row["mean_length"] for row in client_of("curator").get(view).json())
 
 
+@pytest.mark.parametrize("kind", ["pair", "score"])
+def test_no_bias_tells_how_long_closed_answers_are(kind, client_of):
+    """On a level of one sample the curve said by how many words: 24 of 24."""
+    benchmark = questions("grown", ["yes", "no"] * 12, models=("yes", "no"), own_levels=True)
+    Response.objects.filter(model__name="grown-yes").update(text="yes, as far as I can see")
+    make_items(plan_items(kind=kind, benchmark=benchmark))
+    given = coin(6) if kind == "pair" else lambda item, responses: {"score": 1 + item.pk % 5}
+    judged(benchmark, given, held=exposure.NOTHING, protocol=kind)
+    cache.clear()
+
+    def curves(role):
+        view = f"{API}/leaderboards/bias/?benchmark=grown&kind={kind}"
+        rows = [row for level in ("", "&level=l3") for row in client_of(role).get(view + level).json()]
+        return [row["detail"].get("curve") for row in rows if row["bias"] == "length"]
+
+    for role in BELOW:
+        assert not any(curves(role))
+    assert all(curves("curator"))
+
+
+def test_no_strength_or_win_rate_rests_on_how_long_closed_answers_are(client_of):
+    benchmark = questions("held", ["yes", "no"] * 12, models=("yes", "no", "perhaps"))
+    for n, response in enumerate(Response.objects.filter(sample__benchmark=benchmark).order_by("pk")):
+        Response.objects.filter(pk=response.pk).update(text="word " * (1 + 7 * n % 11))
+    pairs_with(benchmark, "no")
+    judged(benchmark, coin(6), held=exposure.NOTHING, protocol="pair")
+    cache.clear()
+
+    def told(role):
+        view = f"{API}/leaderboards/models/?benchmark=held&kind=pair&source=oracle&anchor=held-no"
+        rows = client_of(role).get(view).json()
+        controlled = client_of(role).get(f"{view}&control=length,style").json()
+        return [row["win_rate_lc"] for row in rows], [row["bt"] for row in controlled]
+
+    for role in BELOW:
+        assert not any(value is not None for values in told(role) for value in values)
+    assert all(any(value is not None for value in values) for values in told("curator"))
+
+
 def test_the_number_of_a_judge_that_was_asked_about_hidden_text_is_told_by_steps(people, client_of):
     """A judge that obeys votes as the guideline says on a half that the answers choose: 40 of 40 bits from 34 sums."""
     words = ["umbrella" if bit else "boats" for bit in random.Random(8).choices([0, 1], k=40)]
