@@ -111,21 +111,26 @@ def skip(*, assignment: Assignment, now: datetime) -> datetime | None:
 def take_back(*, assignment: Assignment, now: datetime) -> None:
     """Undo a skip: the item is theirs again, before the prefetched one and with a whole lease.
 
-    Raises AlreadyLabelled, CampaignNotOpen, NotInvited, SlotTaken.
+    Raises AlreadyLabelled, CampaignNotOpen, DayIsFull, NotInvited, SlotTaken, Stopped.
     """
     with transaction.atomic():
         campaign, annotator = assignment.campaign_item.campaign, assignment.annotator
-        lock_membership(campaign=campaign, annotator=annotator)
+        member = lock_membership(campaign=campaign, annotator=annotator)
         assignment.refresh_from_db(fields=["state", "draft", "leased_at"])
         if assignment.state in LABELLED:
             raise AlreadyLabelled
         if campaign.state != Campaign.State.OPEN:
             raise CampaignNotOpen(campaign.state)
+        if member.stopped_at:
+            raise Stopped
         if assignment.state != LEASED:
             unfinished = slots.unfinished(campaign, annotator)
             held = [each for each in unfinished if each.state == LEASED]
             if len(held) >= MAX_OPEN:
-                _release(held[-1].pk, held[-1].campaign_item_id, now=now, state=EXPIRED)
+                last = held.pop()
+                _release(last.pk, last.campaign_item_id, now=now, state=EXPIRED)
+            if not assignment.campaign_item.practice:
+                _check_daily_cap(campaign, annotator, len(held), now)
             if (
                 _lease_again([each for each in unfinished if each.pk == assignment.pk], campaign, annotator, now)
                 is None

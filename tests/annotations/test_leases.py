@@ -8,7 +8,15 @@ from itertools import pairwise
 import pytest
 
 from annotations import ballots
-from annotations.assignment.errors import AlreadyLabelled, CampaignNotOpen, NotInvited, Refused, SlotTaken
+from annotations.assignment.errors import (
+    AlreadyLabelled,
+    CampaignNotOpen,
+    DayIsFull,
+    NotInvited,
+    Refused,
+    SlotTaken,
+    Stopped,
+)
 from annotations.assignment.leases import next_assignment, presented_order, release_expired, skip, take_back
 from annotations.campaigns.actions import (
     change_ballot,
@@ -256,6 +264,25 @@ class TestSkip:
         with pytest.raises(SlotTaken):
             take_back(assignment=held, now=now)
         assert CampaignItem.objects.get().taken == 1
+
+    def test_a_skip_is_not_undone_by_somebody_who_was_stopped(self, campaign_of, now):
+        campaign, (one, _) = campaign_of()
+        held = next_assignment(campaign=campaign, annotator=one, now=now)
+        skip(assignment=held, now=now)
+        Membership.objects.update(stopped_at=now)
+        with pytest.raises(Stopped):
+            take_back(assignment=held, now=now)
+
+    def test_a_skip_is_undone_within_the_labels_of_a_day_and_not_beyond(self, campaign_of, now):
+        campaign, (one, _) = campaign_of(4, daily_cap=1)
+        held = next_assignment(campaign=campaign, annotator=one, now=now)
+        skip(assignment=held, now=now)
+        take_back(assignment=held, now=now)
+        skip(assignment=held, now=now)
+        other = next_assignment(campaign=campaign, annotator=one, now=now)
+        submit_label(assignment=other, verdict=FIRST, now=now)
+        with pytest.raises(DayIsFull):
+            take_back(assignment=held, now=now)
 
     def test_what_is_labelled_cannot_be_skipped(self, campaign_of, now):
         campaign, (one, _) = campaign_of()
