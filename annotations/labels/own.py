@@ -218,16 +218,17 @@ def _days(per_day: Mapping[date, int]) -> list[Day]:
 
 
 @guard.working()
-def labels_behind_numbers(campaign: Campaign) -> LabelsByItem:
-    """The labels that annotators' numbers about a closed round are made of, ``one_by_one``: none on items that people
-    label blind in another, and none on hidden splits unless they are on MIN_SAMPLES of their samples.
+def labels_behind_numbers(campaign: Campaign, annotator: Annotator) -> LabelsByItem:
+    """The labels that somebody's numbers about a closed round are made of, ``one_by_one``: none on items that people
+    label blind in another, and none on hidden splits unless they and others labelled MIN_SAMPLES of their samples.
     """
     labels = Label.objects.filter(campaign=campaign)
-    left_out = set(labels.filter(item__blind=True).values_list("item", flat=True))
+    blind = set(labels.filter(item__blind=True).values_list("item", flat=True))
     hidden = dict(labels.filter(in_hidden_splits("item__sample__")).values_list("item", "item__sample"))
-    if len(set(hidden.values())) < MIN_SAMPLES:
-        left_out |= hidden.keys()
-    return by_item(one_by_one(row for row in label_rows(campaign) if row.item not in left_out))
+    rows = [row for row in label_rows(campaign) if row.item not in blind]
+    shared = {hidden.get(mine.item) for mine, _others in own_and_others(by_item(rows), annotator.pk)} - {None}
+    few = len(shared) < MIN_SAMPLES
+    return by_item(one_by_one(row for row in rows if not (few and row.item in hidden)))
 
 
 @guard.working()
@@ -236,4 +237,4 @@ def closed_rounds(annotator: Annotator, *, most: int) -> dict[int, LabelsByItem]
     own = Label.objects.filter(annotator=annotator, campaign=OuterRef("pk"))
     closed = Campaign.objects.filter(Exists(own), state=Campaign.State.CLOSED)
     newest = closed.order_by(F("closed_at").desc(nulls_last=True), "-pk")[:most]
-    return {campaign.pk: labels_behind_numbers(campaign) for campaign in newest.select_related("benchmark")}
+    return {campaign.pk: labels_behind_numbers(campaign, annotator) for campaign in newest.select_related("benchmark")}

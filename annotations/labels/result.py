@@ -127,7 +127,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     rows = label_rows(campaign)
     mine = [row for row in rows if row.annotator == annotator.pk]
     closed = campaign.state == Campaign.State.CLOSED
-    items = own.labels_behind_numbers(campaign) if closed else {}
+    items = own.labels_behind_numbers(campaign, annotator) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
     others = [row for row in rows if row.annotator != annotator.pk]

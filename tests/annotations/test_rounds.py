@@ -284,6 +284,17 @@ class TestResult:
         samples.update(split="test")
         assert [share.n for share in result_of(campaign, people[2], people[2].person).shares] == [12, 12, 12]
 
+    def test_how_often_others_agree_is_not_told_of_one_sample_of_a_hidden_split(self, labelled, now):
+        campaign, people = labelled
+        close_campaign(campaign=campaign, now=now)
+        Benchmark.objects.update(hidden_splits=["test"])
+        campaign.benchmark.samples.update(split="test")
+        campaign.refresh_from_db()
+        first = Label.objects.filter(annotator=people[0]).first()
+        Label.objects.exclude(annotator=people[2]).exclude(pk=first.pk).delete()
+        assert result_of(campaign, people[2], people[2].person).agreed.n == 0
+        assert desk(people[2]).statistics.agreed.estimate.n == 0
+
     def test_what_they_flagged_is_worth_another_look_at_once(self, labelled):
         campaign, people = labelled
         label = Label.objects.filter(annotator=people[2]).first()
