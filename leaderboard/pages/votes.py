@@ -387,7 +387,8 @@ def left_out_in_words(votes: queries.VoteList) -> list[str]:
         about = f", about {votes.due.day} {votes.due:%b}" if votes.due else ""
         sentences.append(f"{number_of(votes.held, 'item')}, hidden until the campaign closes{about}.")
     if votes.sealed:
-        sentences.append(f"{number_of(votes.sealed, 'item')} of a hidden split or still labelled blind: only sums are shown.")
+        items = number_of(votes.sealed, "item")
+        sentences.append(f"{items} of a hidden split or still labelled blind: only sums are shown.")
     return sentences
 
 
