@@ -117,10 +117,10 @@ def number_of(n: float, noun: str, plural: str = "") -> str:
 
 
 def dollars(price: float | None) -> str:
-    """``$13.20``, ``$0.064``: with two digits below a dollar."""
+    """``$13.20``, ``$0.60``, ``$0.064``: with two digits below a dollar."""
     if price is None:
         return NONE
-    return f"${price:,.2f}" if price >= 1 or not price else f"${price:.2g}"
+    return f"${price:,.2f}" if price >= 1 or not price else f"${price:#.2g}"
 
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

@@ -1,6 +1,6 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -111,15 +111,24 @@ class _Shown:
 
         def place(run: int | None) -> tuple[bool, bool, float, int]:
             distances = [abs(self.beyond(run, bias) or 0.0) for bias in self.by_run[run]]
-            baseline = run in self.runs and self.runs[run].judge.is_baseline
-            return run is not None, baseline, max(distances, default=0.0), run or 0
+            return run is not None, self.needs_no_skill(run), max(distances, default=0.0), run or 0
 
         return sorted(self.by_run, key=place)
+
+    def needs_no_skill(self, run: int | None) -> bool:
+        return run in self.runs and self.runs[run].judge.is_baseline
 
     def name(self, run: int | None) -> str:
         if run not in self.runs:
             return "People"
         return BASELINES.get(self.runs[run].judge.baseline, self.runs[run].judge.name)
+
+    def label(self, run: int | None) -> str:
+        """The name where no chips stand beside it: it says simulated itself, and the run where two share a name."""
+        judge = self.runs[run].judge if run in self.runs else None
+        label = str(judge) if judge and not judge.is_baseline else self.name(run)
+        shared = judge and sum(other.judge_id == judge.pk for other in self.runs.values()) > 1
+        return f"{label}, {run}" if shared else label
 
 
 def told(row: Row | None, kind: Kind) -> Number:
@@ -170,7 +179,7 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
             caption="Biases of every judge as figures, with 95% intervals",
         ),
         _limits_in_words(kind),
-        _panels(address, rows_in_order, kind, [run for run in shown.runs if shown.runs[run].judge.is_baseline]),
+        _panels(address, rows_in_order, shown),
         _reading(board.biases, kind),
         [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases],
     )
@@ -181,20 +190,22 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
     judges = [run for run in order if run in shown.runs and not shown.runs[run].judge.is_baseline]
     if not shown.kind.pairwise or not judges:
         return SafeString()
-    said = []
+    said, named = [], set()
     for bias, words in DOES.items():
         swayed = [run for run in judges if css_of(shown.by_run[run].get(bias), shown.kind, shown.people(bias))]
         more = {run: shown.beyond(run, bias) or 0.0 for run in swayed}
         if not (more := {run: beyond for run, beyond in more.items() if beyond > 0}):
             continue
         most = max(more, key=lambda run: more[run])
-        who = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges {words[len(more) > 1]}"
+        named.add(most)
+        of = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges" if len(judges) > 1 else "The judge"
+        who = f"{of} {words[len(more) > 1]}"
         by = f"{100 * more[most] * POINTS[1]:.1f} points"
-        said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.name(most), by))
+        said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.label(most), by))
     if not said:
         return SafeString("No judge is clearly more swayed than people.")
-    if len(judges) > 1:
-        said.append(format_html("{} is the least swayed.", shown.name(judges[0])))
+    if len(judges) > 1 and judges[0] not in named:
+        said.append(format_html("{} is the least swayed.", shown.label(judges[0])))
     return format_html_join(" ", "{}", ((sentence,) for sentence in said))
 
 
@@ -208,7 +219,7 @@ DOES = {
 def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | None]:
     def name(run: int | None) -> Cell:
         if run not in shown.runs:
-            return Cell("People", "the line in each column")
+            return Cell("People", "the line", title="the line in each column is where people stand")
         judge = shown.runs[run].judge
         return Cell(
             shown.name(run),
@@ -236,12 +247,15 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
 
     def column(bias: str) -> Column[int | None]:
         at, (notable, _), people = scale(bias), limits(bias, kind), shown.people(bias)
+        known = bias == "self" or told(shown.by_run.get(None, {}).get(bias), kind).value is not None
 
         def cell(run: int | None) -> Cell:
             row = shown.by_run[run].get(bias)
             number, write = told(row, kind), write_of(kind)
             calm = (people - notable, people + notable)
-            bar = marks.interval_bar(at, *number.ends, write=write, calm=calm, ceiling=people)
+            bar = marks.interval_bar(
+                at, *number.ends, write=write, calm=calm if known else (None, None), ceiling=people if known else None
+            )
             if row is None or number.value is None:
                 reason = (row and row.detail.reason) or "not measured"
                 return Cell(NONE, title=reason, bar=bar, unseen=reason)
@@ -323,23 +337,19 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
     if "-" in metric:
         sort, _, of = metric.partition("-")
         row = next((row for row in board.rows if of == _key(row) and sort in _sorts(row, kind)), None)
-        return _drawn(sort, row, kind, _scales(board.rows, kind)) if row else BLANK
+        return (
+            _drawn(sort, row, _Shown.of(board, kind).label(row.run), _scales(board.rows, kind), kind) if row else BLANK
+        )
     rows_with_values = [row for row in board.rows if row.bias == metric and told(row, kind).value is not None]
     if not rows_with_values:
         return BLANK
-    judges = [row.judge for row in rows_with_values]
-    write = write_of(kind)
-    baselines = set(
-        Run.objects.filter(pk__in=[row.run for row in rows_with_values if row.run])
-        .exclude(judge__baseline="")
-        .values_list("pk", flat=True)
-    )
+    shown, write = _Shown.of(board, kind), write_of(kind)
     rows = []
     for row in sorted(rows_with_values, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
         number = told(row, kind)
         rows.append(
             marks.ForestRow(
-                _name(row, judges),
+                shown.label(row.run),
                 number.value or 0.0,
                 number.low,
                 number.high,
@@ -349,7 +359,7 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
                     f"n = {whole(row.n)}",
                     row.detail.reason or "",
                 ),
-                apart=row.run in baselines,
+                apart=shown.needs_no_skill(row.run),
             )
         )
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
@@ -403,12 +413,6 @@ def chips_of(address: Address, board: BiasBoard, kind: Kind) -> dict[int, list[C
     return chips
 
 
-def _name(row: Row, judges: list[str]) -> str:
-    if row.run is None:
-        return "People"
-    return row.judge if judges.count(row.judge) == 1 else f"{row.judge}, {row.run}"
-
-
 # ---- figures of single judges ----
 
 
@@ -427,14 +431,13 @@ def _sorts(row: Row, kind: Kind) -> list[str]:
     return sorts
 
 
-def _panels(address: Address, rows: list[Row], kind: Kind, baselines: Collection[int]) -> list[Panel]:
-    judges = [row.judge for row in {row.run: row for row in rows}.values()]
-
+def _panels(address: Address, rows: list[Row], shown: _Shown) -> list[Panel]:
+    kind = shown.kind
     scales = _scales(rows, kind)
 
     def figures(*sorts: str, of: Callable[[Row], bool] = lambda row: True) -> list[Figure]:
         return [
-            _figure(address, sort, row, judges, kind, scales)
+            _figure(address, sort, row, shown, scales)
             for row in filter(of, rows)
             for sort in sorts
             if sort in _sorts(row, kind)
@@ -444,13 +447,13 @@ def _panels(address: Address, rows: list[Row], kind: Kind, baselines: Collection
         heading, curve = "How often the longer answer wins", "% of pairs it won, by how many words it is longer"
     else:
         heading, curve = "What longer answers get", "points beside the mean of the sample, by the difference of lengths"
-    curves = figures("length", of=lambda row: row.run is not None and row.run not in baselines)[-CURVES:]
+    curves = figures("length", of=lambda row: row.run is not None and not shown.needs_no_skill(row.run))[-CURVES:]
     by_model = [row for row in rows if kind.pairwise and row.detail.by_model]
     panels = [
         Panel("Scores, judge and people", "", figures("scores"), bars=True),
         Panel(heading, f"{curve}; the same axes in each picture", curves, curves=True),
         Panel("Own family and others", "scores given by judge and people", figures("own", "others"), bars=True),
-        Panel("Model by model", "a tie is half a point; the same pairs", [_of_models(row, judges) for row in by_model]),
+        Panel("Model by model", "a tie is half a point; the same pairs", [_of_models(row, shown) for row in by_model]),
         Panel("Orders given", "letters in the order in which answers were shown", figures("orders")),
     ]
     return [panel for panel in panels if panel.figures]
@@ -464,9 +467,9 @@ def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
     ]
 
 
-def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind, scales: "_Curves") -> Figure:
-    detail, file, plot = row.detail, _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, kind, scales)
-    name = _name(row, judges)
+def _figure(address: Address, sort: str, row: Row, shown: _Shown, scales: "_Curves") -> Figure:
+    kind, name, detail = shown.kind, shown.label(row.run), row.detail
+    file, plot = _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, name, scales, kind)
     if sort == "length":
         heads = ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
         return Figure(name, f"n {whole(row.n)}", heads, _length_cells(detail, kind), plot, file)
@@ -480,7 +483,7 @@ def _figure(address: Address, sort: str, row: Row, judges: list[str], kind: Kind
     return Figure(name, words, ("Score", "Judge %", "People %"), rows, plot, file)
 
 
-def _of_models(row: Row, judges: list[str]) -> Figure:
+def _of_models(row: Row, shown: _Shown) -> Figure:
     """What judge and people give each model (MLLM-as-a-Judge, Figure 20)."""
     given = row.detail.by_model or {}
     rows = [
@@ -499,7 +502,7 @@ def _of_models(row: Row, judges: list[str]) -> Figure:
         "People: wins of decided %",
         "n",
     )
-    return Figure(_name(row, judges), f"n {whole(row.n)}", heads, rows)
+    return Figure(shown.label(row.run), f"n {whole(row.n)}", heads, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,10 +535,10 @@ def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
     )
 
 
-def _drawn(sort: str, row: Row, kind: Kind, scales: _Curves) -> SafeString:
+def _drawn(sort: str, row: Row, name: str, scales: _Curves, kind: Kind) -> SafeString:
     detail = row.detail
     if sort == "length":
-        title = f"{row.judge}: what longer answers get, against the difference of lengths"
+        title = f"{name}: what longer answers get, against the difference of lengths"
         base = 0.5 if kind.pairwise else 0.0
         write: Callable[[float], str] = (lambda value: whole(100 * value)) if kind.pairwise else _tick
         return plots.curve(
@@ -544,10 +547,10 @@ def _drawn(sort: str, row: Row, kind: Kind, scales: _Curves) -> SafeString:
     if sort == "orders":
         most = list((detail.orders or {}).items())[:ORDERS]
         bars = [marks.ForestRow(order, 100 * part, None, None) for order, part in most]
-        title = f"Orders that {row.judge} gives: shares of rankings, %"
+        title = f"Orders that {name} gives: shares of rankings, %"
         return marks.forest(bars, title=title, write=lambda value: f"{value:g}")
     of = {"scores": "scores", "own": "scores of answers of its own family", "others": "scores of other answers"}[sort]
-    return marks.two_distributions(_shares(sort, detail), title=f"{row.judge}: {of}, beside people's")
+    return marks.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
 
 
 def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:

@@ -302,7 +302,7 @@ def _bias_scale(measured: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
 
 
 def _bias_line(on: _Judged, row: BiasRow, scale: marks.Axis) -> BiasLine:
-    """A bias with its interval; a mark where the interval leaves 0 out."""
+    """A bias with its interval; a mark where the interval leaves people's line."""
     write: Any = bias_page.write_of(on.kind)
     strong, number = _strong(on, row), bias_page.told(row, on.kind)
     value, low, high = (None if end is None else end / strong for end in number.ends)

@@ -78,6 +78,7 @@ class JudgesPage:
     counted: str
     has_floor: bool
     has_biases: bool
+    far_below: str  # how far from people the palest colour begins
 
 
 def chosen(address: Address, kind: Kind, board: JudgesBoard) -> tuple[Metric, str]:
@@ -156,10 +157,15 @@ def build_judges_page(
         ),
         chooser=chooser,
         levels=shown.levels,
-        heat=[(shown.name(run), [shown.level(run, level) for level in shown.levels]) for run in rows if shown.levels],
+        heat=[
+            (shown.name(run, alone=True), [shown.level(run, level) for level in shown.levels])
+            for run in rows
+            if shown.levels
+        ],
         counted=_counted(shown.judges, metric),
         has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
+        far_below="15 points" if metric.is_share else "0.15",
     )
 
 
@@ -233,15 +239,16 @@ class _Shown:
             return ""
         return verdicts_link(self.address, self.runs[run], metric=metric or self.metric.name, level=level)
 
-    def name(self, run: int) -> str:
+    def name(self, run: int, *, alone: bool = False) -> str:
+        """``alone``: without chips beside it, so that it says simulated itself."""
         if run == PEOPLE:
             return "One more person"
-        return BASELINES.get(self.runs[run].judge.baseline, self.runs[run].judge.name)
+        judge = self.runs[run].judge
+        return BASELINES.get(judge.baseline, str(judge) if alone else judge.name)
 
     def name_cell(self, run: int) -> Cell:
         if run == PEOPLE:
-            others = f"against the other {self.board.annotators - 1}" if self.board.annotators > 1 else ""
-            return Cell(self.name(run), others)
+            return Cell(self.name(run), title=f"each of {self.board.annotators} people against the others")
         judge = self.runs[run].judge
         chips = [Chip("simulated")] if judge.simulated else []
         chips += [Chip("provisional", "warn")] if self.outside[run] == "provisional" else []
@@ -378,9 +385,8 @@ def _finding(shown: _Shown) -> SafeString:
         return format_html("{} agrees with people on <b>{}%</b> of {} {}{}.", judge, value, n, on, person)
     passed = [run for run in ranked if run in shown.tested and shown.tested[run].passes]
     stand = format_html(
-        "{} of {} <b>may stand in</b> for one of {} people.",
-        in_words(len(passed)).capitalize() if passed else "None",
-        f"{in_words(len(ranked))} judge{'' if len(ranked) == 1 else 's'}",
+        "{} <b>may stand in</b> for one of {} people.",
+        _of_judges(len(passed), len(ranked)),
         in_words(shown.board.annotators),
     )
     values = sorted(shown.value(run).value or 0.0 for run in passed or [best])
@@ -388,7 +394,28 @@ def _finding(shown: _Shown) -> SafeString:
     who = f"The best, {shown.runs[best].judge}, agrees"
     if passed:
         who = "They agree" if len(passed) > 1 else "It agrees"
-    return format_html("{} {} with people on <b>{}%</b> of {} {}{}.", stand, who, span, n, on, person)
+    ties = SafeString() if passed else _with_ties(shown, best)
+    return format_html("{} {} with people on <b>{}%</b> of {} {}{}.{}", stand, who, span, n, on, person, ties)
+
+
+def _of_judges(passed: int, judges: int) -> str:
+    """``Three of four judges``, ``Neither of two judges``."""
+    if judges == 1:
+        return "The judge" if passed else "No judge"
+    none = "Neither" if judges == 2 else "None"
+    return f"{in_words(passed).capitalize() if passed else none} of {in_words(judges)} judges"
+
+
+def _with_ties(shown: _Shown, run: int) -> SafeString:
+    """Why a judge that chooses people's side as often as they do may still not stand in: it sees fewer ties."""
+    counted = shown.kind.metrics[0].name
+    row, ceiling = shown.judges[run].get(counted), shown.against.ceiling.get(counted)
+    best, person = shown.value(run).value, shown.person.value
+    if shown.metric is not SIDED or not (row and ceiling) or best is None or person is None or best < person:
+        return SafeString()
+    return format_html(
+        " With ties counted, it has {}% and people {}%.", percent(row.value.value), percent(ceiling.number.value)
+    )
 
 
 def _outside(run: Run, row: Row | None, standing: Mapping[int, Place]) -> str:
@@ -535,7 +562,7 @@ def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, 
         (True, "Rank", "is a range at 95%; tests at 5% after Benjamini–Hochberg say who is told apart."),
         (True, "n", "is the number of verdicts compared."),
         (True, "Coverage", "is the share of people's items that the judge has a verdict on."),
-        (page.has_biases, "Bias", "names what sways a judge, where its 95% interval leaves 0 out."),
+        (page.has_biases, "Bias", "names what sways a judge, where its 95% interval leaves people's line."),
         (
             bool(page.levels),
             "",

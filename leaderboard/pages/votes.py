@@ -42,11 +42,10 @@ class VoteRow:
     instruction: str
     level: str
     image: SampleImage | None
-    first: str  # the opponent, or one voter's verdict
-    outcome: str  # a word
-    kind: str  # win, tie, loss; or the class of a chip
-    bar: SafeString
-    second: str = ""
+    answers: str  # whose: both models of a pair
+    first: str  # one voter's verdict
+    second: str
+    same: bool
 
 
 def outcome_segments(address: Address, votes: queries.VoteList) -> list[Segment]:
@@ -255,16 +254,14 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
     names = queries.model_names(table.index)
     rows = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
-        same = bool(row["same"])
         rows.append(
             VoteRow(
                 address.to("leaderboard:item", pk, **address.view()),
                 *_sample_cells(items[pk]),
+                answers=" against ".join(names[pk]) if len(names[pk]) < 3 else f"{len(names[pk])} answers",
                 first=verdict_words(row["first"], names[pk]),
                 second=verdict_words(row["second"], names[pk]),
-                outcome="same" if same else "different",
-                kind="good" if same else "warn",
-                bar=SafeString(),
+                same=bool(row["same"]),
             )
         )
     return rows
