@@ -9,6 +9,7 @@ from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
 
@@ -108,10 +109,10 @@ def _agreement_matrix(
 ) -> Table:
     def name(voter: Voter) -> Cell:
         chips = (Chip("needs no skill"),) if voter.kind == "baseline" else ()
-        return Cell(voter.name, link=_pairs_of(address, voter.name), chips=chips)
+        return Cell(in_plain_words(voter.name), link=_pairs_of(address, voter.name), chips=chips)
 
     def against(other: Voter) -> Column[Voter]:
-        return upright(short_name(other.name), lambda voter: cell(voter, other), other.name)
+        return upright(in_plain_words(short_name(other.name)), lambda voter: cell(voter, other), other.name)
 
     is_upright = any(len(short_name(voter.name)) > LONGEST_LEVEL for voter in voters)
     return table(
@@ -134,8 +135,8 @@ def _pairs_table(address: Address, rows: list[Row], metric: str) -> Table:
     scale = marks.axis([end for row in rows for end in row.value.ends], most=4)
     return table(
         [
-            names("One", lambda row: Cell(row.a, link=_pairs_of(address, row.a)), css=""),
-            text("Other", lambda row: Cell(row.b, link=_pairs_of(address, row.b))),
+            names("One", lambda row: Cell(in_plain_words(row.a), link=_pairs_of(address, row.a)), css=""),
+            text("Other", lambda row: Cell(in_plain_words(row.b), link=_pairs_of(address, row.b))),
             on_axis("Kappa" if metric == "kappa" else "Agreement", lambda row: row.value, scale, tick, two),
             Column("Same verdict", lambda row: f"{whole(row.agree)} of {whole(row.n)}"),
         ],

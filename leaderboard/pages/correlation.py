@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from django.utils.text import Truncator
-
 from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
+from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.table import Column, Table, names, p_column, table, text, upright
 from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
@@ -14,7 +13,7 @@ from leaderboard.rankings.correlation import CorrelationRow as Row
 LOW, HIGH = -1.0, 1.0
 
 
-CHIPS = {"baseline": "floor", "benchmark": "board", "typed": "typed"}
+CHIPS = {"baseline": "needs no skill", "benchmark": "board", "typed": "typed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,10 @@ def build_correlation_page(board: CorrelationBoard) -> CorrelationPage:
 def _correlation_matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], Row]) -> Table:
     def name(ranking: Ranking) -> Cell:
         chips = (Chip(CHIPS[ranking.about]),) if ranking.about in CHIPS else ()
-        return Cell(ranking.key, chips=chips)
+        return Cell(in_plain_words(ranking.key), chips=chips)
 
     def against(other: Ranking) -> Column[Ranking]:
-        return upright(other.key, lambda ranking: _correlation_cell(ranking.key, other.key, by_pair))
+        return upright(in_plain_words(other.key), lambda ranking: _correlation_cell(ranking.key, other.key, by_pair))
 
     return table(
         [
@@ -68,8 +67,8 @@ def _pairs(board: CorrelationBoard) -> Table:
     rows = [row for row in board.rows if row.value.value is not None]
     return table(
         [
-            names("One", lambda row: row.a, css="name"),
-            text("Other", lambda row: row.b, css="name"),
+            names("One", lambda row: in_plain_words(row.a), css="name"),
+            text("Other", lambda row: in_plain_words(row.b), css="name"),
             Column("Spearman, 95%", lambda row: Cell(two(row.value.value), in_brackets(row.value, two), strong=True)),
             Column("Kendall", lambda row: two(row.kendall)),
             p_column(lambda row: row.p, lambda row: row.significant),
@@ -84,12 +83,11 @@ def _pairs(board: CorrelationBoard) -> Table:
 
 def _meta_ranks(board: CorrelationBoard) -> Table:
     def rank_in(at: int, ranking: Ranking) -> Column[MetaRank]:
-        label = Truncator(ranking.key).chars(14)
-        return Column(label, lambda row: str(row.ranks[at]), head="n mh", title=ranking.key)
+        return upright(in_plain_words(ranking.key), lambda row: Cell(str(row.ranks[at])))
 
     return table(
         [
-            Column("Meta rank", lambda row: Cell(str(row.meta), strong=True)),
+            Column("Rank", lambda row: Cell(str(row.meta), strong=True)),
             names("Model", lambda row: row.model, css=""),
             Column("Mean", lambda row: f"{row.mean:.2f}"),
             *(rank_in(at, ranking) for at, ranking in enumerate(board.rankings)),
@@ -97,7 +95,8 @@ def _meta_ranks(board: CorrelationBoard) -> Table:
         board.ranks,
         label="Mean of the ranks",
         caption="Rank of each model in every ranking, their mean, and the rank of that",
-        css="cmpt",
+        css="matrix upright",
+        fill=True,
     )
 
 

@@ -388,12 +388,12 @@ def _steady(on: _Judged) -> list[Fact]:
 
 def _facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
     members = {pk for run in runs for pk in members_of(run)}
-    names = Run.objects.filter(pk__in=members).order_by("judge__name").values_list("judge__name", flat=True).distinct()
+    judges = Judge.objects.filter(runs__pk__in=members).order_by("name").distinct()
     kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
     reported = next((run.reported_model for run in reversed(runs) if run.reported_model), "")
     facts = [
         Fact("Kind", f"{kind}, simulated" if judge.simulated else kind),
-        Fact("Members", ", ".join(names)),
+        Fact("Members", ", ".join(map(str, judges))),
         Fact("Model", judge.model or reported, mono=True),
         Fact("Answers as", reported if judge.model and reported != judge.model else "", mono=True),
         Fact("Family", judge.family),

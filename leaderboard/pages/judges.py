@@ -120,6 +120,13 @@ BASELINES = {
     "random": "A coin",
     "criteria-overlap": "Words of the criteria",
 }
+
+
+def in_plain_words(name: str) -> str:
+    """``Always the longer answer`` for a built-in judge's ``baseline-longest``; other names as they are."""
+    return BASELINES.get(name.removeprefix("baseline-"), name) if name.startswith("baseline-") else name
+
+
 ROW = 46  # pixels
 OF_PEOPLE = "each label against the majority of the others: of single labels there is no list"
 FEWEST_ON_LEVEL = 30  # labels

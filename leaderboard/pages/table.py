@@ -115,7 +115,7 @@ def upright(label: str, cell: Callable[[T], Cell], title: str = "") -> Column[T]
 def number_cell(number: Number | None, write: Write = two, n: int | None = None, **more: Any) -> Cell:
     """A number with ``95%: 0.71 to 0.83, n = 120`` as its title."""
     if number is None:
-        return Cell(NONE, **more)
+        return Cell(NONE, **{"title": "not known", **more})
     n = number.n if n is None else n
     parts = [interval(number, write), "" if n is None else f"n = {whole(n)}"]
     return Cell(value_or_interval(number, write), title=", ".join(filter(None, parts)), **more)
