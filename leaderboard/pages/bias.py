@@ -159,6 +159,7 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
     """Everything that the page shows."""
     shown = _Shown.of(board, kind)
     order = shown.order()
+    measured = {row.bias for row in board.rows if told(row, kind).value is not None}
     rows_in_order = [row for run in order for row in shown.by_run[run].values()]
     css = {run: "base" if run not in shown.runs or shown.runs[run].judge.is_baseline else "" for run in order}
     return BiasPage(
@@ -181,7 +182,7 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
         _limits_in_words(kind),
         _panels(address, rows_in_order, shown),
         _reading(board.biases, kind),
-        [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases],
+        [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
     )
 
 

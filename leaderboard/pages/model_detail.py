@@ -391,6 +391,7 @@ def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
 def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterator[_Otherwise]:
     """The number by people and by judges that the board does not go by; judges of the model's own family first."""
     judges = Judge.objects.filter(pk__in=votes.judged_runs(on.scope).order_by().values("judge"), baseline="")
+    said = {judge.name: str(judge) for judge in judges}
     found = [(HUMANS, False), *((judge.name, bool(model.family) and judge.family == model.family) for judge in judges)]
     sources = sorted((each for each in found if each[0] != on.scope.source), key=lambda each: not each[1])
     for source, own in sources[:MOST_SOURCES]:
@@ -405,7 +406,7 @@ def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterato
         if row is None or number.value is None:
             continue
         words = "a judge of its own family" if own else ""
-        yield _Otherwise(f"By {PEOPLE_IN_WORDS.get(source, source)}", words, number, row.n, address.link())
+        yield _Otherwise(f"By {said.get(source, PEOPLE_IN_WORDS.get(source))}", words, number, row.n, address.link())
 
 
 def _history(on: _OnBoard) -> tuple[SafeString, str]:

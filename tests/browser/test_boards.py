@@ -249,3 +249,19 @@ def test_two_are_chosen_and_compared_and_a_frozen_view_is_whole(voted, people, l
     frozen = page.url
     for view in ("", "?view=beside", "?view=moved"):
         assert not looked_at(page, frozen + view, said), view
+
+
+OFF_THEIR_LINES = """() => [...document.querySelectorAll("table")].flatMap(table =>
+  [...table.querySelectorAll("thead tr:last-child th")].flatMap((head, at) => {
+    const ticks = head.querySelector("svg.iv"), cell = table.querySelector("tbody svg.iv")?.closest("tr").children[at];
+    const lines = cell?.querySelector("svg.iv"), left = svg => Math.round(svg.getBoundingClientRect().left);
+    return ticks && lines && left(ticks) !== left(lines) ? [head.innerText] : [];
+  }))"""
+
+
+@pytest.mark.parametrize("width", [1024, 1440, 1920])
+def test_the_ticks_of_every_head_stand_over_the_lines_of_its_rows(width, paths, live_server, page):
+    page.set_viewport_size({"width": width, "height": 900})
+    for path in [path for path in paths if "Nowhere" not in path]:
+        page.goto(live_server.url + path)
+        assert page.evaluate(OFF_THEIR_LINES) == [], path

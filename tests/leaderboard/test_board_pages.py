@@ -368,6 +368,7 @@ def test_two_voters_stand_side_by_side(voted, client, board):
     html = page(client, path, a="majority", b=f"run-{run}")
     assert f"Same {rows[0]['agree']}" in html
     assert f"Different {rows[0]['n'] - rows[0]['agree']}" in html
+    assert re.search(r"Alder against \w+|\w+ against Alder", html)
     different = page(client, path, a="majority", b=f"run-{run}", match="different")
     assert "same</span>" not in different
     for wrong in ({"a": "majority", "b": "run-999"}, {"a": "nobody", "b": "majority"}, {}):

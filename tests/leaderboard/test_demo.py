@@ -1,6 +1,7 @@
 """What the demo shows to a visitor: every page has something to say, and what is invented says so."""
 
 import json
+import re
 
 import pytest
 
@@ -41,6 +42,10 @@ def test_its_judges_and_people_are_simulated_and_say_so_on_pages_in_rows_and_in_
     assert not any(row["simulated"] for row in judges if row["judge"].startswith("baseline-"))
     assert demo.get(f"{SCENES}/judges/").content.decode().count(">simulated</span>") == len(SIMULATED)
     assert demo.get(f"{SCENES}/bias/").content.decode().count(">simulated</span>") >= len(SIMULATED)
+    for path in ("bias/", "plots/bias.svg?metric=length", "plots/judges.svg", "correlation/"):
+        text = re.sub(r"(\s|<[^>]*>)+", " ", demo.get(f"{SCENES}/{path}").content.decode())
+        for name in SIMULATED:
+            assert text.count(name) == len(re.findall(rf"{name} (?:run \d+ )?\(?simulated", text)) > 0, (path, name)
     assert "The labels come from simulated annotators" in demo.get(f"{SCENES}/models/").content.decode()
     assert set(Annotator.objects.filter(labels__isnull=False).values_list("simulated", flat=True)) == {True}
     for what in ("labels", "judgments"):
