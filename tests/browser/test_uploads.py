@@ -75,7 +75,7 @@ def test_a_dropped_zip_is_checked_looked_at_and_brought_in(
     assert SECRET not in page.content()
     page.get_by_label("Title").fill("Boats in pictures")
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_text("Brought in.").wait_for()
+    page.get_by_text("Imported.").wait_for()
     assert Sample.objects.count() == 8
     assert Upload.objects.get().state == "done"
     page.get_by_role("link", name="Look at the samples").click()
