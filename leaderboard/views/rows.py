@@ -171,6 +171,7 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "n": len(table),
         "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
         "segments": votes_page.compared_segments(address, table),
+        "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
         "rows": rows,
         "pictures": votes_page.has_pictures(rows),
         "page": page,

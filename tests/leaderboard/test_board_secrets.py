@@ -155,6 +155,9 @@ def test_one_held_item_is_left_out_and_the_others_stay(item, client):
     text = flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
     assert "1 item, hidden until the campaign closes" in text
     assert f"/items/{item.pk}/" not in text
+    run = Run.objects.get(judge__name="keen").pk
+    compared = flat(client.get(f"/leaderboards/grove/compare/?a=majority&b=run-{run}"))
+    assert "hidden until they close; figures of boards count them" in compared
     second.state = Campaign.State.CLOSED
     second.save()
     assert f"/items/{item.pk}/" in flat(client.get(f"/leaderboards/grove/votes/?model={model}"))
