@@ -215,7 +215,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
     context["kinds"] = addresses.kind_segments(address)
-    if board.rows:
+    if any(row.run for row in board.rows):  # people alone are nothing to compare with
         of_biases = _bias_context(address, scope, board)
         context["fragment"] = fragment("leaderboard/_bias.html", address, of_biases)
         context["finding"] = of_biases["page"].finding

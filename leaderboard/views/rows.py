@@ -49,12 +49,14 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
         page = Paginator(vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES).get_page(
             request.GET.get("page")
         )
+        groups = votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges)
         context |= {
             "found": vote_list,
             "segments": votes_page.outcome_segments(address, vote_list),
             "only": votes_page.only_segments(address, vote_list),
-            "groups": votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges),
+            "groups": groups,
             "judges": board.judges,
+            "pictures": any(group.image for group in groups),
             "with_people": with_people,
             "page": page,
             "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
@@ -177,6 +179,7 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "page": page,
         "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
         "hidden": [(key, address.params[key]) for key in ("a", "b", "only", "match", *PEOPLE) if key in address.params],
+        "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)
 
