@@ -299,6 +299,7 @@ def _entry(
     pages: Mapping[str, str],
     invented: Collection[str],
 ) -> Entry:
+    labels_help = bool(place.counts.labels) and not ranked
     return Entry(
         title=place.counts.benchmark.titled,
         about=place.counts.benchmark.description,
@@ -315,7 +316,7 @@ def _entry(
         judges_unit=_judges_unit(place) if ranked else "",
         more_judges=max(0, len(_measured(place)) - len(ranked)),
         people=_people(place, axes.judges) if ranked else BLANK,
-        label_link=reverse("annotations:index") if place.counts.labels and not ranked else "",
+        label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
     )
 
 

@@ -98,8 +98,10 @@
   });
   const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const since = new Intl.RelativeTimeFormat(language, { style: "narrow" });
+  const now = new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(0, "second");
   const ago = (at) => {
     const minutes = Math.round((at - Date.now()) / 60000);
+    if (!minutes) return now;
     const [unit, size] = minutes > -60 ? ["minute", 1] : minutes > -1440 ? ["hour", 60] : ["day", 1440];
     const past = minutes > -10080 && since.format(Math.round(minutes / size), unit);
     return past

@@ -100,6 +100,8 @@ def test_the_protocols_of_a_new_run_follow_its_judge_and_the_estimate_follows_th
     expect(page.get_by_text("baseline-longest gives no such verdicts").first).to_be_visible()
     expect(protocol.get_by_role("option", name="Scores")).to_have_count(0)
     page.get_by_label("Judge", exact=True).select_option("baseline-random")
+    expect(protocol.get_by_role("option", name="Scores")).to_have_count(1)
+    expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
     protocol.focus()
     protocol.select_option("score")
     expect(page.locator("#protocol-words")).to_contain_text("1 answer")
