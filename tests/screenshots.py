@@ -54,7 +54,7 @@ PICTURES: tuple[tuple[str, str, str, Callable[[Page], None] | None], ...] = (
     ("judges", "", "/leaderboards/everyday-scenes/judges/", None),
     ("judge", "", "/leaderboards/everyday-scenes/judges/", to("Steady")),
     ("annotate", "annotator", "/annotate/", None),
-    ("label", "annotator", "/annotate/2/", until_labelling),
+    ("label", "annotator", "/", until_labelling),
     ("benchmark", "curator", "/bank/benchmarks/everyday-scenes/", None),
     ("campaign", "curator", "/campaigns/", to("Everyday scenes, round 1")),
     ("run-new", "curator", "/judging/runs/new/", None),
