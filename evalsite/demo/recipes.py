@@ -443,4 +443,5 @@ def _mark_reasons(curator: User | None) -> None:
             judgments.append(Judgment(run=run, item_id=item, order="0", repeat=repeat, score=score))
         Judgment.objects.bulk_create(judgments, batch_size=1_000)
         run.state, run.finished_at, run.verdicts = Run.State.FINISHED, now, len(judgments)
-        run.save(update_fields=["state", "finished_at", "verdicts"])
+        run.told = run.state  # nobody has waited for it
+        run.save(update_fields=["state", "told", "finished_at", "verdicts"])
