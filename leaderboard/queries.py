@@ -18,6 +18,7 @@ from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response,
 from judging.models import Judgment, Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
+from leaderboard.figures import number_of
 from leaderboard.hidden import uncounted_runs, untold_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
@@ -46,6 +47,14 @@ class BenchmarkCounts:
     labels: int = 0
     annotators: int = 0
     judgments: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """``36 samples, 4 models, 471 labels by 3 people``, without what there is none of."""
+        counted = ((self.models, "model"), (self.judges, "judge"), (self.judgments, "judgment"), (self.labels, "label"))
+        parts = [number_of(self.samples, "sample"), *(number_of(n, noun) for n, noun in counted if n)]
+        people = f" by {number_of(self.annotators, 'person', 'people')}" if self.labels else ""
+        return ", ".join(parts) + people
 
 
 def newest_visible(viewer: Viewer) -> list[Benchmark]:
