@@ -390,18 +390,20 @@ def left_out_in_words(votes: queries.VoteList) -> list[str]:
 
 
 def division_of_wins(scope: Scope, found: queries.VoteList) -> str:
-    """``298 won of 379 decided = 78.6%``, as the view counts ties; empty where repeats make parts of a win."""
+    """``298 won of 379 decided = 78.6%``, as the view counts ties; empty where repeats make parts of a win. Of items
+    that are held back it says that the board counts them.
+    """
     if not found.items or found.wins + found.ties + found.losses != found.items:
         return ""
+    won, n, said = float(found.wins), found.items, f"{found.wins:,} won of {found.items:,}"
     if scope.ties == DROPPED:
-        decided = found.wins + found.losses
-        return f"{found.wins:,} won of {decided:,} decided = {percent(found.wins / decided)}%" if decided else ""
-    if scope.ties == HALF:
-        half = found.wins + found.ties / 2
-        return (
-            f"{found.wins:,} won and half of {found.ties:,} tied, of {found.items:,} = {percent(half / found.items)}%"
-        )
-    return f"{found.wins:,} won of {found.items:,} = {percent(found.wins / found.items)}%"
+        n = found.wins + found.losses
+        said = f"{found.wins:,} won of {n:,} decided"
+    elif scope.ties == HALF:
+        won += found.ties / 2
+        said = f"{found.wins:,} won and half of {found.ties:,} tied, of {found.items:,}"
+    more = f"; the board counts {found.held:,} more" if found.held else ""
+    return f"{said} = {percent(won / n)}%{more}" if n else ""
 
 
 def outcomes_in_words(votes: queries.VoteList) -> str:
