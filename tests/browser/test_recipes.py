@@ -38,6 +38,7 @@ def test_a_block_changes_the_yaml_and_the_yaml_the_block_and_both_what_the_model
     page.locator("#block-examples summary").click()
     page.get_by_label("Examples", exact=True).select_option("random")
     expect(yaml).to_have_value(re.compile("how: random"))
+    expect(page.locator(".htmx-request, .htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
     page.get_by_label("How many, at most 8").fill("3")
     expect(page.locator("#gets")).to_contain_text("3, random")
     assert "k: 3" in yaml.input_value()
