@@ -105,8 +105,9 @@ class CallResults(Writer):
             self._take(pending, request, at, answer)
             return
         self._log(pending.job, at, answer, self._pay(answer))
-        abilities = None
-        if not self.batch.replies:
+        # A refusal of a call that was sent before may come after replies without the parameter.
+        abilities = self.run.abilities if name in self.run.dropped else None
+        if abilities is None and not self.batch.replies:
             abilities = await db(store.drop_parameter, run=self.run, name=name, ability=ability)
         if abilities is None:
             words = f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import time
 from io import StringIO
 
 import pytest
@@ -327,6 +328,23 @@ def test_a_parameter_is_found_in_the_words_of_every_common_server(judge_at, star
     code = 422 if "detail" in refusal else 400
     with Server(lambda call: status(code, refusal) if "temperature" in call.body else answer("Answer1")) as server:
         run = work_on(start(judge_at(server.url)))
+    assert (run.state, run.verdicts, run.dropped) == (Run.State.FINISHED, 6, ["temperature"])
+
+
+def test_a_refusal_that_comes_after_replies_without_the_parameter_does_not_stop_the_run(judge_at, start, work_on):
+    refused = []
+
+    def slowly(call):
+        if "temperature" not in call.body:
+            return answer("Answer1")
+        refused.append(call)
+        if len(refused) > 1:
+            time.sleep(0.2)
+        return status(400, {"error": {"message": "Unrecognized request argument supplied: temperature"}})
+
+    with Server(slowly) as server:
+        run = work_on(start(judge_at(server.url)))
+    assert len(refused) > 1
     assert (run.state, run.verdicts, run.dropped) == (Run.State.FINISHED, 6, ["temperature"])
 
 
