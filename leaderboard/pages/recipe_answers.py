@@ -15,6 +15,7 @@ from bank.models import Recipe, Sample, SampleImage
 from leaderboard.boards.recipes import RecipeBoard
 from leaderboard.figures import in_brackets, number_of, percent, value_or_interval
 from leaderboard.pages.recipes import points, signed_points
+from leaderboard.pages.votes import Segment
 
 PAGE = 50
 CHOICES = ("model", "scenario", "condition", "mark", "bin")  # what the address may choose
@@ -62,19 +63,9 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A choice of rows: how many it has, None where that is not told."""
-
-    label: str
-    link: str
-    chosen: bool
-    n: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Choices:
     label: str
-    parts: list[Choice]
+    parts: list[Segment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +130,13 @@ def _choices(label: str, name: str, values: Sequence[str], answers: pd.DataFrame
     """All, and each value with the number of its answers under the other choices."""
     others = {key: value for key, value in chosen.items() if key != name}
     found = _matching(answers, others, [key for key in others if key != "model"])
-    parts = [Choice("All", f"?{urlencode(others)}", name not in chosen, len(found))]
+    parts = [Segment("All", len(found), f"?{urlencode(others)}", name not in chosen)]
     parts += [
-        Choice(
+        Segment(
             MARKS.get(value, value),
+            int((found[name] == value).sum()),
             f"?{urlencode(others | {name: value})}",
             chosen.get(name) == value,
-            int((found[name] == value).sum()),
         )
         for value in values
     ]
