@@ -218,6 +218,14 @@ def rows_behind(address: Address, scope: Scope, model: str) -> str:
     return address.to(kind.rows_page, model=model, kind=kind.in_address)
 
 
+def rows_at_level(address: Address, scope: Scope, model: str, level: str) -> str:
+    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition."""
+    if is_kept_back(scope) or not level or scope.kind.part_word != "level":
+        return ""
+    path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
+    return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))
+
+
 def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
     """``pairwise-criteria, both orders, criteria, image, reason first``."""
     order = {"both": "both orders", "shuffled": "shuffled order", "fixed": "one order"}

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bank.forms.fields import whole_number
-from leaderboard.boards.agreement import METRICS, AgreementBoard, Voter
+from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.provenance import CLOSED
 from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
 
 FEW, MANY = 12, 60
@@ -75,7 +76,7 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
     low, high = HEAT[metric]
     last = min(first + size, len(people))
-    open_to = {voter.name: voter.key for voter in selected if single or voter.kind != "annotator"}
+    open_to = {voter.name: voter.key for voter in voters if single or voter.kind != "annotator"}
 
     def cell(voter: Voter, other: Voter) -> Cell:
         return _agreement_cell(address, voter.name, other.name, numbers, open_to, low, high)
@@ -84,9 +85,9 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
         metric=metric,
         metric_label=METRIC_WORDS[metric],
         in_words=IN_WORDS[metric],
-        matrix=_agreement_matrix(address, selected, cell, metric, len(people)),
+        matrix=_agreement_matrix(address, selected, cell, metric, len(people), open_to),
         heat=[(voter.name, [cell(voter, other) for other in selected]) for voter in selected],
-        pairs=_pairs_table(address, ordered[:PAIRS], metric),
+        pairs=_pairs_table(address, ordered[:PAIRS], metric, open_to),
         pairs_in_all=len(ordered),
         shown=f"annotators {first + 1} to {last} of {len(people)} by number of items" if len(people) > size else "",
         who=who,
@@ -105,7 +106,12 @@ def short_name(name: str) -> str:
 
 
 def _agreement_matrix(
-    address: Address, voters: list[Voter], cell: Callable[[Voter, Voter], Cell], metric: str, annotators: int
+    address: Address,
+    voters: list[Voter],
+    cell: Callable[[Voter, Voter], Cell],
+    metric: str,
+    annotators: int,
+    open_to: dict[str, str],
 ) -> Table:
     def name(voter: Voter) -> Cell:
         chips = (Chip("needs no skill"),) if voter.kind == "baseline" else ()
@@ -114,11 +120,15 @@ def _agreement_matrix(
     def against(other: Voter) -> Column[Voter]:
         return upright(in_plain_words(short_name(other.name)), lambda voter: cell(voter, other), other.name)
 
+    def items(voter: Voter) -> Cell:
+        link = _items_of(address, MAJORITY, voter.name, open_to) if voter.kind not in ("annotator", "majority") else ""
+        return Cell(whole(voter.n), link=link, title="" if link else CLOSED)
+
     is_upright = any(len(short_name(voter.name)) > LONGEST_LEVEL for voter in voters)
     return table(
         [
             names(number_of(annotators, "annotator"), name),
-            Column("Items", lambda voter: whole(voter.n)),
+            Column("Items", items),
             *(against(other) for other in voters),
         ],
         voters,
@@ -131,14 +141,20 @@ def _agreement_matrix(
     )
 
 
-def _pairs_table(address: Address, rows: list[Row], metric: str) -> Table:
+def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[str, str]) -> Table:
     scale = marks.axis([end for row in rows for end in row.value.ends], most=4)
+
+    def same(row: Row) -> Cell:
+        text = f"{whole(row.agree)} of {whole(row.n)}"
+        link = _items_of(address, row.a, row.b, open_to)
+        return Cell(text, link=link, title="" if link else CLOSED)
+
     return table(
         [
             names("One", lambda row: Cell(in_plain_words(row.a), link=_pairs_of(address, row.a)), css=""),
             text("Other", lambda row: Cell(in_plain_words(row.b), link=_pairs_of(address, row.b))),
             on_axis("Kappa" if metric == "kappa" else "Agreement", lambda row: row.value, scale, tick, two),
-            Column("Same verdict", lambda row: f"{whole(row.agree)} of {whole(row.n)}"),
+            Column("Same verdict", same),
         ],
         rows,
         label="Pairs",
@@ -149,6 +165,13 @@ def _pairs_table(address: Address, rows: list[Row], metric: str) -> Table:
 
 def _pairs_of(address: Address, name: str) -> str:
     return address.link(who=name) + "#pairs"
+
+
+def _items_of(address: Address, a: str, b: str, open_to: dict[str, str]) -> str:
+    """Where the items of two voters are, for who may see both one by one. ``open_to``: what that page calls them."""
+    if a not in open_to or b not in open_to:
+        return ""
+    return address.to("leaderboard:compare", **address.view(), a=open_to[a], b=open_to[b])
 
 
 def _page(address: Address, annotators: int, size: int) -> int:
@@ -171,17 +194,14 @@ def _agreement_cell(
     low: float,
     high: float,
 ) -> Cell:
-    """``open_to``: what the page of two calls the voters whose single verdicts this viewer may see."""
     if name == other:
         return marks.ITSELF
     row = numbers.get((name, other)) or numbers.get((other, name))
     if row is None or row.value.value is None:
         return Cell(NONE, css="qx", title=f"{name} and {other}: no shared item to compare")
-    link = ""
-    if name in open_to and other in open_to:
-        link = address.to("leaderboard:compare", **address.view(), a=open_to[name], b=open_to[other])
+    link = _items_of(address, name, other, open_to)
     title = f"{name} and {other}: {two(row.value.value)} of {number_of(row.n, 'item')}"
-    title = ", ".join(filter(None, [title, interval(row.value, two)]))
+    title = ", ".join(filter(None, [title, interval(row.value, two), "" if link else CLOSED]))
     css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
     return Cell(two(row.value.value), whole(row.n), css, title, link)
 

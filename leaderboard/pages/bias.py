@@ -16,7 +16,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.judges import BASELINES
 from leaderboard.pages.marks import BLANK, Cell, Chip
-from leaderboard.pages.provenance import run_link, verdicts_link
+from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
 from leaderboard.pages.table import Column, Table, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 
@@ -36,6 +36,7 @@ HEADS = {"position": "First shown", "length": "Longer", "self": "Own family", "h
 SHORT = 11  # steps of a scale whose distribution is drawn
 ORDERS = 8  # drawn, of those that rankings give
 WIDE = 340
+STEPS_OF_SCALE = ("Score", "Judge %", "People %")
 CURVES = 8  # drawn unasked, of the judges that are swayed most
 # How far from people a bias is notable and strong, in its unit; of what counts on a wider scale more: see ``limits``.
 LIMITS = {"position": (0.05, 0.10), "length": (0.15, 0.20), "self": (0.05, 0.08), "high_score": (0.25, 0.5)}
@@ -53,6 +54,7 @@ class Figure:
     rows: Sequence[tuple[str, ...]]
     plot: SafeString = BLANK
     link: str = ""  # the plot as a file
+    verdicts: str = ""  # where the verdicts behind it are; of people's labels there is no list
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +219,11 @@ DOES = {
 }
 
 
+def _verdicts_of(address: Address, run: int | None, shown: _Shown) -> str:
+    """Where a judge's verdicts are; of people's labels there is no list."""
+    return verdicts_link(address, shown.runs[run]) if run in shown.runs else ""
+
+
 def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | None]:
     def name(run: int | None) -> Cell:
         if run not in shown.runs:
@@ -226,7 +233,7 @@ def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | N
             shown.name(run),
             f"run {run}",
             title=judge.name,
-            link=verdicts_link(address, shown.runs[run]),
+            link=_verdicts_of(address, run, shown),
             chips=(Chip("simulated"),) if judge.simulated else (),
             small_link=run_link(address.viewer, shown.runs[run]),
         )
@@ -267,7 +274,7 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
                 write(number.value),
                 title=", ".join(filter(None, said)),
                 css="" if run in shown.runs and shown.runs[run].judge.is_baseline else css_of(row, kind, people),
-                link=verdicts_link(address, shown.runs[run]) if run in shown.runs else "",
+                link=_verdicts_of(address, run, shown),
                 bar=bar,
             )
 
@@ -295,19 +302,29 @@ def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[C
             row = shown.by_run[run].get(bias)
             if row is None or row.value.value is None:
                 return Cell(NONE, title=(row and row.detail.reason) or "not measured")
-            return Cell(
-                f"{write(row.value.value)} {in_brackets(row.value, write)}".strip(), title=f"n = {whole(row.n)}"
-            )
+            text = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
+            return Cell(text, title=f"n = {whole(row.n)}", link=_verdicts_of(address, run, shown))
 
         return Column(label, cell)
 
     def share(label: str, bias: str, detail: str, title: str) -> Column[int | None]:
-        def cell(run: int | None) -> str:
+        def cell(run: int | None) -> Cell:
             row = shown.by_run[run].get(bias)
             found = getattr(row.detail, detail) if row else None
-            return f"{percent(found.value)} {in_brackets(found, percent)}".strip() if found else NONE
+            if not found:
+                return Cell(NONE)
+            text, link = (
+                f"{percent(found.value)} {in_brackets(found, percent)}".strip(),
+                _verdicts_of(address, run, shown),
+            )
+            return Cell(text, link=link, title="" if link else CLOSED)
 
         return Column(label, cell, title=title, shown=shown.kind.pairwise)
+
+    def n(run: int | None) -> Cell:
+        most = max(row.n for row in shown.by_run[run].values())
+        link = _verdicts_of(address, run, shown)
+        return Cell(whole(most or None), link=link, title="" if link else CLOSED)
 
     def settings(run: int | None) -> Cell:
         if run not in shown.runs or shown.runs[run].judge.is_baseline:
@@ -320,7 +337,7 @@ def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[C
         *(number(bias) for bias in board.biases),
         share("Same both ways %", "position", "consistent", "Share of pairs with the same verdict in both orders"),
         share("Longer won %", "length", "longer", "How often the longer answer of a decided pair won"),
-        Column("n", lambda run: whole(max(row.n for row in shown.by_run[run].values()) or None)),
+        Column("n", n),
         text("Settings", settings, css="small dim clip", head=""),
     ]
 
@@ -454,7 +471,11 @@ def _panels(address: Address, rows: list[Row], shown: _Shown) -> list[Panel]:
         Panel("Scores, judge and people", "", figures("scores"), bars=True),
         Panel(heading, f"{curve}; the same axes in each picture", curves, curves=True),
         Panel("Own family and others", "scores given by judge and people", figures("own", "others"), bars=True),
-        Panel("Model by model", "a tie is half a point; the same pairs", [_of_models(row, shown) for row in by_model]),
+        Panel(
+            "Model by model",
+            "a tie is half a point; the same pairs",
+            [_of_models(address, row, shown) for row in by_model],
+        ),
         Panel("Orders given", "letters in the order in which answers were shown", figures("orders")),
     ]
     return [panel for panel in panels if panel.figures]
@@ -470,21 +491,24 @@ def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
 
 def _figure(address: Address, sort: str, row: Row, shown: _Shown, scales: "_Curves") -> Figure:
     kind, name, detail = shown.kind, shown.label(row.run), row.detail
-    file, plot = _file(address, f"{sort}-{_key(row)}"), _drawn(sort, row, name, scales, kind)
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
     if sort == "length":
-        heads = ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
-        return Figure(name, f"n {whole(row.n)}", heads, _length_cells(detail, kind), plot, file)
-    if sort == "orders":
-        shares = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
-        return Figure(name, f"{len(shares)} orders, n {whole(row.n)}", ("Order", "%"), shares, plot, file)
-    rows = [(step, percent(judge), percent(people)) for step, judge, people in _shares(sort, detail)]
-    words = f"mean {detail.judge_mean or 0:.2f}, people {detail.people_mean or 0:.2f}"
-    if sort != "scores":
-        words = ", ".join(detail.models or ()) if sort == "own" else "others"
-    return Figure(name, words, ("Score", "Judge %", "People %"), rows, plot, file)
+        words, heads = f"n {whole(row.n)}", ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
+        rows = _length_cells(detail, kind)
+    elif sort == "orders":
+        rows = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
+        words, heads = f"{len(rows)} orders, n {whole(row.n)}", ("Order", "%")
+    else:
+        words, heads = f"mean {detail.judge_mean or 0:.2f}, people {detail.people_mean or 0:.2f}", STEPS_OF_SCALE
+        if sort != "scores":
+            words = ", ".join(detail.models or ()) if sort == "own" else "others"
+        rows = [(step, percent(judge), percent(people)) for step, judge, people in _shares(sort, detail)]
+    plot, file = _drawn(sort, row, name, scales, kind), _file(address, f"{sort}-{_key(row)}")
+    return Figure(name, words, heads, rows, plot, file, _verdicts_of(address, row.run, shown))
 
 
-def _of_models(row: Row, shown: _Shown) -> Figure:
+def _of_models(address: Address, row: Row, shown: _Shown) -> Figure:
     """What judge and people give each model (MLLM-as-a-Judge, Figure 20)."""
     given = row.detail.by_model or {}
     rows = [
@@ -503,7 +527,8 @@ def _of_models(row: Row, shown: _Shown) -> Figure:
         "People: wins of decided %",
         "n",
     )
-    return Figure(shown.label(row.run), f"n {whole(row.n)}", heads, rows)
+    verdicts = _verdicts_of(address, row.run, shown)
+    return Figure(shown.label(row.run), f"n {whole(row.n)}", heads, rows, verdicts=verdicts)
 
 
 @dataclass(frozen=True, slots=True)

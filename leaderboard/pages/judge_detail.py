@@ -54,6 +54,7 @@ class AgreementLine:
     person: str
     stand_in: str
     passes: bool | None
+    people: str  # where the judge stands in place of each person
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ class BiasLine:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """The alternative annotator test in words, and the judge in place of each person."""
+    """The alternative annotator test of a run in words, and the judge in place of each person."""
 
+    run: int
     of: str
     said: str
     passes: bool | None
@@ -84,7 +86,7 @@ class StandIn:
 @dataclass(frozen=True, slots=True)
 class JudgePage:
     lead: str
-    stand_in: StandIn | None
+    stand_ins: list[StandIn]
     lines: list[AgreementLine]
     axis: SafeString
     biases: list[BiasLine]
@@ -161,7 +163,7 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     bias_scale = _bias_scale(measured)
     return JudgePage(
         lead=_lead(judge, found),
-        stand_in=next((test for on in found if (test := _stand_in_panel(on))), None),
+        stand_ins=[test for on in found if (test := _stand_in_panel(on))],
         lines=[_agreement_line(on, scale) for on in found],
         axis=marks.axis_head(scale, (lambda value: whole(100 * value)) if shares else two),
         biases=[_bias_line(on, row, bias_scale) for on, row in measured],
@@ -226,6 +228,7 @@ def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
         person=on.write(ceiling),
         stand_in=stand_in,
         passes=passes,
+        people=f"#stand-in-{on.run.pk}" if passes is not None else "",
     )
 
 
@@ -259,6 +262,7 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
             f"close to the others as the person left out on {percent(row.advantage)}% of the items."
         )
     return StandIn(
+        run=on.run.pk,
         of=f"{on.address.benchmark.titled}, {on.kind.title.lower()}",
         said=said,
         passes=row.passes,

@@ -274,7 +274,7 @@ class _Shown:
         if run == PEOPLE:
             return Cell("people, to compare")
         if run in self.tested:
-            return standin_cell(self.tested[run])
+            return standin_cell(self.tested[run], self.runs[run])
         return Cell("needs no skill" if self.outside[run] == "baseline" else NONE)
 
     def rank(self, run: int) -> Cell:
@@ -625,8 +625,13 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
                 value = replace(value, n=figures.reviews)
             if pk in runs and value.value is not None:
                 numbers[pk] = value
-        usual = name == "cost"
-        return figure(label, numbers.get, write, key=name, title=title, usual=usual, shown=bool(numbers))
+
+        def cell(run: int) -> Cell:
+            """It leads to the run, for those who may open it."""
+            link = run_link(address.viewer, runs[run]) if run in numbers else ""
+            return number_cell(numbers.get(run), write, link=link)
+
+        return Column(label, cell, key=name, title=title, usual=name == "cost", shown=bool(numbers))
 
     return [column(name) for name in RUNNING]
 

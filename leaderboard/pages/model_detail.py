@@ -28,10 +28,10 @@ from leaderboard.figures import (
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import available
 from leaderboard.models import Snapshot
-from leaderboard.pages import marks, profile, scored
+from leaderboard.pages import marks, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_behind, source_of
+from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from leaderboard.pages.provenance import Fact, priced
 from leaderboard.pages.table import BLANK
 from leaderboard.rows import UNKNOWN, Number
@@ -292,7 +292,7 @@ def _levels(on: _OnBoard) -> _Levels:
             name=part.path.rpartition(STEP)[2],
             path=part.path,
             depth=len(_above(part.path)),
-            rows=profile.rows_of(on.address, on.scope, on.row.model, part.path),
+            rows=rows_at_level(on.address, on.scope, on.row.model, part.path),
             value=main.write(part.number.value),
             bar=marks.interval_bar(scale, *part.number.ends, write=main.write, others=[part.others]),
             n=whole(part.n),

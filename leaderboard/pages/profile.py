@@ -6,10 +6,9 @@ from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
-from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Choice, Select, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table
 from leaderboard.rows import UNKNOWN
@@ -70,7 +69,7 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
         if level is None or number.value is None:
             return None
         said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
-        return plots.Dot(number.value, number.low, number.high, said, rows_of(address, scope, name, path))
+        return plots.Dot(number.value, number.low, number.high, said, rows_at_level(address, scope, name, path))
 
     def of_model(name: str) -> Column[str]:
         def cell(path: str) -> Cell:
@@ -80,7 +79,8 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
                 return Cell(NONE, strong=True)
             ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
             small = ", ".join(filter(None, [ends, f"n {whole(level.n)}"]))
-            return Cell(write(number.value), small, title=number.reason, small_css="block dim", strong=True)
+            lead = rows_at_level(address, scope, name, path)
+            return Cell(write(number.value), small, title=number.reason, small_css="block dim", link=lead)
 
         return Column(name, cell)
 
@@ -111,11 +111,3 @@ def _intervals(present: set[bool]) -> str:
     if present == {False}:
         return "no intervals: too few groups of samples on each level"
     return "95% intervals, none where a level has too few groups of samples" if False in present else "95% intervals"
-
-
-def rows_of(address: Address, scope: Scope, model: str, level: str) -> str:
-    """Where the rows behind a model's number at a level are; nowhere for what is seen as an edition."""
-    if is_kept_back(scope) or not level or scope.kind.part_word != "level":
-        return ""
-    path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
-    return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))

@@ -15,6 +15,8 @@ from leaderboard.metrics import SIDED
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 
+CLOSED = "single labels are not shown"
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -8,9 +8,9 @@ from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, interval, percent, value_or_interval, whole
 from leaderboard.hidden import is_kept_back
-from leaderboard.kinds.base import Kind, NumberColumn, Shape
+from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address
+from leaderboard.pages.address import Address, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.models import (
     RANK_IN_WORDS,
@@ -31,8 +31,8 @@ from leaderboard.pages.table import (
     Sorting,
     Table,
     choose,
-    figure,
     names,
+    number_cell,
     table,
     tiers,
 )
@@ -82,7 +82,7 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     tier_of = tiers((row.model, row.tier) for row in settled) if sorting.is_usual else {}
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
-    shown = _scored_columns(None if is_kept_back(scope) else address, scope.kind, shape, rows, levels, (low, high))
+    shown = _scored_columns(address, scope, shape, rows, levels, (low, high))
     columns, chooser = choose(shown, address, sorting.column)
     return ScoredPage(
         table=table(
@@ -114,22 +114,22 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
 
 
 def _scored_columns(
-    address: Address | None,
-    kind: Kind,
+    address: Address,
+    scope: Scope,
     shape: Shape,
     rows: list[ModelRow],
     levels: list[str],
     ends: tuple[float, float],
 ) -> list[Column[ModelRow]]:
-    """Without an ``address`` the rows lead nowhere."""
-    main = shape.main
+    """Of what is seen as an edition the rows lead nowhere."""
+    main, kind = shape.main, scope.kind
     settled = [row for row in rows if not is_provisional(row)]
     scale = marks.axis(
         [end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit, width=marks.COLUMN
     )
 
     def answers(row: ModelRow) -> str:
-        return address.to(kind.rows_page, **address.view(), model=row.model) if address else ""
+        return "" if is_kept_back(scope) else address.to(kind.rows_page, **address.view(), model=row.model)
 
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
@@ -142,14 +142,15 @@ def _scored_columns(
         return whole(100 * value) if shape.unit != 1.0 else f"{value:g}"
 
     def beside(column: NumberColumn) -> Column[ModelRow]:
-        return figure(
-            column.label, lambda row: row.number(column.name), column.write, sort=column.name, title=column.title
-        )
+        def cell(row: ModelRow) -> Cell:
+            return number_cell(row.number(column.name), column.write, link=answers(row))
+
+        return Column(column.label, cell, sort=column.name, title=column.title)
 
     def at_level(name: str) -> Column[ModelRow]:
         return Column(
             short(name),
-            lambda row: _level_cell(name, row.level(name), main, *ends),
+            lambda row: _level_cell(name, row.level(name), main, *ends, rows_at_level(address, scope, row.model, name)),
             kind="heat",
             css="c level",
             sort=f"level:{name}",
@@ -199,15 +200,14 @@ def short(path: str) -> str:
     return name.replace("_", " ").replace("/", "/\u200b")
 
 
-def _level_cell(name: str, level: Level | None, main: NumberColumn, low: float, high: float) -> Cell:
+def _level_cell(name: str, level: Level | None, main: NumberColumn, low: float, high: float, link: str) -> Cell:
     number = level.number(main.name) if level else UNKNOWN
     at = number.high if number.value is None else number.value  # an interval of an edition has no value
     if level is None or at is None:
         return Cell(NONE, css="qx", title=f"{name}: nothing counted")
     title = f"{name}: {interval(number, main.write)}".rstrip(": ")
-    return Cell(
-        value_or_interval(number, main.write), css=marks.heat(at, low, high), title=f"{title}; n = {whole(level.n)}"
-    )
+    title = f"{title}; n = {whole(level.n)}"
+    return Cell(value_or_interval(number, main.write), css=marks.heat(at, low, high), title=title, link=link)
 
 
 def reading(page: ScoredPage) -> list[tuple[str, str]]:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from django.urls import reverse
+
+from judging.models import Run
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
 from leaderboard.figures import NONE, number_of, percent, two, whole
 from leaderboard.kinds import Kind
@@ -52,26 +55,35 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
         )
         for step in STEPS
     ]
-    columns = [
+    runs = Run.objects.filter(pk__in=[row.run for row in board.rows]).select_related("judge").in_bulk()
+
+    def beside_people(text: str, row: StandInRow) -> Cell:
+        return Cell(text, link=people_of(runs.get(row.run)))
+
+    columns: list[Column[StandInRow]] = [
         names("Judge", lambda row: Cell(row.shown, f"run {row.run}"), css=""),
-        text("Result", standin_cell, css="maystand"),
+        text("Result", lambda row: standin_cell(row, runs.get(row.run)), css="maystand"),
         Column(
-            "At least as close",
-            lambda row: Cell(f"{percent(row.advantage)}%" if row.advantage is not None else NONE, strong=True),
+            "At least as close %",
+            lambda row: beside_people(percent(row.advantage), row),
             title="Advantage: mean share of items on which the judge is at least as close to the others as the person "
             "left out",
         ),
         Column(
             "Winning rate",
-            lambda row: two(row.winning_rate),
+            lambda row: beside_people(two(row.winning_rate), row),
             title="Share of the tested people whom the judge may replace; 0.5 or more passes",
         ),
         Column(
             "Tested",
-            lambda row: f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
+            lambda row: beside_people(f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE, row),
             title="People with 30 shared items or more",
         ),
-        Column("Labels", lambda row: whole(row.n or None), title="Labels on items that the judge has a verdict on"),
+        Column(
+            "Labels",
+            lambda row: beside_people(whole(row.n or None), row),
+            title="Labels on items that the judge has a verdict on",
+        ),
     ]
     rows = sorted(board.rows, key=lambda row: (-(row.winning_rate or -1), -(row.advantage or -1), row.judge))
     label = "Alternative annotator test"
@@ -79,16 +91,25 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     return TestPanel(drawn, steps, number_of(board.people, "person", "people"), kind.stand_in == "distance")
 
 
-def standin_cell(row: StandInRow) -> Cell:
-    """Whether the judge may stand in, and beside how many people; or why that cannot be told."""
+def people_of(run: Run | None) -> str:
+    """Where the judge stands in place of each person, one by one."""
+    return f"{reverse('leaderboard:judge-detail', args=[run.judge_id])}#stand-in-{run.pk}" if run else ""
+
+
+def standin_cell(row: StandInRow, run: Run | None = None) -> Cell:
+    """Whether the judge may stand in, and beside how many people; or why that cannot be told. With its ``run`` it leads
+    to them.
+    """
     if row.passes is None or row.winning_rate is None:
         return Cell("too few labels", row.reason)
+    link = people_of(run)
     near = round(row.winning_rate * row.tested)
     people = "person" if row.tested == 1 else "people"
     if row.passes:
-        return Cell("yes", f"as close as {near} of {row.tested} {people}", css="good", icon="check")
+        return Cell("yes", f"as close as {near} of {row.tested} {people}", css="good", icon="check", link=link)
     far = row.tested - near
-    return Cell("not shown", f"less close than {'all' if not near else f'{far} of'} {row.tested} {people}")
+    who = "all" if not near else f"{far} of"
+    return Cell("not shown", f"less close than {who} {row.tested} {people}", link=link)
 
 
 # ---- people and a judge together ----

@@ -453,3 +453,39 @@ def test_the_pairs_behind_a_number_say_what_everybody_said_and_can_be_narrowed(v
     assert found.count('class="sample"') == 1
     assert "sign 7" in found
     assert "Nothing is counted under these filters" in page(client, votes, model="Alder", q="no such words")
+
+
+class Dead(HTMLParser):
+    """Figures in the cells of tables that neither lead anywhere nor have a title that says why not or what they are."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.figures, self.dead = 0, []
+        self._cell, self._open = "", False
+        self._leads = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "td":
+            self._cell, self._open, self._leads = "", True, bool(attrs.get("title"))
+        elif tag == "a" and "href" in attrs:
+            self._leads = True
+
+    def handle_data(self, data):
+        if self._open:
+            self._cell += data
+
+    def handle_endtag(self, tag):
+        if tag == "td":
+            self._open = False
+            if re.search(r"\d", self._cell):
+                self.figures += 1
+                self.dead += [] if self._leads else [" ".join(self._cell.split())]
+
+
+@pytest.mark.parametrize("board", ["judges", "bias", "models", "models/profile", "models/matrix", "agreement"])
+def test_every_figure_of_a_board_leads_to_its_rows_or_says_why_not(voted, client, board):
+    found = Dead(page(client, f"/leaderboards/grove/{board}/"))
+    assert found.figures
+    assert found.dead == []
