@@ -5,13 +5,14 @@ from types import MappingProxyType
 from typing import Any
 
 from django import forms
+from django.db.models import Exists, OuterRef
 from django.utils.functional import cached_property
 
 from accounts.forms import Styled
 from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.forms.folds import Fold
-from bank.models import Benchmark
+from bank.models import Benchmark, Item
 from judging import protocols
 from judging.endpoints.inputs import JudgeIn
 from judging.inputs import InputForm, fields_of, form_field
@@ -246,6 +247,13 @@ class CollectForm(RequestForm):
         return components
 
 
+class JudgeChoice(forms.ModelChoiceField):
+    """A judge by what readers call it."""
+
+    def label_from_instance(self, judge: Any) -> str:
+        return str(judge.titled)
+
+
 class RunForm(RequestForm):
     """A new run of a judge. ``settings`` returns the protocol's settings as chosen."""
 
@@ -260,7 +268,7 @@ class RunForm(RequestForm):
         }
     )
 
-    judge = forms.ModelChoiceField(queryset=Judge.objects.none(), empty_label=None)
+    judge = JudgeChoice(queryset=Judge.objects.none(), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
     protocol = forms.ChoiceField()  # drawn with what each means
     order = _choice(
@@ -341,6 +349,8 @@ class RunForm(RequestForm):
         fields["judge"].queryset = judges
         # The overlap baseline needs criteria, which few protocols show.
         fields["judge"].initial = judges.exclude(baseline=OVERLAP).first()
+        with_items = Exists(Item.objects.filter(sample__benchmark=OuterRef("pk")))
+        fields["benchmark"].initial = Benchmark.objects.filter(with_items).first()
         fields["protocol"].choices = [(name, protocols.get(name).title) for name in self.PROTOCOLS]
         names = {name: name for protocol in protocols.all_by_name() for name in prompts.names(protocol)}
         for row in PromptTemplate.objects.defer("text"):
@@ -497,7 +507,7 @@ class RunsChoice(forms.ModelMultipleChoiceField):
 
     def label_from_instance(self, run: Any) -> str:
         order = {"both": "both orders"}.get(run.orders, run.orders)
-        return f"{run.pk}: {run.judge} on {run.benchmark}, {run.protocol}, {order}, {run.state}"
+        return f"{run.pk}: {run.judge.titled} on {run.benchmark}, {run.protocol}, {order}, {run.state}"
 
 
 class JuryForm(Styled):

@@ -11,8 +11,13 @@ from accounts.models import User
 from bank.database.unfinished import FinishedManager
 from bank.text.names import NameField
 
-BASELINES = ("random", "first", "longest", "criteria-overlap")
 OVERLAP = "criteria-overlap"  # its verdicts reveal the criteria
+BASELINES = {  # with what they do, in plain words
+    "random": "A coin",
+    "first": "Always the first answer",
+    "longest": "Always the longer answer",
+    OVERLAP: "Words of the criteria",
+}
 
 
 class Judge(models.Model):
@@ -22,7 +27,7 @@ class Judge(models.Model):
     base_url = models.URLField(max_length=500, blank=True)
     model = models.CharField(max_length=200, blank=True)
     key_env = models.CharField(max_length=100, blank=True)  # the variable's name; the key itself is never stored
-    baseline = models.CharField(max_length=20, blank=True)  # random, first, longest, criteria-overlap
+    baseline = models.CharField(max_length=20, blank=True)  # one of BASELINES
     family = models.CharField(max_length=100, blank=True)
     concurrency = models.PositiveIntegerField(default=16)
     rpm = models.PositiveIntegerField(null=True, blank=True)
@@ -49,6 +54,11 @@ class Judge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (simulated)" if self.simulated else self.name
+
+    @property
+    def titled(self) -> str:
+        """Its name for readers: of a baseline what it does; says itself that it is simulated."""
+        return BASELINES.get(self.baseline, str(self))
 
     @property
     def is_baseline(self) -> bool:

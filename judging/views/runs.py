@@ -207,6 +207,8 @@ def estimated(form: RunForm) -> dict[str, Any]:
         form = type(form)(_untouched_values(form))
     if not form.data.get("judge") or not form.data.get("benchmark"):
         return {}
+    if not form.possible:
+        return {"faults": ["No protocol fits this judge and benchmark; the reasons stand under the protocol."]}
     if not form.is_valid():
         return {"faults": _faults(form)}
     try:

@@ -292,7 +292,7 @@ def source_select(address: Address, scope: Scope) -> Select:
     judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
     with_runs = Judge.objects.filter(pk__in=votes.judged_runs(scope).order_by().values("judge"))
     for judge in with_runs.order_by("name"):
-        judges["Baselines" if judge.is_baseline else "Judges"].append(Choice(judge.name, str(judge)))
+        judges["Baselines" if judge.is_baseline else "Judges"].append(Choice(judge.name, judge.titled))
     groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
     return Select("source", "Judged by", groups, scope.source, on="source" in address.params)
 

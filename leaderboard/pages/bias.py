@@ -14,7 +14,6 @@ from leaderboard.figures import NONE, in_brackets, in_words, interval, percent, 
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
-from leaderboard.pages.judges import BASELINES
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
 from leaderboard.pages.table import Column, Table, names, table, text
@@ -123,12 +122,13 @@ class _Shown:
     def name(self, run: int | None) -> str:
         if run not in self.runs:
             return "People"
-        return BASELINES.get(self.runs[run].judge.baseline, self.runs[run].judge.name)
+        judge = self.runs[run].judge
+        return judge.titled if judge.is_baseline else judge.name
 
     def label(self, run: int | None) -> str:
         """The name where no chips stand beside it: it says simulated itself, and the run where two share a name."""
         judge = self.runs[run].judge if run in self.runs else None
-        label = str(judge) if judge and not judge.is_baseline else self.name(run)
+        label = judge.titled if judge else self.name(run)
         shared = judge and sum(other.judge_id == judge.pk for other in self.runs.values()) > 1
         return f"{label}, {run}" if shared else label
 

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
-from judging.models import Run
+from judging.models import BASELINES, Run
 from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, REFERENCES, Against, JudgesBoard
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
@@ -112,14 +112,6 @@ def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
             on=reference != REFERENCES[0],
         ),
     ]
-
-
-BASELINES = {
-    "longest": "Always the longer answer",
-    "first": "Always the first answer",
-    "random": "A coin",
-    "criteria-overlap": "Words of the criteria",
-}
 
 
 def in_plain_words(name: str) -> str:
@@ -251,7 +243,7 @@ class _Shown:
         if run == PEOPLE:
             return "One more person"
         judge = self.runs[run].judge
-        return BASELINES.get(judge.baseline, str(judge) if alone else judge.name)
+        return judge.titled if alone or judge.is_baseline else judge.name
 
     def name_cell(self, run: int) -> Cell:
         if run == PEOPLE:

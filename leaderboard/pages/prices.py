@@ -15,7 +15,6 @@ from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages.address import Address, source_of
-from leaderboard.pages.judges import BASELINES
 from leaderboard.pages.models import as_shown, is_provisional, model_pages
 from leaderboard.pages.picture import Plot, Point
 from leaderboard.scope import Scope
@@ -40,8 +39,8 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
     }
     found = [_point(address, board, runs[pk], row, write) for pk, row in rows.items()]
     points = [point for point in found if point is not None]
-    floors = [(run.judge.baseline, rows[pk].value.value or 0.0) for pk, run in runs.items() if pk in rows]
-    floors = [(BASELINES.get(name, name), value) for name, value in floors if name]
+    baselines = {pk: run.judge for pk, run in runs.items() if pk in rows and run.judge.is_baseline}
+    floors = [(judge.titled, rows[pk].value.value or 0.0) for pk, judge in baselines.items()]
     ceiling = board.against[MAJORITY].ceiling.get(metric.name)
     floor = max(floors, key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
     n = max((row.n for row in rows.values()), default=0)

@@ -106,8 +106,8 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
         depths=depths,
         heat_low=main.write(low),
         heat_high=main.write(high),
-        letters=_letters(choices) if choices and choices.letters else None,
-        steps=_steps(choices) if choices else None,
+        letters=_letters(address, scope, choices) if choices and choices.letters else None,
+        steps=_steps(address, scope, choices) if choices else None,
         has_key=bool(choices and choices.right),
         chooser=chooser,
     )
@@ -129,7 +129,7 @@ def _scored_columns(
     )
 
     def answers(row: ModelRow) -> str:
-        return "" if is_kept_back(scope) else address.to(kind.rows_page, **address.view(), model=row.model)
+        return _answers(address, scope, row.model)
 
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
@@ -176,6 +176,11 @@ def _scored_columns(
         length_column(),
         *(at_level(name) for name in levels),
     ]
+
+
+def _answers(address: Address, scope: Scope, model: str) -> str:
+    """Where the rows behind a model's numbers are; nowhere for what is seen as an edition."""
+    return "" if is_kept_back(scope) else address.to(scope.kind.rows_page, **address.view(), model=model)
 
 
 def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
@@ -232,15 +237,18 @@ STEPS = {
 }
 
 
-def _steps(board: ChoiceBoard) -> Table:
+def _steps(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
     """How the options of each model's answers were found."""
 
-    def extracted(row: ChoiceRow) -> str:
+    def answers(text: str, row: ChoiceRow) -> Cell:
+        return Cell(text, link=_answers(address, scope, row.model))
+
+    def extracted(row: ChoiceRow) -> Cell:
         total, found = sum(row.extraction.values()), row.extraction["label"] + row.extraction["judge"]
-        return percent(found / total if total else None)
+        return answers(percent(found / total if total else None), row)
 
     def counted(step: str) -> Column[ChoiceRow]:
-        return Column(STEPS[step], lambda row: f"{row.extraction[step]:,}")
+        return Column(STEPS[step], lambda row: answers(f"{row.extraction[step]:,}", row))
 
     columns = [
         names("Model", lambda row: row.model),
@@ -252,18 +260,19 @@ def _steps(board: ChoiceBoard) -> Table:
     return table(columns, rows, label="How the options were found", caption=caption, css="cmpt")
 
 
-def _letters(board: ChoiceBoard) -> Table:
+def _letters(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
     """Shares of chosen options, of the key first."""
+    key = [("Key", board.right)] if board.right else []
     letters = sorted({letter for shares in [*board.letters.values(), board.right] for letter in shares if letter})
 
     def of_letter(letter: str) -> Column[tuple[str, dict[str, float]]]:
         def cell(row: tuple[str, dict[str, float]]) -> Cell:
             share = row[1].get(letter, 0.0)
-            return Cell(percent(share), css=marks.heat(share, 0.0, 0.6))
+            link = _answers(address, scope, row[0]) if row not in key else ""
+            return Cell(percent(share), css=marks.heat(share, 0.0, 0.6), link=link)
 
         return Column(letter, cell, kind="heat", css="c")
 
-    key = [("Key", board.right)] if board.right else []
     return table(
         [names("Model", lambda row: row[0]), *(of_letter(letter) for letter in letters)],
         [*key, *sorted(board.letters.items())],
