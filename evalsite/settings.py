@@ -5,6 +5,7 @@ localhost, keeps an SQLite database in the data folder and makes its own keys th
 """
 
 import os
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import available_timezones
@@ -16,6 +17,7 @@ from evalsite import keys, logs
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 DATA = Path(env.str("EVALSITE_DATA", default="") or BASE_DIR / "var").resolve()
 
 DEBUG = env.bool("DEBUG", default=False)

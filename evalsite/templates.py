@@ -48,6 +48,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
         "may": may_of(user),
+        "version": settings.VERSION,
     }
 
 

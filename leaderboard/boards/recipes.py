@@ -64,11 +64,11 @@ METRICS = {
         Metric("exact-match", "Exact match %", "the key, or one of its synonyms, to the letter"),
         Metric("bleu", "BLEU", "n-grams shared with the reference (sacrebleu)"),
         Metric("yes-no", "Right %", "share of right answers to yes or no", "hallucination"),
-        Metric("ece", "100 less the gap", "how near confidence is to being right (1 − ECE, %)", "calibration"),
-        Metric("riam", "Gain %", "gain from examples, of what lies above chance (RIAM)", "in-context", signed=True),
-        Metric("mr", "Match %", "answers that follow other labels (MR)", "following"),
+        Metric("ece", "100 less the gap", "how near confidence is to being right", "calibration"),
+        Metric("riam", "Gain %", "gain from examples, of what lies above chance", "in-context", signed=True),
+        Metric("mr", "Match %", "answers that follow other labels", "following"),
         Metric("language", "Marks %", "marks for the reasons of right answers", "language"),
-        Metric("rrm", "Kept %", "what is left when damaged, of what lies above chance (RRM)", "robustness"),
+        Metric("rrm", "Kept %", "what is left when damaged, of what lies above chance", "robustness"),
     )
 }
 

@@ -47,14 +47,13 @@ SHOWN = "Shown"
 
 @dataclass(frozen=True, slots=True)
 class BoardLine:
-    """A model on one board: its place among ``of`` ranked models, its number, and where all others stand."""
+    """A model on one board: its rank among ``of`` ranked models, its number, and where all others stand."""
 
     title: str
     by: str
     link: str
     rows: str  # what is behind the number
     rank: str
-    ranks: str
     of: str
     value: str
     bar: SafeString
@@ -190,8 +189,15 @@ def _lead(on: _OnBoard) -> str:
     shape = scored.shape_of(on.scope, on.board)
     label, unit = (shape.main.label.removesuffix(", %"), "%" if shape.main.label.endswith(", %") else "")
     said = f"{label} {shape.main.write(on.number.value)}{unit} {in_brackets(on.number, shape.main.write)}".strip()
-    place = "" if on.row.rank is None else f", rank {on.row.place} of {_ranked(on.board)}"
+    place = "" if on.row.rank is None else f", rank {_rank(on)} of {_ranked(on.board)}"
     return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
+
+
+def _rank(on: _OnBoard) -> str:
+    """``1–4``, or ``2`` where the model has a place for sure."""
+    if on.row.rank is None:
+        return NONE
+    return rank_range(on.row.place, on.row.rank_low, on.row.rank_high) or str(on.row.place)
 
 
 def _ranked(board: ModelsBoard) -> int:
@@ -221,8 +227,7 @@ def _board_line(on: _OnBoard) -> BoardLine:
         by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
         link=on.address.link(),
         rows=rows_behind(on.address, on.scope, on.row.model),
-        rank=NONE if few or on.row.rank is None else str(on.row.place),
-        ranks="" if few else rank_range(on.row.place, on.row.rank_low, on.row.rank_high),
+        rank=NONE if few else _rank(on),
         of=str(_ranked(on.board)),
         value=main.write(on.number.value),
         bar=bar,

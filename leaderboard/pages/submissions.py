@@ -239,7 +239,7 @@ def _line(name: str, number: dict[str, Any], *, in_whole_percent: bool) -> Line:
         name=NAMES[name],
         meaning=MEANINGS.get(name, ""),
         short=SHORT.get(name, ""),
-        value="–" if number["value"] is None else f"{100 * number['value']:.{digits}f}%",
+        value="–" if number["value"] is None else f"{100 * number['value']:.{digits}f}",
         interval="–" if low is None else f"{100 * low:.{digits}f} to {100 * high:.{digits}f}",
         n=number["n"],
         method=METHODS.get(number["method"], number["method"]),
