@@ -110,11 +110,11 @@ def interval_bar(
     if reference is not None and scale.low <= reference <= scale.high:
         body += f'<path class="ref" d="M{scale.x(reference)} {scale.through}"/>'
     if ceiling is not None:
-        body += f'<path class="ceil" d="M{scale.x(ceiling)} {scale.through}"/>'
+        body += f'<path class="people" d="M{scale.x(ceiling)} {scale.through}"/>'
     if value is None:
         return _on_axis(scale, 'aria-hidden="true"', body)
     if plain is not None:
-        body += f'<path class="dumb" d="M{scale.x(plain)} 8H{scale.x(value)}"/>'
+        body += f'<path class="oth" d="M{scale.x(plain)} 8H{scale.x(value)}"/>'
         body += f'<circle class="open" cx="{scale.x(plain)}" cy="8" r="3.4"/>'
     words = write(value)
     if scale.low - 1e-9 <= value <= scale.high + 1e-9:
@@ -143,7 +143,7 @@ def _dot(scale: Axis, value: float, low: float | None, high: float | None, *, pr
         left, right = scale.x(low), scale.x(high)
         bar = f'<path class="{"ghost" if provisional else "rng"}" d="M{left} 8H{right}"/>'
         bar += "" if provisional else f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
-    css, r = ("ghostpt", 3) if provisional else ("pt", 2.8)
+    css, r = ("open", 3) if provisional else ("pt", 2.8)
     return f'{bar}<circle class="{css}" cx="{scale.x(value)}" cy="8" r="{r}"/>'
 
 
@@ -160,7 +160,7 @@ def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     """Several values as dots on one axis, with a line at their mean."""
     lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
     body = f'<path class="gl" d="{lines}"/>'
-    body += "".join(f'<circle class="ghostpt" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
+    body += "".join(f'<circle class="open" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
     body += f'<path class="end" d="M{scale.x(mean)} 2v12"/>'
     return _on_axis(scale, 'aria-hidden="true"', body)
 
@@ -181,12 +181,12 @@ def vote_line(counts: Mapping[str, int], *, judge: bool = False, hollow: bool = 
         if not n:
             continue
         if judge:
-            body += f'<path class="{"jw" if hollow else "jd"}" d="M{x - 4.2} 8L{x} 3.8L{x + 4.2} 8L{x} 12.2Z"/>'
+            body += f'<path class="{"differs" if hollow else "pt"}" d="M{x - 4.2} 8L{x} 3.8L{x + 4.2} 8L{x} 12.2Z"/>'
         elif n > (5 if width > 100 else 2):
-            body += f'<circle class="pp" cx="{x - 8}" cy="8" r="3.4"/><text x="{x}" y="12">{n}</text>'
+            body += f'<circle class="w" cx="{x - 8}" cy="8" r="3.4"/><text x="{x}" y="12">{n}</text>'
         else:
             middle = x - 4.5 * (n - 1)
-            body += "".join(f'<circle class="pp" cx="{middle + 9 * i}" cy="8" r="3.4"/>' for i in range(n))
+            body += "".join(f'<circle class="w" cx="{middle + 9 * i}" cy="8" r="3.4"/>' for i in range(n))
     size = f'width="{width}" height="16" viewBox="0 0 {width} 16"'
     return _drawn(f'<svg class="vp" {size} aria-hidden="true">{body}</svg>')
 
@@ -234,7 +234,7 @@ def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
         )
         body.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end" font-size="12" fill="#616C73">{tick}</text>')
     (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
-    body.append(f'<path class="zero" d="M{x0} {y0}L{x1} {y1}" stroke="#616C73" stroke-dasharray="3 3"/>')
+    body.append(f'<path class="ref" d="M{x0} {y0}L{x1} {y1}" stroke="#616C73" stroke-dasharray="3 3"/>')
     words = []
     for part in bins:
         (x, y), (_, onto) = at(part.confidence, part.accuracy), at(part.confidence, part.confidence)
@@ -280,7 +280,7 @@ def heat(value: float | None, low: float, high: float) -> str:
 
 def heat_scale() -> SafeString:
     """The five colours side by side, for the legend."""
-    steps = "".join(f'<rect class="s{n}" x="{26 * n}" width="26" height="12"/>' for n in range(STEPS))
+    steps = "".join(f'<rect class="q{n}" x="{26 * n}" width="26" height="12"/>' for n in range(STEPS))
     return _drawn(f'<svg class="scale" viewBox="0 0 130 12" aria-hidden="true">{steps}</svg>')
 
 
@@ -293,21 +293,19 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
         bar = min(22.0, step * 0.34)
         middle = round(step * (at + 0.5), 1)
         for left, share, css, fill in (
-            (middle - bar, judge_share, "own", "#2f6db5"),
-            (middle, people_share, "other", "#8f999f"),
+            (middle - bar, judge_share, "w", "#2f6db5"),
+            (middle, people_share, "t", "#8f999f"),
         ):
             tall = round(high * share / most, 1)
             body.append(
                 f'<rect class="{css}" x="{round(left, 1)}" y="{round(high + 4 - tall, 1)}" width="{round(bar - 1, 1)}" '
                 f'height="{tall}" fill="{fill}"/>'
             )
-        body.append(
-            f'<text class="tick" x="{middle}" y="{high + 20}" text-anchor="middle" font-size="11">{name}</text>'
-        )
-    body.append(f'<path class="base" d="M0 {high + 4.5}H{width}" stroke="#868f95"/>')
+        body.append(f'<text class="tk" x="{middle}" y="{high + 20}" text-anchor="middle" font-size="11">{name}</text>')
+    body.append(f'<path class="ref" d="M0 {high + 4.5}H{width}" stroke="#868f95"/>')
     label = format_html("{}", title)
     return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="dist" viewBox="0 0 {width} {high + 26}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest" viewBox="0 0 {width} {high + 26}" '
         f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
     )
 
@@ -391,7 +389,7 @@ def forest(
     foot = tops[-1] + 6
     x, body = place.x, []
     for tick in scale.ticks:
-        kind, colour = ("zero", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
+        kind, colour = ("ref", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
         body.append(f'<path class="{kind}" d="M{x(tick)} 0V{foot}" stroke="{colour}"/>')
         body.append(
             f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
@@ -452,7 +450,7 @@ class _Placing:
 
 def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: _Placing) -> str:
     x, y = at.x, top + height / 2
-    kind, colour = ("lab p", "#616C73") if row.quiet else ("lab", "#14191C")
+    kind, colour = ("tk", "#616C73") if row.quiet else ("lab", "#14191C")
     begin = y + 4 - (len(name) - 1) * (at.font + 2) / 2
     drawn = "".join(
         format_html(

@@ -28,8 +28,7 @@ INK, QUIET, GRID, ACCENT, BAND, PAPER, RANGE = (
     "#48535A",
 )
 COLOURS = {
-    "grid": GRID, "ink": INK, "quiet": QUIET, "accent": ACCENT, "band": BAND, "paper": PAPER, "range": RANGE,
-    "front": "#868F95",
+    "gl": GRID, "pt": INK, "tk": QUIET, "people": ACCENT, "band": BAND, "open": PAPER, "rng": RANGE, "oth": "#868F95",
 }  # fmt: skip
 LETTER = 0.56  # width of a letter, as a share of its size
 FEWEST = 3  # points
@@ -94,12 +93,10 @@ class _Canvas:
 
     def dot(self, x: float, y: float, *, filled: bool) -> str:
         """The SVG of a dot, which may become a link; drawn at once in a PNG."""
-        colour = "ink" if filled else "paper"
+        colour = "pt" if filled else "open"
         if self.draw is None:
-            return (
-                f'<circle class="{colour} at" cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[colour]}" '
-                f'stroke="{INK}" stroke-width="1.5"/>'
-            )
+            edge = "" if filled else f' stroke="{INK}" stroke-width="1.5"'
+            return f'<circle class="{colour} at" cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{COLOURS[colour]}"{edge}/>'
         r = 5 * self.scale
         box = [x * self.scale - r, y * self.scale - r, x * self.scale + r, y * self.scale + r]
         self.draw.ellipse(box, fill=COLOURS[colour], outline=INK, width=round(1.5 * self.scale))
@@ -151,11 +148,11 @@ def png(plot: Plot, *, at: datetime, address: str) -> bytes:
     picture = Image.new("RGB", SIZE, PAPER)
     canvas = _Canvas(draw=ImageDraw.Draw(picture), scale=scale)
     width, height = SIZE[0] / scale, SIZE[1] / scale
-    canvas.text(24, 36, plot.title, "ink", size=22)
-    canvas.text(24, 58, plot.under, "quiet")
+    canvas.text(24, 36, plot.title, "pt", size=22)
+    canvas.text(24, 58, plot.under, "tk")
     _drawn(canvas, plot, width, height - 28, 72, links=False)
-    canvas.text(24, height - 12, f"{at:%-d %b %Y}", "quiet")
-    canvas.text(width - 24, height - 12, address, "quiet", anchor="end")
+    canvas.text(24, height - 12, f"{at:%-d %b %Y}", "tk")
+    canvas.text(width - 24, height - 12, address, "tk", anchor="end")
     file = io.BytesIO()
     picture.save(file, "PNG", optimize=True)
     return file.getvalue()
@@ -197,20 +194,18 @@ class _Frame:
 def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float, *, links: bool) -> None:
     at = _Frame.of(plot, width, height, top)
     for tick in at.values.ticks:
-        canvas.line(at.across(tick), "grid")
-        canvas.text(at.left - 8, at.y(tick) + 4, plot.write(tick), "quiet", anchor="end")
+        canvas.line(at.across(tick), "gl")
+        canvas.text(at.left - 8, at.y(tick) + 4, plot.write(tick), "tk", anchor="end")
     for price in _round_prices(10**at.prices.low, 10**at.prices.high):
-        canvas.text(at.x(price), at.foot + 18, f"${price:,.10g}", "quiet", anchor="middle")
-    canvas.text(at.right, at.foot + 38, plot.across, "quiet", anchor="end")
+        canvas.text(at.x(price), at.foot + 18, f"${price:,.10g}", "tk", anchor="middle")
+    canvas.text(at.right, at.foot + 38, plot.across, "tk", anchor="end")
     _compared(canvas, plot, at)
     best = best_for_price(plot.points)
-    canvas.line(
-        [(at.x(point.price), at.y(point.value.value or 0.0)) for point in best], "front", width=1.5, dashed=True
-    )
+    canvas.line([(at.x(point.price), at.y(point.value.value or 0.0)) for point in best], "oth", width=1.5, dashed=True)
     for point in plot.points:
         low, high = point.value.low, point.value.high
         if low is not None and high is not None:
-            canvas.line([(at.x(point.price), at.y(low)), (at.x(point.price), at.y(high))], "range", width=1.5)
+            canvas.line([(at.x(point.price), at.y(low)), (at.x(point.price), at.y(high))], "rng", width=1.5)
         dot = canvas.dot(at.x(point.price), at.y(point.value.value or 0.0), filled=point in best)
         if dot:
             canvas.svg.append(marks.hit(dot, (point.name, point.words), link=point.link if links else ""))
@@ -218,7 +213,7 @@ def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float,
     for point in sorted(plot.points, key=lambda point: point not in best):
         where = _free(point.name, at.x(point.price), at.y(point.value.value or 0.0), at.left, at.right, taken)
         if where:
-            canvas.text(*where, point.name, "ink" if point in best else "quiet")
+            canvas.text(*where, point.name, "pt" if point in best else "tk")
 
 
 def _compared(canvas: _Canvas, plot: Plot, at: _Frame) -> None:
@@ -227,11 +222,11 @@ def _compared(canvas: _Canvas, plot: Plot, at: _Frame) -> None:
     if person and person.value is not None:
         if person.low is not None and person.high is not None:
             canvas.rect(at.left, at.y(person.high), at.right - at.left, at.y(person.low) - at.y(person.high), "band")
-        canvas.line(at.across(person.value), "accent", width=1.5)
-        canvas.text(at.left + 4, at.y(person.value) - 6, f"one more person {plot.write(person.value)}", "accent")
+        canvas.line(at.across(person.value), "people", width=1.5)
+        canvas.text(at.left + 4, at.y(person.value) - 6, f"one more person {plot.write(person.value)}", "people")
     if plot.floor:
-        canvas.line(at.across(plot.floor[1]), "front", dashed=True)
-        canvas.text(at.right, at.y(plot.floor[1]) - 6, plot.floor[0], "quiet", anchor="end")
+        canvas.line(at.across(plot.floor[1]), "oth", dashed=True)
+        canvas.text(at.right, at.y(plot.floor[1]) - 6, plot.floor[0], "tk", anchor="end")
 
 
 def best_for_price(points: Sequence[Point]) -> list[Point]:

@@ -107,7 +107,7 @@ def profiles(
     for number, (level, name) in enumerate(zip(levels, names, strict=True)):
         tall = max(lane * len(of) + 8, 16 * len(name) + 8)
         if number % 2 == 0:
-            bands.append(f'<rect class="band" y="{top}" width="{width}" height="{tall}" fill="#F6F8F8"/>')
+            bands.append(f'<rect class="calm" y="{top}" width="{width}" height="{tall}" fill="#F6F8F8"/>')
         begin = top + tall / 2 + 4 - 8 * (len(name) - 1)
         body += [_text(8, begin + 16 * line, text, fill=INK, css="lab") for line, text in enumerate(name)]
         first = top + (tall - lane * len(of)) / 2 + lane / 2
@@ -188,7 +188,7 @@ def steps(
 
     body = _levels([(y(tick), write(tick)) for tick in scale.ticks], left, width, gap=8)
     if base is not None:
-        body.append(f'<path class="zero" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
+        body.append(f'<path class="ref" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
     start = left + 20 if len(points) > 1 else (left + width) / 2
     places = [(round(start + step * at, 1), y(point.value)) for at, point in enumerate(points)]
     for point, (x, _) in zip(points, places, strict=True):
@@ -214,7 +214,7 @@ def steps(
         if at % label_step == 0:
             body.append(_text(x, top + tall + 20, point.label, fill=QUIET, size=11, anchor="middle", css="tk"))
     group = any(point.link for point in points)
-    return _svg("forest overtime", width, top + tall + 28, title, body, group=group)
+    return _svg(f"forest overtime{' narrow' if width <= 300 else ''}", width, top + tall + 28, title, body, group=group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +255,10 @@ def curve(
     for tick in x.ticks:
         label = _text(across(tick), top + tall + 18, write_x(tick), fill=QUIET, size=13, anchor="middle", css="tk")
         body.append(label)
-    body.append(f'<path class="zero" d="M{left} {up(base)}H{width}" stroke="{QUIET}"/>')
+    body.append(f'<path class="ref" d="M{left} {up(base)}H{width}" stroke="{QUIET}"/>')
     if len(people) > 1:
         body.append(f'<path class="people" d="{line(people)}" fill="none" stroke="#0B696D" stroke-width="1.5"/>')
-    body.append(f'<path class="own" d="{line(points)}" fill="none" stroke="{INK}" stroke-width="1.75"/>')
+    body.append(f'<path class="rng" d="{line(points)}" fill="none" stroke="{INK}" stroke-width="1.75"/>')
     for point in points:
         at, drawn = across(point.x), ""
         if point.low is not None and point.high is not None:
@@ -292,7 +292,7 @@ def _cross(place: Place, x: Callable[[float], float], y: Callable[[float], float
     (low, high), (under, over) = place.x_ends, place.y_ends
     lines = f"M{x(low)} {y(place.y)}H{x(high)}" if low is not None and high is not None else ""
     lines += f"M{x(place.x)} {y(under)}V{y(over)}" if under is not None and over is not None else ""
-    return f'<path class="thin" d="{lines}" stroke="#C6CDD1"/>' if lines else ""
+    return f'<path class="oth" d="{lines}" stroke="#C6CDD1"/>' if lines else ""
 
 
 def scatter(
@@ -330,7 +330,7 @@ def scatter(
     body += [_cross(place, x, y) for place in places]
     taken: list[tuple[float, float, float]] = []
     for place in places:
-        ring = f'class="pt ring" fill="#FFFFFF" stroke="{INK}"' if place.beside else f'class="pt" fill="{INK}"'
+        ring = f'class="open" fill="#FFFFFF" stroke="{INK}"' if place.beside else f'class="pt" fill="{INK}"'
         dot = f'<circle {ring} cx="{x(place.x)}" cy="{y(place.y)}" r="4"/>'
         body.append(marks.hit(dot, (place.name, place.words), link=place.link))
     for place in sorted(places, key=lambda place: place.beside):  # its own name has room first
