@@ -6,7 +6,7 @@ from sums over these rows instead (``boards.judge_ranks``).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from stats import agreement as agreements
-from stats.agreement import kappa_of
+from stats.agreement import MEASURES, beyond_chance, kappa_of
 from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
 from stats.classification import ClassScores, class_scores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
+from stats.generalizability import intraclass
 from stats.proportions import mean, rate
 from stats.rankings import distances
 from stats.results import Estimate
@@ -116,6 +117,9 @@ class OfPairs:
     def kappa(self) -> Measured:
         return kappa(**self.rows), None
 
+    def beyond_chance(self, measure: str) -> Measured:
+        return beyond_chance_of_choices(measure, **self.rows), None
+
     def tie_rate(self) -> Measured:
         judged = three_way(self.rows["second"])
         return rate(hits=(judged == TIE)[judged != MISSING], **self._parts(judged != MISSING)), None
@@ -156,6 +160,17 @@ def kappa(first: Any, second: Any, cluster: Any, stratum: Any = None) -> Estimat
     """Cohen's kappa over first, second and tie, undecided counting as a tie."""
     return agreements.cohen_kappa(
         first=words(three_way(first)), second=words(three_way(second)), cluster=cluster, stratum=stratum
+    )
+
+
+ON_SCALE = np.array([0.0, 1.0, 0.5, np.nan])  # first, second, a tie between them, nothing
+
+
+def beyond_chance_of_choices(measure: str, first: Any, second: Any, cluster: Any, stratum: Any = None) -> Estimate:
+    """A measure of ``stats.agreement`` over first, tie and second, in this order."""
+    a, b = (ON_SCALE[three_way(choices)] for choices in (first, second))
+    return beyond_chance(
+        measure=measure, first=a, second=b, cluster=cluster, stratum=stratum, categories=ON_SCALE[:-1].tolist()
     )
 
 
@@ -243,6 +258,18 @@ def _of_scores(name: str, label: str, words: str, of_sums: Callable[[FloatArray]
     )
 
 
+def _beyond_chance(name: str, label: str, words: str) -> Metric:
+    measure = MEASURES[name]
+    return _on_pairs(
+        name=name,
+        label=label,
+        words=f"agreement beyond chance over first, tie and second{words}",
+        compute=lambda paired: paired.beyond_chance(name),
+        of_sums=lambda tables: measure.of_table(tables, ON_SCALE[:-1]),
+        heat=(-0.1, 0.9),
+    )
+
+
 def _in_order(name: str, label: str, words: str, *orders: str) -> Metric:
     return Metric(
         name=name,
@@ -308,6 +335,10 @@ PAIRS = (
         heat=(-0.1, 0.9),
         always_shown=True,
     ),
+    _beyond_chance("kappa_linear", "Weighted kappa", " by weighted kappa: a tie is half way between the sides"),
+    _beyond_chance("kappa_quadratic", "Weighted kappa, quadratic", " by weighted kappa, distances squared"),
+    _beyond_chance("ac1", "AC1", " by Gwet's AC1, steady where one verdict is rare"),
+    _beyond_chance("ac2", "AC2", " by Gwet's AC2: as AC1, distances squared"),
     _in_order(
         "accuracy_mean_of_orders", "Accuracy, mean of orders", "mean of the accuracies in each order", *IN_ORDERS
     ),
@@ -366,9 +397,21 @@ class OfGrades:
         value, judged = (self.paired[column].to_numpy(object) for column in ("value", "judged"))
         return class_scores(reference=value, prediction=judged, cluster=self.cluster, stratum=self.stratum)
 
-    def kappa(self) -> Measured:
-        judged, value = (self.paired[column].to_numpy(object) for column in ("judged", "value"))
-        return agreements.cohen_kappa(first=judged, second=value, cluster=self.cluster, stratum=self.stratum), None
+    def beyond_chance(self, measure: str) -> Measured:
+        judged, value = (self.paired[column].to_numpy() for column in ("judged", "value"))
+        columns = {"first": judged, "second": value, "cluster": self.cluster, "stratum": self.stratum}
+        return beyond_chance(measure=measure, **columns), None
+
+    def intraclass(self, which: str) -> Measured:
+        n = len(self.paired)
+        of_two = intraclass(
+            item=np.tile(np.arange(n), 2),
+            rater=np.repeat([0, 1], n),
+            value=self.paired[["judged", "value"]].to_numpy(np.float64).T.ravel(),
+            cluster=np.tile(self.cluster, 2),
+            stratum=np.tile(self.stratum, 2),
+        )
+        return replace(getattr(of_two, which), n=n), None
 
 
 def distance_of_rankings(paired: pd.DataFrame) -> FloatArray:
@@ -384,6 +427,24 @@ def _r_of_sums(sums: FloatArray) -> FloatArray:
     return np.where(flat, np.nan, ratio(cov, np.sqrt(np.maximum(vx, 0) * np.maximum(vy, 0))))
 
 
+def _squares(sums: FloatArray) -> tuple[FloatArray, ...]:
+    """Of (..., 6) sums as `_on_one_scale` has them: n, the squared differences of x and y on the same rows, of every x
+    and every y, and of every two x and every two y.
+    """
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    return n, xx + yy - 2 * xy, n * (xx + yy) - 2 * x * y, n * (xx + yy) - x * x - y * y
+
+
+def _icc_agreement(sums: FloatArray) -> FloatArray:
+    n, same, crossed, _ = _squares(sums)
+    return 1 - ratio((n - 1) * same, crossed - same)
+
+
+def _icc_consistency(sums: FloatArray) -> FloatArray:
+    n, same, crossed, own = _squares(sums)
+    return ratio(crossed - n * same, own)
+
+
 def _mean_of_sums(sums: FloatArray) -> FloatArray:
     return ratio(sums[..., 1], sums[..., 0])
 
@@ -395,6 +456,11 @@ def _products(x: FloatArray, y: FloatArray) -> FloatArray:
 def _centred(paired: pd.DataFrame) -> FloatArray:
     x, y = paired["judged"].to_numpy(np.float64), paired["value"].to_numpy(np.float64)
     return _products(x - x.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
+
+
+def _on_one_scale(paired: pd.DataFrame) -> FloatArray:
+    x, y = paired["judged"].to_numpy(np.float64), paired["value"].to_numpy(np.float64)
+    return _products(x - y.mean(), y - y.mean()) if len(x) else np.zeros((0, 6))
 
 
 def _ranks(paired: pd.DataFrame) -> FloatArray:
@@ -412,6 +478,11 @@ def _values_counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.Dat
 
 def _hits(paired: pd.DataFrame) -> FloatArray:
     return np.asarray(paired["judged"] == paired["value"], dtype=np.float64)
+
+
+def _on_scale(name: str, label: str, words: str, compute: Callable[[OfGrades], Measured], **more: Any) -> Metric:
+    """How near a judge's scores are to people's, not only in their order."""
+    return Metric(name=name, label=label, words=words, compute=compute, heat=(0.0, 0.9), **more)
 
 
 SCORES = (
@@ -434,6 +505,34 @@ SCORES = (
         terms=_ranks,
         heat=(0.0, 0.9),
         always_shown=True,
+    ),
+    _on_scale(
+        "icc_agreement",
+        "ICC, agreement",
+        "intraclass correlation ICC(A,1) with people's scores: 1 where the scores are the same",
+        lambda paired: paired.intraclass("agreement"),
+        of_sums=_icc_agreement,
+        terms=_on_one_scale,
+    ),
+    _on_scale(
+        "icc_consistency",
+        "ICC, consistency",
+        "intraclass correlation ICC(C,1) with people's scores: 1 where they are the same but for a constant",
+        lambda paired: paired.intraclass("consistency"),
+        of_sums=_icc_consistency,
+        terms=_on_one_scale,
+    ),
+    _on_scale(
+        "kappa_linear",
+        "Weighted kappa",
+        "weighted kappa with people's scores, by their distance: agreement beyond chance",
+        lambda paired: paired.beyond_chance("kappa_linear"),
+    ),
+    _on_scale(
+        "kappa_quadratic",
+        "Weighted kappa, quadratic",
+        "weighted kappa with people's scores, by the square of their distance: agreement beyond chance",
+        lambda paired: paired.beyond_chance("kappa_quadratic"),
     ),
     *OF_REPLIES,
 )
@@ -467,9 +566,19 @@ def _kappa(classes: str) -> Metric:
         name="kappa",
         label="Kappa",
         words=f"Cohen's kappa over the {classes}: agreement beyond chance",
-        compute=OfGrades.kappa,
+        compute=lambda paired: paired.beyond_chance("kappa"),
         heat=(-0.1, 0.9),
         always_shown=True,
+    )
+
+
+def _ac1(classes: str) -> Metric:
+    return Metric(
+        name="ac1",
+        label="AC1",
+        words=f"agreement beyond chance over the {classes} by Gwet's AC1, steady where one is rare",
+        compute=lambda paired: paired.beyond_chance("ac1"),
+        heat=(-0.1, 0.9),
     )
 
 
@@ -483,11 +592,13 @@ def _over_categories(name: str, label: str, **more: Any) -> Metric:
 READINGS = (
     _agreement("share of answers that the judge reads as most people do"),
     _kappa("options"),
+    _ac1("options"),
     *OF_REPLIES,
 )
 CATEGORIES = (
     _agreement("share of items to which the judge gives the category that most people give"),
     _kappa("categories"),
+    _ac1("categories"),
     _over_categories("f1", "F1", always_shown=True),
     _over_categories("recall", "Recall"),
     _over_categories("precision", "Precision"),

@@ -216,8 +216,8 @@ class CampaignRow(Row):
 
 
 def campaign(scope: Scope, asked: TableQuery) -> Rows:
-    """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, by capability, and of every two
-    annotators, by pseudonym below curators.
+    """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, Gwet's AC1 and AC2, intraclass
+    correlations, by capability, and of every two annotators, by pseudonym below curators.
     """
     campaigns = visible_campaigns(asked.viewer).filter(benchmark=scope.benchmark)
     if scope.campaign:
@@ -235,6 +235,11 @@ METRICS = {
     "Krippendorff's alpha, nominal": "alpha_nominal",
     "Krippendorff's alpha, ordinal": "alpha_ordinal",
     "Fleiss' kappa": "fleiss",
+    "Gwet's AC1": "ac1",
+    "Gwet's AC2": "ac2",
+    "ICC(1)": "icc_one_way",
+    "ICC(A,1)": "icc_agreement",
+    "ICC(C,1)": "icc_consistency",
 }
 
 
@@ -264,7 +269,7 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
     for (a, b), cell in sorted(agreement.cells.items()):
         pair_row = partial(row, a=names[a], b=names[b], n=cell.n, items=cell.n)
         rows.append(pair_row(metric="agreement", value=number(cell.agreement)))
-        rows.append(pair_row(metric="kappa", value=number(cell.of_kappa)))
+        rows += [pair_row(metric=name, value=number(estimate)) for name, estimate in cell.beyond_chance.items()]
     return rows
 
 

@@ -59,25 +59,34 @@ class Blocks:
             present = np.flatnonzero(times)
             if len(present) <= MOST:
                 rows = csr_array((np.ones(len(present)), (np.arange(len(present)), present)), (len(present), kinds))
-                return Table(rows, times[present], self.groups)
+                return Table(rows, times[present], self.groups, np.ones(len(present)))
         rows = csr_array((np.ones(len(kind)), (self.codes, kind)), shape=(self.count, kinds))
         rows.sum_duplicates()
-        return Table(rows, np.ones(self.count, dtype=np.int64), self.groups)
+        return Table(rows, np.ones(self.count, dtype=np.int64), self.groups, rows.sum(axis=1))
+
+    def sums(self, terms: csr_array) -> Table:
+        """What can be left out of sums over the rows: ``terms`` (n, K) holds what each row adds to each of them."""
+        n = len(self.codes)
+        member = csr_array((np.ones(n), (self.codes, np.arange(n))), shape=(self.count, n))
+        sizes = np.bincount(self.codes, minlength=self.count).astype(np.float64)
+        return Table(csr_array(member @ terms), np.ones(self.count, dtype=np.int64), self.groups, sizes)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Table:
-    """How often each kind of row occurs in what is left out at once, (B, kinds), and how many look like it, (B,)."""
+    """How often each kind of row occurs in what is left out at once, or what it adds to each sum, (B, kinds); how many
+    look like it, and of how many rows it is, (B,).
+    """
 
     rows: csr_array
     times: IntArray
     groups: int
+    sizes: FloatArray
 
     @property
     def df(self) -> float:
         """Degrees of freedom: the number of equal blocks that would weigh the same (Kish 1965, section 5.4), less 1."""
-        sizes = self.rows.sum(axis=1)
-        return float(self.times @ sizes) ** 2 / max(float(self.times @ (sizes * sizes)), 1.0) - 1
+        return float(self.times @ self.sizes) ** 2 / max(float(self.times @ (self.sizes * self.sizes)), 1.0) - 1
 
 
 def jackknife(

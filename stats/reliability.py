@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stats.agreement import MEASURES, beyond_gwets_chance, distances
 from stats.arrays import FloatArray, IntArray, check_finite, check_lengths, dense_codes, ratio
 from stats.jackknife import Blocks, Scale, jackknife
 from stats.proportions import mean, rate
@@ -53,6 +54,39 @@ def fleiss_kappa(
         return ratio(observed - chance, 1 - chance)
 
     return _by_group(kappa, pattern, len(rows), groups, "fleiss", int(counts.sum()), level)
+
+
+def gwet(
+    *,
+    unit: npt.ArrayLike,
+    value: npt.ArrayLike,
+    measure: Literal["ac1", "ac2"],
+    cluster: npt.ArrayLike | None = None,
+    level: float = 0.95,
+) -> Estimate:
+    """Gwet's AC1 (2008) of a long table (n,), as `fleiss_kappa` takes it, or of numbers his AC2 (2014) with quadratic
+    weights, for any number of labels on a unit.
+
+    What is observed are units with two labels or more; the shares of labels in what chance would give are over all
+    units with one, each with the same weight. `n` counts labels on the former. Raises LengthMismatch.
+    """
+    counts, labels, groups = _counts(unit, value, cluster)
+    rows, pattern = _patterns(counts)
+    size = rows.sum(axis=1)
+    pairable = size > 1
+    chosen = MEASURES[measure]
+    apart = distances(labels, chosen.power)
+    # Each label agrees with the others on its unit, with itself by 1.
+    alike = ((rows @ (1 - apart) - 1) * rows).sum(axis=1) / np.where(pairable, size * (size - 1), 1)
+    shares = rows / np.maximum(size, 1)[:, None]
+
+    def coefficient(weights: FloatArray) -> FloatArray:
+        observed = ratio(weights @ (alike * pairable), weights @ pairable.astype(np.float64))
+        total = weights.sum(axis=1, keepdims=True)
+        return beyond_gwets_chance(observed, weights @ shares / np.maximum(total, 1), apart)
+
+    n = int(counts[counts.sum(axis=1) > 1].sum())
+    return _by_group(coefficient, pattern, len(rows), groups, chosen.name, n, level)
 
 
 def krippendorff_alpha(

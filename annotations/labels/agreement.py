@@ -15,9 +15,10 @@ from annotations.labels.verdicts import VERDICT_COLUMNS, decisions, is_right, ma
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.models.verdict import Choice, turned
-from stats.agreement import KAPPA, cohen_kappa, pairwise_agreement, pairwise_kappa
+from stats.agreement import MEASURES, beyond_chance, cohen_kappa, method_of, pairwise_agreement, pairwise_kappa
+from stats.generalizability import Intraclass, intraclass
 from stats.proportions import proportion, rate
-from stats.reliability import Metric, fleiss_kappa, krippendorff_alpha
+from stats.reliability import Metric, fleiss_kappa, gwet, krippendorff_alpha
 from stats.results import Estimate, Interval
 from stats.verdicts import majority
 
@@ -106,7 +107,7 @@ def one_by_one(labels: Iterable[LabelRow]) -> list[LabelRow]:
             continue
         for place, decision in enumerate(label.decisions):
             item = places.setdefault((label.campaign_item, place), -len(places) - 1)
-            rows.append(replace(label, campaign_item=item, verdict=decision))
+            rows.append(replace(label, campaign_item=item, verdict=decision, verdict_number=None))
     return rows
 
 
@@ -195,6 +196,16 @@ class Agreed:
         return f"[{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
 
+IN_CELLS = {
+    "": "% the same",
+    "kappa": "Cohen's kappa",
+    "kappa_linear": "weighted",
+    "kappa_quadratic": "by squares",
+    "ac1": "AC1",
+    "ac2": "AC2",
+}
+
+
 def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.0f}"
 
@@ -225,33 +236,32 @@ class Cell(Matches):
     """Two annotators: how many items both labelled, and on how many they gave the same verdict."""
 
     agreement: Estimate
-    of_kappa: Estimate
+    beyond_chance: dict[str, Estimate]  # by measure, see ``measures_of``
 
     @property
-    def kappa(self) -> float | None:
-        return self.of_kappa.value
+    def of_kappa(self) -> Estimate:
+        return self.beyond_chance["kappa"]
 
-    @property
-    def low(self) -> float | None:
-        return self.of_kappa.interval.low if self.of_kappa.interval else None
-
-    @property
-    def high(self) -> float | None:
-        return self.of_kappa.interval.high if self.of_kappa.interval else None
+    def shown(self, measure: str) -> str:
+        """Its value by a measure, or where there is none of this name, the percentage of equal verdicts."""
+        if measure not in MEASURES:
+            return self.percent
+        return decimals(self.beyond_chance[measure].value, 2) if measure in self.beyond_chance else "–"
 
     @property
     def heat(self) -> str:
         """CSS class of the cell, over the fixed range 0 to 1."""
-        return "qx" if self.share is None else f"q{min(8, int(self.share * 9))}"
+        return "qx" if self.share is None else f"q{min(4, int(self.share * 5))}"
 
     @property
     def words(self) -> str:
         interval = proportion(successes=self.same, n=self.n).interval
         around = f" (95%: {100 * interval.low:.0f} to {100 * interval.high:.0f}%)" if interval else ""
-        if self.kappa is None:
+        kappa = self.of_kappa
+        if kappa.value is None:
             return f"{self.same} of {self.n} the same{around}; no kappa: both gave only one and the same verdict"
-        kappa = "" if self.low is None else f" ({self.low:.2f} to {self.high:.2f})"
-        return f"{self.same} of {self.n} the same{around}; Cohen's kappa {self.kappa:.2f}{kappa}"
+        ends = f" ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa.interval else ""
+        return f"{self.same} of {self.n} the same{around}; Cohen's kappa {kappa.value:.2f}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +300,8 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
         alpha(counted, "nominal", len(shared)),
         *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
+        *_gwets(counted, len(shared)),
+        *_intraclass(counted, len(shared)),
     ]
     rule = campaign.benchmark.majority
     alike = [len({label.verdict for label in rows}) == 1 for rows in shared.values()]
@@ -339,21 +351,45 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
     if not labels:
         return {}
     annotators, items = [label.annotator for label in labels], [label.campaign_item for label in labels]
-    verdicts = [label.verdict for label in labels]
-    table = pairwise_kappa(annotator=annotators, item=items, verdict=verdicts)
-    kappas = {(row.a, row.b): _estimate(row) for row in table.itertuples(index=False)}
+    same = pairwise_agreement(annotator=annotators, item=items, verdict=[label.verdict for label in labels])
+    tables = {
+        measure: pairwise_kappa(
+            annotator=annotators, item=items, verdict=verdicts, measure=measure, categories=[*dict.fromkeys(verdicts)]
+        )
+        for measure, verdicts in measures_of(labels).items()
+    }
+    estimates = {
+        measure: {(row.a, row.b): _estimate(row, measure) for row in table.itertuples(index=False)}
+        for measure, table in tables.items()
+    }
     cells = {}
-    for a, b, same, n in pairwise_agreement(annotator=annotators, item=items, verdict=verdicts).itertuples(index=False):
-        share = proportion(successes=int(same), n=int(n))
-        cells[int(a), int(b)] = Cell(int(same), int(n), share, kappas[a, b])
+    for a, b, agreed, n in same.itertuples(index=False):
+        share = proportion(successes=int(agreed), n=int(n))
+        of_two = {measure: by_pair[a, b] for measure, by_pair in estimates.items()}
+        cells[int(a), int(b)] = Cell(int(agreed), int(n), share, of_two)
     return _by_group(cells, labels)
 
 
-def _estimate(row: Any) -> Estimate:
+def measures_of(labels: Sequence[LabelRow]) -> dict[str, list[Any]]:
+    """The measures of agreement beyond chance that these labels can have, with the verdicts that each compares: all of
+    them where every verdict stands on a scale.
+    """
+    numbers = [label.verdict_number for label in labels]
+    verdicts = [label.verdict for label in labels]
+    on_scale = None not in numbers
+    return {
+        measure: numbers if chosen.power else verdicts
+        for measure, chosen in MEASURES.items()
+        if on_scale or not chosen.power
+    }
+
+
+def _estimate(row: Any, measure: str) -> Estimate:
     """Of a row of `pairwise_kappa`."""
     value, low, high, se = (None if np.isnan(of) else float(of) for of in (row.kappa, row.low, row.high, row.se))
-    ends = None if low is None or high is None else Interval(low, high, 0.95, KAPPA)
-    return Estimate(value, int(row.n), ends, KAPPA, row.reason, se, int(row.n))
+    method = method_of(measure)
+    ends = None if low is None or high is None else Interval(low, high, 0.95, method)
+    return Estimate(value, int(row.n), ends, method, row.reason, se, int(row.n))
 
 
 def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
@@ -361,17 +397,29 @@ def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) ->
     groups = {label.campaign_item: label.group for label in labels}
     if len(set(groups.values())) == len(groups):
         return cells
-    said: dict[int, dict[int, str]] = {}
-    for label in labels:
-        said.setdefault(label.annotator, {})[label.campaign_item] = label.verdict
+    said: dict[str, dict[int, dict[int, Any]]] = {}
+    measures = measures_of(labels)
+    for measure, verdicts in measures.items():
+        of_measure = said.setdefault(measure, {})
+        for label, verdict in zip(labels, verdicts, strict=True):
+            of_measure.setdefault(label.annotator, {})[label.campaign_item] = verdict
     clustered = {}
     for (a, b), cell in cells.items():
-        shared = [item for item in said[a] if item in said[b]]
-        first, second = ([said[who][item] for item in shared] for who in (a, b))
+        shared = [item for item in said["kappa"][a] if item in said["kappa"][b]]
         cluster = [groups[item] for item in shared]
-        share = rate(hits=[one == other for one, other in zip(first, second, strict=True)], cluster=cluster)
-        kappa = cohen_kappa(first=first, second=second, cluster=cluster)
-        clustered[a, b] = replace(cell, agreement=share, of_kappa=kappa)
+        sides = {measure: [[by[who][item] for item in shared] for who in (a, b)] for measure, by in said.items()}
+        hits = [one == other for one, other in zip(*sides["kappa"], strict=True)]
+        of_two = {
+            measure: beyond_chance(
+                measure=measure,
+                first=first,
+                second=second,
+                cluster=cluster,
+                categories=[*dict.fromkeys(measures[measure])],
+            )
+            for measure, (first, second) in sides.items()
+        }
+        clustered[a, b] = replace(cell, agreement=rate(hits=hits, cluster=cluster), beyond_chance=of_two)
     return clustered
 
 
@@ -444,3 +492,46 @@ def _fleiss(shared: dict[int, list[LabelRow]]) -> Figure:
         cluster=[label.group for label in labels],
     )
     return Figure("Fleiss' kappa", f"over the items with {size} labels", estimate, sizes[size])
+
+
+def _gwets(labels: Sequence[LabelRow], items: int) -> list[Figure]:
+    """Gwet's coefficients: AC1, and of verdicts on a scale AC2."""
+    measures = measures_of(labels)
+    columns: dict[str, Any] = {
+        "unit": [label.campaign_item for label in labels],
+        "cluster": [label.group for label in labels],
+    }
+    figures = [
+        Figure(
+            "Gwet's AC1",
+            "as kappa, but steady where nearly all verdicts are the same",
+            gwet(**columns, value=measures["ac1"], measure="ac1"),
+            items,
+        )
+    ]
+    if "ac2" in measures:
+        ac2 = gwet(**columns, value=measures["ac2"], measure="ac2")
+        figures.append(Figure("Gwet's AC2", "the same, verdicts further apart differ more (by squares)", ac2, items))
+    return figures
+
+
+ICC = {
+    "ICC(1)": ("one_way", "reliability of one rating, whoever gives it"),
+    "ICC(A,1)": ("agreement", "reliability of one rating; strict and mild people differ"),
+    "ICC(C,1)": ("consistency", "the same, but for how strict or mild each is"),
+}
+
+
+def _intraclass(labels: Sequence[LabelRow], items: int) -> list[Figure]:
+    """Intraclass correlations of numbers; nothing of pairs, yes or no, and what has no number."""
+    words = {*Choice.values, "yes", "no"}
+    numbers = [label.verdict_number for label in labels if label.verdict_number is not None and label.raw not in words]
+    if not labels or len(numbers) < len(labels):
+        return []
+    found: Intraclass = intraclass(
+        item=[label.campaign_item for label in labels],
+        rater=[label.annotator for label in labels],
+        value=numbers,
+        cluster=[label.group for label in labels],
+    )
+    return [Figure(name, about, getattr(found, which), items) for name, (which, about) in ICC.items()]

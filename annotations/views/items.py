@@ -23,7 +23,7 @@ from annotations.assignment.gold import mark_all_gold, mark_gold, unmark_gold
 from annotations.labels import adjudication
 from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
-from annotations.labels.agreement import agreement_of, label_rows, matching, one_by_one, pairwise_cells
+from annotations.labels.agreement import IN_CELLS, agreement_of, label_rows, matching, one_by_one, pairwise_cells
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
@@ -54,13 +54,25 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
         annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)
     }
     shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions)
-    matrix = [(names[a], [None if a == b else cells.get((min(a, b), max(a, b))) for b in shown]) for a in shown]
+    measures = {"": "", **next(iter(cells.values())).beyond_chance} if cells else {"": ""}
+    measure = show if (show := request.GET.get("show", "")) in measures else ""
+    matrix = [
+        (
+            names[a],
+            [
+                (cell, cell.shown(measure) if cell else "")
+                for b in shown
+                for cell in [cells.get((min(a, b), max(a, b)))]
+            ],
+        )
+        for a in shown
+    ]
     context: dict[str, Any] = {
         "agreement": agreement,
         "figures": figures,
         "matrix": matrix,
         "left_out": len(agreement.people) - len(shown),
-        "kappa": request.GET.get("show") == "kappa",
+        "measures": [(name, words, name == measure) for name, words in IN_CELLS.items() if name in measures],
         "query": urlencode({"benchmark": str(campaign.benchmark), "campaign": campaign.name}),
     }
     return render_campaign(request, "campaign-agreement", campaign, "agreement", **context)

@@ -12,15 +12,15 @@ from annotations.models import Annotator
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.metrics import kappa
+from leaderboard.metrics import ON_SCALE, beyond_chance_of_choices, kappa
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
-from stats.agreement import KAPPA, agreement, agreement_decided, pairwise_agreement, pairwise_kappa
+from stats.agreement import MEASURES, agreement, agreement_decided, method_of, pairwise_agreement, pairwise_kappa
 from stats.proportions import proportion
 from stats.verdicts import decided, majority, three_way, words
 
 MAJORITY = "majority"
-METRICS = ("agreement", "agreement_decided", "kappa")
+METRICS = ("agreement", "agreement_decided", *MEASURES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,9 +123,18 @@ def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> l
         verdict = words(read(verdicts["choice"]))
         table = pairwise_agreement(annotator=verdicts["who"], item=verdicts["item"], verdict=verdict)
         tables[metric] = {(a, b): (int(agree), int(n)) for a, b, agree, n in table.itertuples(index=False)}
-    read_all = words(three_way(verdicts["choice"]))
-    table = pairwise_kappa(annotator=verdicts["who"], item=verdicts["item"], verdict=read_all)
-    kappas = {(a, b): one for a, b, *one in table.itertuples(index=False)}
+    kappas = {}
+    codes = three_way(verdicts["choice"])
+    for measure in MEASURES:
+        plain = measure == "kappa"
+        table = pairwise_kappa(
+            annotator=verdicts["who"],
+            item=verdicts["item"],
+            verdict=words(codes) if plain else ON_SCALE[codes],
+            measure=measure,
+            categories=() if plain else ON_SCALE[:-1].tolist(),
+        )
+        kappas[measure] = {(a, b): one for a, b, *one in table.itertuples(index=False)}
     groups = items["group"]
     clustered = bool(groups.duplicated().any())
     by_voter = (
@@ -155,10 +164,12 @@ def _plain(tables: dict[str, Any], kappas: dict[Any, Any], pair: tuple[int, int]
     for metric in ("agreement", "agreement_decided"):
         agree, n = tables[metric].get(pair, (0, 0))
         shared.append((number(proportion(successes=agree, n=n)), agree, n))
-    n, *values, reason = kappas[pair]
-    value, low, high, se = (None if np.isnan(value) else float(value) for value in values)
-    beyond_chance = Number(value, low, high, se, int(n), int(n), KAPPA, str(reason))
-    return [*shared, (beyond_chance, tables["agreement"][pair][0], int(n))]
+    for measure, of_pairs in kappas.items():
+        n, *values, reason = of_pairs[pair]
+        value, low, high, se = (None if np.isnan(value) else float(value) for value in values)
+        beyond_chance = Number(value, low, high, se, int(n), int(n), method_of(measure), str(reason))
+        shared.append((beyond_chance, tables["agreement"][pair][0], int(n)))
+    return shared
 
 
 def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:
@@ -171,9 +182,10 @@ def _clustered(first: Any, second: Any, groups: Any) -> list[Shared] | None:
     a, b = shared["first"].to_numpy(object), shared["second"].to_numpy(object)
     all_verdicts = agreement(first=a, second=b, cluster=cluster)
     decided_verdicts = agreement_decided(first=a, second=b, cluster=cluster)
-    estimate = kappa(a, b, cluster)
+    beyond_chance = [kappa(a, b, cluster)]
+    beyond_chance += [beyond_chance_of_choices(measure, a, b, cluster) for measure in MEASURES if measure != "kappa"]
     return [
         (number(all_verdicts.share), all_verdicts.agree, all_verdicts.share.n),
         (number(decided_verdicts.share), decided_verdicts.agree, decided_verdicts.share.n),
-        (number(estimate), all_verdicts.agree, estimate.n),
+        *((number(estimate), all_verdicts.agree, estimate.n) for estimate in beyond_chance),
     ]

@@ -7,24 +7,34 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
+from leaderboard.metrics import PAIRS as OF_PAIRS
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import CLOSED
 from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
+from stats.agreement import MEASURES
 
 FEW, MANY = 12, 60
 PAIRS = 100
 FEWEST = 10  # shared items below which a cell has no colour: 1 of 1 is no agreement
 LONGEST_LEVEL = 8  # letters
-METRIC_WORDS = {"agreement": "Agreement", "agreement_decided": "Agreement, decided", "kappa": "Cohen's kappa"}
+BEYOND_CHANCE = {metric.name: metric for metric in OF_PAIRS if metric.name in MEASURES}
+METRIC_WORDS = {
+    **{name: metric.label for name, metric in BEYOND_CHANCE.items()},
+    "agreement": "Agreement",
+    "agreement_decided": "Agreement, decided",
+    "kappa": "Cohen's kappa",
+}
 IN_WORDS = {
+    **{name: f"{metric.words[:1].upper()}{metric.words[1:]}." for name, metric in BEYOND_CHANCE.items()},
     "agreement": "Share of shared items with the same verdict; undecided counts as a tie.",
     "agreement_decided": "Share of shared items with the same verdict, where both chose a side.",
     "kappa": "Agreement beyond chance over first, second and tie (Cohen's kappa).",
 }
-HEAT = {"agreement": (0.2, 1.0), "agreement_decided": (0.3, 1.0), "kappa": (-0.1, 0.9)}
+HEAT = {name: metric.heat for name, metric in BEYOND_CHANCE.items()}
+HEAT |= {"agreement": (0.2, 1.0), "agreement_decided": (0.3, 1.0)}
 KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
 
 
@@ -153,7 +163,13 @@ def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[s
         [
             names("One", lambda row: Cell(in_plain_words(row.a), link=_pairs_of(address, row.a)), css=""),
             text("Other", lambda row: Cell(in_plain_words(row.b), link=_pairs_of(address, row.b))),
-            on_axis("Kappa" if metric == "kappa" else "Agreement", lambda row: row.value, scale, tick, two),
+            on_axis(
+                "Kappa" if metric == "kappa" else METRIC_WORDS[metric] if metric in MEASURES else "Agreement",
+                lambda row: row.value,
+                scale,
+                tick,
+                two,
+            ),
             Column("Same verdict", same),
         ],
         rows,

@@ -78,7 +78,7 @@ class TestAgreement:
         campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
         found = agreement_of(campaign, label_rows(campaign))
         cell = found.cells[one.pk, two.pk]
-        assert (cell.same, cell.n, round(cell.kappa, 6), cell.percent) == (35, 50, 0.4, "70%")
+        assert (cell.same, cell.n, round(cell.of_kappa.value, 6), cell.percent) == (35, 50, 0.4, "70%")
         figures = {figure.name: figure for figure in found.figures}
         assert figures["Matching"].value == "70.0%"
         # Two raters, margins pooled: P_e = (55² + 45²) / 100² = .505, so (.7 - .505) / .495.
@@ -101,9 +101,10 @@ class TestAgreement:
             ]
             for size in (5, 25)
         )
-        assert fives.kappa == halves.kappa == plain.kappa
-        assert fives.high - fives.low > 1.5 * (plain.high - plain.low)
-        assert (halves.low, halves.high, halves.agreement.interval) == (None, None, None)
+        assert fives.of_kappa.value == halves.of_kappa.value == plain.of_kappa.value
+        of_five, of_plain = fives.of_kappa.interval, plain.of_kappa.interval
+        assert of_five.high - of_five.low > 1.5 * (of_plain.high - of_plain.low)
+        assert (halves.of_kappa.interval, halves.agreement.interval) == (None, None)
         assert halves.of_kappa.reason == halves.agreement.reason == "fewer than 8 groups: no interval"
         told = pairwise_cells([row for row in rows if of_item[row.campaign_item] < 3])[one.pk, two.pk].of_kappa
         assert (told.interval, told.n, bool(told.reason)) == (None, 3, True)

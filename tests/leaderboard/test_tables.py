@@ -18,6 +18,7 @@ from leaderboard import rows as board_rows
 from leaderboard.boards import standin
 from leaderboard.tables import TABLES
 from leaderboard.view import scope_of
+from stats.agreement import MEASURES
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.conftest import PEOPLE, judgments
 from tests.leaderboard.test_editions import publish
@@ -127,12 +128,12 @@ def test_agreement_in_a_campaign_is_for_those_who_read_its_page_and_names_are_st
     campaign = Campaign.objects.get()
     figures = agreement_of(campaign, label_rows(campaign)).figures
     of_all = {row["metric"]: row for row in rows if not (row["level"] or row["a"] or row["verdict"])}
-    assert list(of_all) == ["matching", "alpha_nominal", "alpha_ordinal", "fleiss", "unanimous"]
+    assert list(of_all) == ["matching", "alpha_nominal", "alpha_ordinal", "fleiss", "ac1", "ac2", "unanimous"]
     assert [row["value"] for row in of_all.values()][:-1] == [figure.estimate.value for figure in figures]
     assert of_all["alpha_nominal"]["value_low"] == figures[1].estimate.interval.low
     names = {row[side] for row in rows if row["a"] for side in ("a", "b")}
     assert names == (set(PEOPLE) if role in STAFF else set(Annotator.objects.values_list("pseudonym", flat=True)))
-    assert {row["metric"] for row in rows if row["a"]} == {"agreement", "kappa"}
+    assert {row["metric"] for row in rows if row["a"]} == {"agreement", *MEASURES}
     assert {row["level"] for row in rows} == {"", "Perception / Reading", "Creation / Poetry", "Creation / Stories"}
     assert got(client, "campaign", campaign=campaign.name).json() == rows
     assert got(client, "campaign", 400, campaign="none").json()

@@ -7,19 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stats import elo
-from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement, pairwise_kappa
+from stats.agreement import (
+    MEASURES,
+    agreement,
+    agreement_decided,
+    beyond_chance,
+    cohen_kappa,
+    pairwise_agreement,
+    pairwise_kappa,
+)
 from stats.alternative import alternative_annotator_test
 from stats.answers import choice_scores, yes_no_scores
 from stats.bias import high_scores, length, own_family, position
 from stats.bradley_terry import fit
 from stats.classification import class_scores, pair_scores
 from stats.correlation import correlation_difference, pearson, spearman
+from stats.generalizability import intraclass
 from stats.paired import change, difference
 from stats.prediction import prediction_powered
 from stats.proportions import mean, rate, rate_by_sizes, rates
 from stats.rankings import mean_distance, rank_correlation
 from stats.ranks import places_of_means
-from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
+from stats.reliability import fleiss_kappa, gwet, krippendorff_alpha, steadiness
 from stats.results import Estimate, NotFinite
 
 WORDS = np.array(["first", "second", "tie", "undecided", None], dtype=object)
@@ -119,6 +128,21 @@ STATISTICS = {
     "fleiss_kappa": lambda x, y, g: [
         fleiss_kappa(unit=np.tile(np.arange(len(x)), 2), value=np.r_[x, y], cluster=np.tile(g, 2))
     ],
+    "gwet": lambda x, y, g: [gwet(unit=g, value=x, measure=measure, cluster=g // 2) for measure in ("ac1", "ac2")],
+    "beyond_chance": lambda x, y, g: [
+        beyond_chance(measure=measure, first=x, second=y, cluster=g, stratum=stratum)
+        for measure in MEASURES
+        for stratum in (None, g % 2)
+    ],
+    "intraclass": lambda x, y, g: scores_of(
+        intraclass(
+            item=np.tile(np.arange(len(x)), 2),
+            rater=np.repeat([0, 1], len(x)),
+            value=np.r_[x, y],
+            cluster=np.tile(g, 2),
+            stratum=np.tile(g % 2, 2),
+        )
+    ),
     "steadiness": lambda x, y, g: scores_of(of_repeats(x, g)),
     "position": lambda x, y, g: scores_of(position(straight=WORDS[x - 1], turned=WORDS[y - 1], cluster=g)),
     "length": lambda x, y, g: scores_of(length(won=(x + y + g) % 2, tokens=np.stack([x, y], axis=1), cluster=g)),

@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from stats.agreement import cohen_kappa
+from stats.agreement import MEASURES, beyond_chance, cohen_kappa
 from stats.answers import yes_no_scores
 from stats.bias import length, length_of_scores, own_family, position, within_samples
 from stats.bradley_terry import BradleyTerry, fit
@@ -27,11 +27,12 @@ from stats.controlled import contrast, length_controlled_rates
 from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.desiderata import calibration, relative
+from stats.generalizability import intraclass
 from stats.paired import change
 from stats.prediction import prediction_powered
 from stats.proportions import mean, proportion, rate, rate_by_sizes, rates, t_quantile, wilson
 from stats.rankings import rank_correlation
-from stats.reliability import fleiss_kappa, krippendorff_alpha, steadiness
+from stats.reliability import fleiss_kappa, gwet, krippendorff_alpha, steadiness
 from stats.results import Estimate
 
 MEAN, LEAST = 0.93, 0.90
@@ -353,6 +354,39 @@ def alpha_of(metric):
         return krippendorff_alpha(**labelled(drawn, group), metric=metric)
 
     return alpha
+
+
+def beyond(measure):
+    @own
+    def of_two(rng, design):
+        (first, second), group = scores(rng, design)
+        return beyond_chance(measure=measure, first=first, second=second, cluster=group, categories=range(1, 6))
+
+    return of_two
+
+
+@own
+def gwet_of_three(rng, design):
+    drawn, group = scores(rng, design, 3)
+    drawn[rng.random(drawn.shape) < 0.2] = np.nan
+    return gwet(**labelled(drawn, group), measure="ac2")
+
+
+def reliability(name):
+    @own
+    def of_three(rng, design):
+        """Three people, one of them strict, each of whom leaves a fifth out."""
+        drawn, group = scores(rng, design, 3)
+        drawn[2] = np.maximum(drawn[2] - 1, 1)
+        columns = labelled(drawn, group)
+        there = rng.random(drawn.size) < 0.8
+        rater = np.repeat(np.arange(3), len(group))
+        table = {name: column[there] for name, column in columns.items()}
+        return getattr(
+            intraclass(item=table["unit"], rater=rater[there], value=table["value"], cluster=table["cluster"]), name
+        )
+
+    return of_three
 
 
 @own
@@ -742,6 +776,12 @@ GRIDS = (
     Grid("alpha, nominal", alpha_of("nominal"), CLASSED, FEW_SCORED[:1]),
     Grid("alpha, ordinal", alpha_of("ordinal"), SCORED, FEW_SCORED[:1]),
     Grid("alpha, interval", alpha_of("interval"), SCORED, FEW_SCORED[:1]),
+    *(Grid(MEASURES[name].name, beyond(name), SCORED, FEW_SCORED[:1]) for name in MEASURES if name != "kappa"),
+    Grid("AC2 of three", gwet_of_three, SCORED, FEW_SCORED[:1]),
+    *(
+        Grid(f"intraclass correlation, {name.replace('_', ' ')}", reliability(name), SCORED, FEW_SCORED[:1])
+        for name in ("one_way", "agreement", "consistency")
+    ),
     Grid("Fleiss' kappa", fleiss, CLASSED, FEW_SCORED[:1]),
     Grid("accuracy of pairs", pair_score("accuracy"), SCORED, FEW_SCORED[:1]),
     Grid("macro F1", pair_score("f1"), CLASSED, FEW_SCORED),

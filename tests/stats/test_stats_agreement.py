@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_agreement, pairwise_kappa
+from stats.agreement import (
+    MEASURES,
+    TOO_MANY_LABELS,
+    agreement,
+    agreement_decided,
+    beyond_chance,
+    cohen_kappa,
+    pairwise_agreement,
+    pairwise_kappa,
+)
 from stats.jackknife import JACKKNIFE, PERFECT
 from stats.proportions import wilson
 from stats.results import DuplicateVerdict
@@ -90,6 +99,59 @@ def test_cohens_kappa_is_statsmodels_and_with_many_rows_so_is_its_error(cells):
         assert -1 < got.interval.low < got.value < got.interval.high < 1
         many = kappa(*labels_of(100 * table))
         assert many.se == pytest.approx(expected.std_kappa / 10, rel=0.05)
+
+
+def of_table(measure, table, **options):
+    first, second = labels_of(table)
+    return beyond_chance(measure=measure, first=first, second=second, cluster=np.arange(len(first)), **options)
+
+
+@given(st.lists(st.integers(0, 9), min_size=16, max_size=16).filter(lambda cells: sum(cells) > 1))
+def test_weighted_kappa_is_statsmodels(cells):
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    table = np.reshape(cells, (4, 4))
+    for measure, weights in (("kappa_linear", "linear"), ("kappa_quadratic", "quadratic")):
+        got = of_table(measure, table)
+        if got.value is not None:
+            with np.errstate(all="ignore"):
+                assert got.value == pytest.approx(inter_rater.cohens_kappa(table, wt=weights).kappa, abs=1e-9)
+
+
+def test_agreement_beyond_chance_is_that_of_gwets_abstractors():
+    # irrCAC 1.0, `cont3x3abstractors`: kappa .7964094, and AC1 of the same table .8493305.
+    table = [[13, 0, 0], [0, 20, 7], [0, 4, 56]]
+    assert of_table("kappa", table).value == pytest.approx(0.7964094, abs=5e-8)
+    assert of_table("ac1", table).value == pytest.approx(0.8493305, abs=5e-8)
+
+
+def test_where_one_label_is_rare_gwets_ac1_stays_near_the_agreement_and_kappa_does_not():
+    # Gwet 2002, "Kappa statistic is not satisfactory": 118 of 125 in one cell, agreement .944.
+    table = [[118, 5], [2, 0]]
+    assert of_table("kappa", table).value == pytest.approx(-0.0234, abs=5e-5)
+    assert of_table("ac1", table).value == pytest.approx(0.9408, abs=5e-5)
+
+
+def test_categories_that_nobody_gave_count_in_gwets_chance_alone():
+    table = [[20, 5], [10, 15]]
+    assert of_table("ac1", table, categories=[0, 1, 2]).value > of_table("ac1", table).value
+    assert of_table("kappa", table, categories=[0, 1, 2]) == of_table("kappa", table)
+
+
+def test_weighted_kappa_of_very_many_numbers_is_none_and_says_why():
+    numbers = np.arange(101)
+    got = beyond_chance(measure="kappa_linear", first=numbers, second=numbers, cluster=numbers)
+    assert (got.value, got.reason) == (None, TOO_MANY_LABELS)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_two_of_many_people_have_the_measure_of_the_two_alone(measure):
+    matrix = np.random.default_rng(8).integers(0, 4, (3, 40))
+    got = pairwise_kappa(**long_table(matrix), measure=measure, categories=[0, 1, 2, 3])
+    for row in got.itertuples(index=False):
+        a, b = matrix[int(row.a[1])], matrix[int(row.b[1])]
+        alone = beyond_chance(measure=measure, first=a, second=b, cluster=np.arange(40), categories=[0, 1, 2, 3])
+        ends = alone.interval
+        assert (row.kappa, row.se, row.low, row.high) == pytest.approx((alone.value, alone.se, ends.low, ends.high))
 
 
 def test_kappa_of_rows_that_share_groups_leaves_out_one_group_at_a_time():

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stats.agreement import beyond_chance
 from stats.jackknife import PERFECT
 from stats.proportions import FEW_GROUPS
-from stats.reliability import UnknownMetric, fleiss_kappa, krippendorff_alpha
+from stats.reliability import UnknownMetric, fleiss_kappa, gwet, krippendorff_alpha
 from stats.results import UnequalRaters
 
 # Krippendorff 2011, "Computing Krippendorff's alpha-reliability": four observers, twelve units.
@@ -162,3 +163,24 @@ def test_units_are_told_apart_where_their_counts_do_not_fit_one_number():
     observed = (40**2 - (counts**2).sum(axis=1)).sum() / 39
     expected = (2400**2 - (counts.sum(axis=0) ** 2).sum()) / 2399
     assert got.value == pytest.approx(1 - observed / expected)
+
+
+@pytest.mark.parametrize(("measure", "expected"), [("ac1", 0.77544), ("ac2", 0.91400)])
+def test_gwets_coefficients_are_those_of_his_four_raters(measure, expected):
+    """Krippendorff's table is also Gwet's `cac.raw4raters`: AC1 as the vignette of irrCAC 1.0 prints it, and AC2 with
+    quadratic weights (Gwet 2014, Handbook of Inter-Rater Reliability, 4th edition).
+    """
+    got = gwet(**long_table(FOUR_OBSERVERS), measure=measure)
+    assert round(got.value, 5) == expected
+    assert got.n == 40
+    assert got.interval.low <= got.value <= got.interval.high <= 1
+
+
+@pytest.mark.parametrize("measure", ["ac1", "ac2"])
+def test_two_peoples_coefficient_is_the_same_as_a_table_or_as_a_list(measure):
+    rng = np.random.default_rng(3)
+    first, second, item = rng.integers(1, 6, 60), rng.integers(1, 6, 60), np.arange(60)
+    listed = gwet(unit=np.tile(item, 2), value=np.r_[first, second], measure=measure)
+    tabled = beyond_chance(measure=measure, first=first, second=second, cluster=item)
+    assert listed.value == pytest.approx(tabled.value)
+    assert listed.interval.low == pytest.approx(tabled.interval.low)
