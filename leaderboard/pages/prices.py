@@ -18,12 +18,27 @@ from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.models import as_shown, is_provisional, model_pages
 from leaderboard.pages.picture import Plot, Point
 from leaderboard.scope import Scope
+from leaderboard.view import OF_VOTES
 
 
 def of_judges(address: Address) -> Plot | None:
     """Agreement with people against the price of 1,000 verdicts; None where fewer than three judges have one."""
     scope = address.scope()
     return plot_of_judges(address, scope, cached(scope, "judges", boards.judges))
+
+
+def of_judges_at(address: Address) -> str:
+    """Where that picture is; empty where there is none."""
+    return _at(address, "judges-price") if of_judges(address) else ""
+
+
+def of_models_at(address: Address) -> str:
+    """The same of models."""
+    return _at(address, "models-price") if of_models(address) else ""
+
+
+def _at(address: Address, picture: str, shape: str = "png") -> str:
+    return address.to("leaderboard:picture", picture, shape, **address.view(OF_VOTES))
 
 
 def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot | None:

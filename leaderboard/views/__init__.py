@@ -58,7 +58,8 @@ def home(request: HttpRequest) -> HttpResponse:
     if role_of(viewer) == Role.ANNOTATOR:
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
     page = home_page.build_home_page(viewer)
-    return render(request, "leaderboard/home.html", {"home": page})
+    social = page.picture.png if page.picture else ""
+    return render(request, "leaderboard/home.html", {"home": page, "social": social})
 
 
 @requires("label")

@@ -32,7 +32,7 @@ from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
-from leaderboard.pages import marks, provenance
+from leaderboard.pages import marks, prices, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
 from leaderboard.pages import profile as profile_page
@@ -82,8 +82,13 @@ def _models(request: HttpRequest, address: Address) -> str:
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
+        context["downloads"] += _to_share(prices.of_models_at(address))
         context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
+
+
+def _to_share(picture: str) -> list[tuple[str, str, str]]:
+    return [("Picture to share", picture, "picture.png")] if picture else []
 
 
 def _definitions(scope: Scope, board: ModelsBoard) -> list[str]:
@@ -171,6 +176,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
                 *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
                 *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
             ]
+        context["downloads"] += _to_share(prices.of_judges_at(address))
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
 
@@ -386,23 +392,28 @@ def _together(request: HttpRequest, address: Address) -> str:
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a board. ``path``: its address below the benchmark's; ``parameters``: what its address may say;
-    ``main``: what it shows, as HTML; ``alone``: whether it shows nothing of other benchmarks.
+    ``main``: what it shows, as HTML; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
+    one is that stands for the page elsewhere.
     """
 
     path: str
     parameters: Sequence[str]
     main: Callable[[HttpRequest, Address], str]
     alone: bool = True
+    picture: Callable[[Address], str] = lambda address: ""
 
 
+OF_RANKING = (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
 OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
 PAGES = {
-    "models": Page("models", (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS), _models),
+    "models": Page(
+        "models", (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS), _models, picture=prices.of_models_at
+    ),
     "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
     "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
     "together": Page("models/together", OF_VOTES, _together),
-    "judges": Page("judges", OF_JUDGES, _judges),
+    "judges": Page("judges", OF_JUDGES, _judges, picture=prices.of_judges_at),
     "correlation": Page("correlation", OF_VERDICTS, _correlation, alone=False),
     "bias": Page("bias", OF_VERDICTS, _bias),
     "agreement": Page("agreement", OF_VOTERS, _agreement),
@@ -414,15 +425,13 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
-    query = tuple(sorted(address.params.items()))
+    key = (address.page, name, role_of(request.user), tuple(sorted(address.params.items())))
+    of_benchmark = address.benchmark.pk if page.alone else None
     try:
-        html = until_changed(
-            (address.page, name, role_of(request.user), query),
-            lambda: page.main(request, address),
-            benchmark=address.benchmark.pk if page.alone else None,
-        )
+        html = until_changed(key, lambda: page.main(request, address), benchmark=of_benchmark)
+        social = until_changed((*key, "picture"), lambda: page.picture(address), benchmark=of_benchmark)
     except BadScope as error:
         return refused(request, address, error)
     heading = f"{what.capitalize()} on {address.benchmark.title}"
-    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html)}  # noqa: S308 (from templates)
+    context = {"section": "leaderboards", "heading": heading, "main": mark_safe(html), "social": social}  # noqa: S308 (from templates)
     return render(request, "leaderboard/board.html", context)

@@ -29,7 +29,7 @@ def test_what_agreement_costs_is_a_picture_on_home_and_two_files(priced, client)
     home = flat(client.get("/"))
     assert "What agreement with people costs" in home
     assert "one more person" in re.search(r'<svg[^>]*class="picture".*?</svg>', home).group(0)
-    (png,) = set(re.findall(r'og:image" content="http://testserver([^"]+)"', home))
+    (png,) = set(re.findall(r'og:image"[^>]*content="http://testserver([^"]+)"', home))
     picture = client.get(png)
     assert picture.headers["Content-Type"] == "image/png"
     assert Image.open(io.BytesIO(picture.content)).size == (1200, 630)
@@ -63,3 +63,13 @@ def test_best_for_its_price_is_what_no_cheaper_one_reaches():
     points = [Point(name, price, Number(value), "") for name, price, value in
               (("a", 1, 0.6), ("b", 2, 0.5), ("c", 3, 0.7), ("d", 3, 0.65))]  # fmt: skip
     assert [point.name for point in best_for_price(points)] == ["a", "c"]
+
+
+def test_a_board_elsewhere_shows_as_its_own_picture_and_as_the_sites_where_it_has_none(priced, client):
+    shown = r'og:image"[^>]*content="http://testserver([^"]+)"'
+    judges, models = (re.search(shown, flat(client.get(f"{BASE}/{board}/"))).group(1) for board in ("judges", "models"))
+    assert judges == f"{BASE}/pictures/judges-price.png"
+    assert models.endswith(".png")
+    assert "pictures" not in models, "no model has a price"
+    assert client.get(judges).headers["Content-Type"] == "image/png"
+    assert f'href="{judges}" download="picture.png"' in flat(client.get(f"{BASE}/judges/"))
