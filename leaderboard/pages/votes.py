@@ -1,7 +1,7 @@
 """The votes behind a number: lists of items, and one item with its answers and everybody's verdict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -75,11 +75,12 @@ def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A verdict as it is drawn, in words, and the class of what stands beside it."""
+    """A verdict as it is drawn, in words, the class of what stands beside it, and of a judge who said it."""
 
     drawn: SafeString
     words: str
     css: str = ""
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def pairs_by_sample(
 
 def _pair_line(address: Address, row: dict[str, Any], judges: Sequence[Run]) -> PairLine:
     people = row["people"] if isinstance(row["people"], str) else None
-    said = [_judged(row[f"judge {run.pk}"], people) for run in judges]
+    said = [replace(_judged(row[f"judge {run.pk}"], people), who=run.judge.titled) for run in judges]
     outcome = ", ".join(f"{OUTCOME_WORDS[name]} {int(row[name])}" for name in OUTCOME_WORDS if row[name])
     return PairLine(
         link=address.to("leaderboard:item", row["item"], **address.params),
@@ -249,7 +250,7 @@ def mark_segments(address: Address, counts: dict[str, int], n: int) -> list[Segm
 
 
 def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
-    """Rows of ``queries.side_by_side``, with their samples and the models' names in the verdicts."""
+    """Rows of ``queries.side_by_side`` by sample, with the models' names in the verdicts."""
     items = queries.items_with_samples(table.index)
     names = queries.model_names(table.index)
     rows = []
@@ -264,7 +265,7 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
                 same=bool(row["same"]),
             )
         )
-    return rows
+    return sorted(rows, key=lambda row: row.key)
 
 
 def compared_segments(address: Address, table: pd.DataFrame) -> list[Segment]:
