@@ -132,11 +132,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What agreement with people costs on a benchmark, and where it is as a file and as a board."""
+    """What agreement with people costs on a benchmark, drawn for wide windows and for phones, and where it is as a file
+    and as a board.
+    """
 
     title: str
     under: str
     drawn: SafeString
+    narrow: SafeString
     png: str
     svg: str
     board: str
@@ -374,7 +377,7 @@ def _picture(place: _Place) -> Picture | None:
     if plot is None:
         return None
     png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
-    return Picture(plot.title, plot.under, picture.svg(plot), png, svg, address.link())
+    return Picture(plot.title, plot.under, picture.svg(plot), picture.narrow(plot), png, svg, address.link())
 
 
 def _by_other_measure(place: _Place, run: Run) -> str:

@@ -137,14 +137,13 @@ def _zone(scale: Axis, ends: tuple[float | None, float | None], css: str) -> str
 
 
 def _dot(scale: Axis, value: float, low: float | None, high: float | None, *, provisional: bool) -> str:
-    """A dot with its interval, dotted and open where it is provisional."""
+    """A dot with its interval, which is dotted where the number is provisional."""
     bar = ""
     if low is not None and high is not None:
         left, right = scale.x(low), scale.x(high)
         bar = f'<path class="{"ghost" if provisional else "rng"}" d="M{left} 8H{right}"/>'
         bar += "" if provisional else f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
-    css, r = ("open", 3) if provisional else ("pt", 2.8)
-    return f'{bar}<circle class="{css}" cx="{scale.x(value)}" cy="8" r="{r}"/>'
+    return f'{bar}<circle class="pt" cx="{scale.x(value)}" cy="8" r="2.8"/>'
 
 
 def below(scale: Axis, value: float, words: str) -> SafeString:

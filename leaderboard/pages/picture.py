@@ -5,7 +5,7 @@ What a judge's agreement with people costs, and what a model's rating costs.
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from math import log10
@@ -140,6 +140,12 @@ def svg(plot: Plot, *, width: int = 768, height: int = 420, links: bool = True) 
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {width} {height}" '
         f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(canvas.svg)}</svg>'
     )
+
+
+def narrow(plot: Plot) -> SafeString:
+    """The picture on a phone: without points that another beats, where enough are left."""
+    best = best_for_price(plot.points)
+    return svg(replace(plot, points=best) if len(best) >= FEWEST else plot, width=310, height=300)
 
 
 def png(plot: Plot, *, at: datetime, address: str) -> bytes:

@@ -204,7 +204,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         ),
         "facts": judges_page.facts(scope, board),
         "notes": [
-            *(note for note in board.notes if note == AS_PUBLISHED),
+            *(note for note in board.notes if note in (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED)),
             *without_interval(
                 row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
             ),
