@@ -57,13 +57,32 @@ def fixed(parser: template.base.Parser, token: template.base.Token) -> Fixed:
     return Fixed(nodelist, token.split_contents()[1:])
 
 
-CHIPS = {"approved": "good", "draft": "line", "rejected": "bad", "fine": "good", "revise": "warn", "reject": "bad"}
+CHIPS = {
+    "approved": "line good",
+    "draft": "line",
+    "rejected": "bad",
+    "fine": "line good",
+    "revise": "warn",
+    "reject": "bad",
+}
+TONES = {
+    **dict.fromkeys(("done", "finished", "scored"), "good"),
+    **dict.fromkeys(("paused", "waiting"), "warn"),
+    "failed": "bad",
+    **dict.fromkeys(("cancelled", "withdrawn", "closed", "draft"), "dim3"),
+}
 
 
 @register.filter
 def chip(status: str) -> str:
     """The class of the chip that tells a sample's status or a review's verdict."""
     return CHIPS.get(status, "on")
+
+
+@register.filter
+def tone(state: str) -> str:
+    """The class of the dot beside a state of a run, an upload, a submission or a campaign."""
+    return TONES.get(state, "")
 
 
 @register.filter

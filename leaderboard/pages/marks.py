@@ -202,9 +202,9 @@ def vote_heads() -> SafeString:
 def share_bar(share: float) -> SafeString:
     """A share of the whole width; the figure stands beside it."""
     return _drawn(
-        '<svg class="sharebar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect class="all" width="100" height="6"/>'
-        f'<rect class="own" width="{round(100 * share, 1)}" height="6"/></svg>'
+        '<svg class="meter short" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="t" width="100" height="6"/>'
+        f'<rect class="v" width="{round(100 * share, 1)}" height="6"/></svg>'
     )
 
 

@@ -580,7 +580,7 @@ def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Map
         measured[1:],
         label="How the qualities go together",
         caption="Pearson's correlation of every two qualities",
-        css="together",
+        css="matrix together",
     )
 
 
@@ -638,10 +638,11 @@ def _together_cell(
 ) -> Cell:
     row = found.get(frozenset((quality.name, other.name)))
     if row is None or row.pearson.value is None:
-        return Cell(NONE, css="p0", title=row.pearson.reason if row else "no model has both")
+        return Cell(NONE, css="heat q0", title=row.pearson.reason if row else "no model has both")
     value = row.pearson.value
     step = sum(abs(value) >= limit for limit in (0.25, 0.5, 0.75))
-    css = f"{'n' if value < 0 and step else 'p'}{step}{' sure' if _is_significant(row) else ''}"
+    shade = f"n{step}" if value < 0 and step else ("q0", "q1", "q3", "q4")[step]
+    css = f"heat {shade}{' sure' if _is_significant(row) else ''}"
     title = f"{quality.plain} and {other.plain}: {_correlation_words(row)}"
     link = f"{_with(chosen, TOGETHER, f'{other.name},{quality.name}')}#{TOGETHER}"
     return Cell(_signed(value), css=css, title=title, link=link)

@@ -4,8 +4,8 @@
 (() => {
   const form = document.querySelector("[data-drop]");
   if (!form || !window.Blob) return;
-  const zone = form.querySelector(".drop-zone");
-  const panel = form.querySelector(".sending");
+  const zone = form.querySelector(".drop");
+  const panel = form.querySelector("[data-sending]");
   const bar = panel.querySelector("progress");
   const part = (name) => form.querySelector(`[data-${name}]`);
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;

@@ -68,8 +68,8 @@ def test_a_dropped_zip_is_checked_looked_at_and_brought_in(
     page.get_by_role("heading", name="First samples").wait_for()
     assert len(lost) > 5
     assert "8 samples" in page.get_by_role("region", name="Parts").inner_text()
-    assert "2 criteria, hidden" in page.locator(".look footer").first.inner_text()
-    look = page.locator(".look img").first
+    assert "2 criteria, hidden" in page.locator(".tiles footer").first.inner_text()
+    look = page.locator(".tiles img").first
     look.scroll_into_view_if_needed()  # pictures below the fold are fetched when they come near
     page.wait_for_function("img => img.naturalWidth === 32", arg=look.element_handle())
     assert SECRET not in page.content()
