@@ -153,7 +153,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         ticks=ticks,
         sides=sides,
         bar=stacked_bar(
-            (("w1", sides.first), ("t1", sides.tie), ("l1", sides.second), ("u1", sides.unable)), width=400, gap=2
+            (("w", sides.first), ("t", sides.tie), ("l", sides.second), ("g", sides.unable)), width=400, gap=2
         ),
         chance=_chance(sides),
         looks=_looks(campaign, annotator, items, viewer, labels),

@@ -41,9 +41,9 @@ def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
         full, open_ = round(revised * scale, 1), round(waiting * scale, 1)
         parts.append(
             format_html(
-                '<rect class="done" x="{}" y="{}" width="{}" height="{}"/>'
+                '<rect class="w" x="{}" y="{}" width="{}" height="{}"/>'
                 '<rect class="open" x="{}" y="{}" width="{}" height="{}"/>'
-                '<text class="v" x="{}" y="{}" text-anchor="middle">{}</text>'
+                '<text class="lab" x="{}" y="{}" text-anchor="middle">{}</text>'
                 '<text x="{}" y="{}" text-anchor="middle">{}</text>',
                 *(x, floor - full, BAR, full),
                 *(x + 0.5, round(floor - full - open_, 1) + 0.5, BAR - 1, max(0, open_ - 1)),
@@ -54,7 +54,7 @@ def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
     width = LEFT * 2 + max(3, len(rows)) * STEP
     body = format_html_join("", "{}", ((part,) for part in parts))
     return format_html(
-        '<svg class="rounds" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        '<svg class="vp" width="{}" height="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
         '<path class="gl" d="M0 {}H{}"/>{}</svg>',
         *(width, floor + 22, width, floor + 22),
         "Samples revised in each round; the table beside it has the numbers",

@@ -399,7 +399,7 @@ def test_verdicts_send_samples_their_ways_and_the_round_counts_what_was_revised(
     assert curator.post(f"/bank/samples/{sent.pk}/edit/", change).status_code == 302
     assert rounds_of(benchmark)[0][1]["revised"] == 1
     page = flat(curator.get(f"/bank/benchmarks/{benchmark}/reviews/"))
-    assert '<svg class="rounds"' in page
+    assert '<svg class="vp"' in page
     assert "Too dark" not in flat(curator.get("/bank/reviews/"))
     expert = benchmark.samples.get(key="a")
     with pytest.raises(BadInput, match="somebody else has to check"):
