@@ -131,7 +131,7 @@ class Label(Ballot):
     about = lazy("One category for each text, picture or answer, from a list of your own.")
     advice = lazy("Exactly one, the one that fits best.")
     rubric_title = lazy("What the categories mean")
-    rubric_style = "named"
+    rubric_style = "names"
     setting_names = ("categories", "question")
 
     @classmethod

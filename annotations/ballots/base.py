@@ -144,7 +144,9 @@ class Ballot(ABC):
     advice: ClassVar[Words]
     about: ClassVar[Words] = ""  # for the form that makes a campaign
     rubric_title: ClassVar[Words] = lazy("What the scores mean")
-    rubric_style: ClassVar[str] = ""  # CSS class: named, if what is explained has a name and not a number
+    rubric_style: ClassVar[str] = (
+        "opts"  # CSS class of its list: names, if what is explained has a name and not a number
+    )
     setting_names: ClassVar[tuple[str, ...]] = ()  # besides those of every ballot
 
     compared: ClassVar[str] = "pairs of labels"  # what staff are told of how many agree

@@ -58,7 +58,7 @@ class TestFirst:
         assert not one.assignments.exists()
         page = flat(client.get(answered.url))
         assert "<strong>slowly</strong>" in page
-        assert '<kbd class="cap">1</kbd>First' in page
+        assert '<kbd class="cap">1</kbd> First' in page
         assert client.post(f"/annotate/{campaign.pk}/begin/").url == f"/annotate/{campaign.pk}/"
         assert 'id="ballot"' in flat(client.get(f"/annotate/{campaign.pk}/"))
 
@@ -94,7 +94,7 @@ class TestFirst:
         campaign, one = fresh
         one.person.preferences = {"keyboard": {"first": "j"}}
         one.person.save()
-        assert '<kbd class="cap">J</kbd>First' in flat(signed_in(one).get(f"/annotate/{campaign.pk}/prepare/"))
+        assert '<kbd class="cap">J</kbd> First' in flat(signed_in(one).get(f"/annotate/{campaign.pk}/prepare/"))
 
     @pytest.mark.parametrize("protocol", ballots.BALLOTS)
     def test_every_protocol_names_its_keys(self, protocol):
