@@ -120,3 +120,34 @@ def test_the_llmfao_labels_rate_models_as_evalica_does(llmfao_folder, manage, me
     humans = board("models", benchmark="llmfao")
     assert sum(row["n"] for row in humans) == 2 * 2139
     assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in humans)
+
+
+# ChEF (arXiv 2311.02692), Table 12: accuracy, precision, recall, F1 and yes, in %, printed alike for LLaVA and Kosmos-2.
+ALWAYS_YES = {
+    "random": [51.55, 51.55, 100, 68.03, 100],
+    "popular": [50, 50, 100, 66.67, 100],
+    "adversarial": [50, 50, 100, 66.67, 100],
+}
+
+
+@pytest.mark.parametrize(("subset", "printed"), ALWAYS_YES.items(), ids=list(ALWAYS_YES))
+def test_the_rows_of_llava_and_kosmos_in_table_12_of_chef_are_a_model_that_always_says_yes(
+    shared_data, manage, media, board, tmp_path, subset, printed
+):
+    target = ("--benchmark", "pope")
+    questions = shared_data / "pope" / f"coco_pope_{subset}.json"
+    assert manage("import_benchmark", "auto", questions, *target, "--public")[0] == 0
+    ids = [line for line in questions.read_text().splitlines() if line.strip("[]")]
+    rows = [
+        {"sample": f"{subset}-{number}", "model": model, "text": "Yes"}
+        for number in range(1, len(ids) + 1)
+        for model in ("LLaVA", "Kosmos-2")
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert manage("import_responses", "generic", tmp_path / "answers.jsonl", *target)[0] == 0
+    found = by_model(board("models", "--kind", "yes-no", benchmark="pope"))
+    assert set(found) == {"LLaVA", "Kosmos-2"}
+    for row in found.values():
+        values = [row[name] for name in ("accuracy", "precision", "recall", "f1", "yes_ratio")]
+        assert [round(100 * value, 2) for value in values] == printed
+        assert row["n"] == len(ids)
