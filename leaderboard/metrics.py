@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judging.protocols.replies import NONE_OF_THEM
 from stats import agreement as agreements
 from stats.agreement import MEASURES, beyond_chance, kappa_of
 from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
@@ -393,6 +394,12 @@ class OfGrades:
         hits = (self.paired["judged"] == self.paired["value"]).to_numpy(np.float64)
         return rate(hits=hits, cluster=self.cluster, stratum=self.stratum), None
 
+    def misread(self) -> Measured:
+        value, judged = (self.paired[column].to_numpy(object) for column in ("value", "judged"))
+        other = value != judged
+        hits = ((value == NONE_OF_THEM) | (judged == NONE_OF_THEM))[other]
+        return rate(hits=hits, cluster=self.cluster[other], stratum=self.stratum[other]), None
+
     def _scores(self) -> ClassScores:
         value, judged = (self.paired[column].to_numpy(object) for column in ("value", "judged"))
         return class_scores(reference=value, prediction=judged, cluster=self.cluster, stratum=self.stratum)
@@ -593,6 +600,12 @@ READINGS = (
     _agreement("share of answers that the judge reads as most people do"),
     _kappa("options"),
     _ac1("options"),
+    Metric(
+        name="case_1",
+        label="Case I",
+        words="of the answers read otherwise, the share where people or the judge read no option, the others: Case II",
+        compute=OfGrades.misread,
+    ),
     *OF_REPLIES,
 )
 CATEGORIES = (

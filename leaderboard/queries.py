@@ -16,17 +16,18 @@ from bank import guard
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
 from judging.models import Judgment, Run
+from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.figures import number_of
+from leaderboard.figures import number_of, two
 from leaderboard.hidden import uncounted_runs, untold_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import HUMANS, PEOPLE, Scope, answers_shown
-from leaderboard.votes import verdict_cache
-from stats.verdicts import majority, three_way
+from leaderboard.votes import scores, verdict_cache
+from stats.verdicts import majority
 
 MOST_COMPARED = 12
 
@@ -385,7 +386,9 @@ class NoSuchVoter(LookupError):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Voter:
-    """The majority, an annotator or a judge's run, with one verdict per item: index ``item``, values ``choice``."""
+    """The majority, an annotator or a judge's run, with one verdict per item: index ``item``, values ``choice``; of
+    other kinds than pairs in words, as ``in_words`` writes them.
+    """
 
     key: str
     name: str
@@ -394,7 +397,8 @@ class Voter:
 
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
-    items = votes.pairs(scope)
+    pairwise = scope.kind.pairwise
+    items = votes.pairs(scope) if pairwise else scores.items_of(scope)
     if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
         runs = votes.judged_runs(scope).filter(pk=number)
         if not runs:
@@ -402,12 +406,13 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         group = votes.judged_runs(scope).filter(
             judge=runs[0].judge, protocol=runs[0].protocol, settings_hash=runs[0].settings_hash
         )
-        frame = votes.of_runs(scope, list(group)).frame
-        name, frame = str(runs[0].judge), frame[frame["repeat"] == 0]
+        frame = votes.of_runs(scope, list(group)).frame if pairwise else scores.of_runs(scope, list(group))
+        name, frame = runs[0].judge.titled, frame[frame["repeat"] == 0]
     elif key == MAJORITY:
         # Below staff there may be none that the view counts: the page then says that nothing is in common.
-        name, frame = "people, majority", votes.labels_of(scope)[["item", "choice"]]
-        if len(frame):
+        name = "people, mean" if scope.kind.by_mean else "people, majority"
+        frame = votes.labels_of(scope)[["item", "choice"]] if pairwise else scores.mean_by_item(scores.labels_of(scope))
+        if pairwise and len(frame):
             frame = majority(labels=frame, rule=scope.rule)[["choice"]].reset_index()
         if not sees_labels(viewer):
             held_ids = set(held_items(scope.benchmark).values_list("item_id", flat=True))
@@ -416,16 +421,37 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
         person = Annotator.objects.filter(pseudonym=key).first() if sees_labels(viewer) else None
         if person is None:
             raise NoSuchVoter(key)
-        labels = votes.labels_of(scope)
+        labels = votes.labels_of(scope) if pairwise else scores.labels_of(scope)
         name = person.shown(named=allowed(viewer, "read-names"))
         frame = labels[labels["annotator"] == person.pk]
     frame = frame[frame["item"].isin(items.index) & ~frame["item"].isin(sealed_items(scope.benchmark, viewer))]
+    if not pairwise:
+        numbers = scope.kind.numbers(scope, frame, items)
+        frame = numbers[["item"]].assign(choice=numbers["value"].map(in_words))
     return Voter(key, name, frame.set_index("item")["choice"])
 
 
+def in_words(verdict: Any) -> str:
+    """``4.33``; ``CAB`` of a ranking; words as they are."""
+    if isinstance(verdict, tuple):
+        return scores.as_letters(verdict)
+    return verdict if isinstance(verdict, str) else two(verdict)
+
+
 def side_by_side(first: Voter, second: Voter) -> pd.DataFrame:
-    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided counts
-    as a tie.
+    """The items that both gave a verdict on: index ``item``, columns ``first``, ``second``, ``same``; undecided
+    counts as the tie of pairs.
     """
     paired = pd.concat([first.choices, second.choices], axis=1, join="inner", keys=["first", "second"])
-    return paired.assign(same=three_way(paired["first"]) == three_way(paired["second"]))
+    first_said, second_said = (paired[side].astype(object).replace("undecided", "tie") for side in ("first", "second"))
+    return paired.assign(same=first_said == second_said)
+
+
+MATCHES: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {
+    "": lambda table: table["same"].notna(),
+    "same": lambda table: table["same"],
+    "different": lambda table: ~table["same"],
+    # MMBench, 4.3, Cases I and II: one of the two reads no option, or each another one.
+    "none": lambda table: ~table["same"] & table[["first", "second"]].eq(NONE_OF_THEM).any(axis=1),
+    "options": lambda table: ~table["same"] & table[["first", "second"]].ne(NONE_OF_THEM).all(axis=1),
+}

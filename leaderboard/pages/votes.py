@@ -259,7 +259,7 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
             VoteRow(
                 address.to("leaderboard:item", pk, **address.view()),
                 *_sample_cells(items[pk]),
-                answers=" against ".join(names[pk]) if len(names[pk]) < 3 else f"{len(names[pk])} answers",
+                answers=_whose(names[pk]),
                 first=verdict_words(row["first"], names[pk]),
                 second=verdict_words(row["second"], names[pk]),
                 same=bool(row["same"]),
@@ -268,12 +268,25 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
     return sorted(rows, key=lambda row: row.key)
 
 
-def compared_segments(address: Address, table: pd.DataFrame) -> list[Segment]:
+def _whose(models: Sequence[str]) -> str:
+    if not models:
+        return "The sample"
+    return " against ".join(models) if len(models) < 3 else f"{len(models)} answers"
+
+
+def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: bool) -> list[Segment]:
+    """``reads_options``: whether both say which option an answer means, so that the differences are of two sorts."""
     selected = address.params.get("match", "")
-    same = int(table["same"].sum())
-    counts = (("", "All", len(table)), ("same", "Same", same), ("different", "Different", len(table) - same))
+    labels = {"": "All", "same": "Same", "different": "Different"}
+    labels |= {"none": "One reads no option", "options": "Two options"} if reads_options else {}
     return [
-        Segment(label, n, address.link(match=value or None, page=None), selected == value) for value, label, n in counts
+        Segment(
+            label,
+            int(queries.MATCHES[match](table).sum()),
+            address.link(match=match or None, page=None),
+            selected == match,
+        )
+        for match, label in labels.items()
     ]
 
 

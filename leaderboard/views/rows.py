@@ -151,7 +151,7 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 def compare(request: HttpRequest, name: str) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
     address = addresses.read_address(
-        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "a", "b", "only", "match", "page")
+        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
     )
     try:
         scope = address.scope()
@@ -163,8 +163,8 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
     table = queries.side_by_side(first, second)
     if decided := address.params.get("only") == "decided":
         table = table[table["first"].isin(("first", "second"))]
-    same = {"same": True, "different": False}.get(address.params.get("match", ""))
-    matching = table if same is None else table[table["same"] == same]
+    matches = queries.MATCHES.get(address.params.get("match", ""), queries.MATCHES[""])
+    matching = table[matches(table)]
     page = Paginator(matching, votes_page.PAGE).get_page(request.GET.get("page"))
     rows = votes_page.compared_rows(address, page.object_list)
     context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
@@ -172,13 +172,15 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "second": second,
         "n": len(table),
         "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
-        "segments": votes_page.compared_segments(address, table),
+        "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
         "rows": rows,
         "pictures": votes_page.has_pictures(rows),
         "page": page,
         "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-        "hidden": [(key, address.params[key]) for key in ("a", "b", "only", "match", *PEOPLE) if key in address.params],
+        "hidden": [
+            (key, address.params[key]) for key in ("kind", "a", "b", "only", "match", *PEOPLE) if key in address.params
+        ],
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from bank.models import Benchmark, Response, Submission
 from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
-from leaderboard.boards import models
+from leaderboard.boards import judges, models
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.annotations import kinds
@@ -236,6 +237,38 @@ def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_
     page = client_of("curator").get("/leaderboards/quiz/models/?kind=choice").text
     assert f"reader, run {complete}" in flat(page)
     assert "label, then whoever read most" in page
+
+
+def test_answers_read_otherwise_are_told_apart_by_whether_one_reads_no_option_and_are_listed(
+    quiz, folder, manage, client_of
+):
+    """MMBench (arXiv 2307.06281), 4.3: Case I and Case II of misaligned samples."""
+    vague = [row for row in rotations("Vague", right=lambda n, shift: True) if not row["variant"]]
+    for row in vague:
+        row["text"] = "The one on the left, I think."
+    assert manage("import_responses", "generic", folder("responses", vague), "--benchmark", "quiz")[0] == 0
+    common = {"kind": "score", "protocol": "choice-extraction", "responses": ["Vague"]}
+    people = ["A", "B", "A", "X", "C", "A", "B", "X", "X", "B"]
+    judge = ["A", "B", "A", "X", "C", "A", "X", "A", "B", "C"]  # three times one of the two reads none, once another
+    said = {"labels": ("annotator", "Ada", people), "judgments": ("judge", "reader", judge)}
+    for what, (who, name, options) in said.items():
+        rows = [
+            common | {who: name, "sample": f"q{n}", "option": option, "extraction": "judge"}
+            for n, option in enumerate(options)
+        ]
+        if what == "labels":
+            rows = [{column: value for column, value in row.items() if column != "extraction"} for row in rows]
+        status, _, err = manage(f"import_{what}", "generic", folder(what, rows), "--benchmark", "quiz")
+        assert status == 0, err
+    board = judges(quiz_scope())
+    case = board.overall()[board.runs[-1]]["case_1"].as_json()
+    assert (case["value"], case["n"]) == (3 / 4, 4)
+    link = f"/leaderboards/quiz/compare/?kind=choice&a=majority&b=run-{case['run']}"
+    page = flat(client_of("curator").get(link))
+    for words in ("6 the same of 10 = 60.0%", "Different 4", "One reads no option 3", "Two options 1"):
+        assert words in page
+    listed = flat(client_of("curator").get(f"{link}&match=options"))
+    assert re.findall(r"<small class=\"phone-only\">[^<]*</small>(\w)</td>", listed) == ["B", "C"]
 
 
 def edition_rows(**filters):

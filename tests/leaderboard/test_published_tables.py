@@ -122,7 +122,7 @@ def test_the_llmfao_labels_rate_models_as_evalica_does(llmfao_folder, manage, me
     assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in humans)
 
 
-# ChEF (arXiv 2311.02692), Table 12: accuracy, precision, recall, F1 and yes, in %, printed alike for LLaVA and Kosmos-2.
+# ChEF (arXiv 2311.02692), Table 12: accuracy, precision, recall, F1 and yes, in %, for LLaVA and Kosmos-2 alike.
 ALWAYS_YES = {
     "random": [51.55, 51.55, 100, 68.03, 100],
     "popular": [50, 50, 100, 66.67, 100],
