@@ -4,14 +4,16 @@ A table is seen by whoever sees its page: ``rule`` says who that is, and the boa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
 from accounts.rules import Viewer, allowed
+from annotations.campaigns import power as plans
 from annotations.labels.agreement import Agreement, agreement_of, label_rows
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Annotator, Campaign
+from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
@@ -39,7 +41,7 @@ OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
     """What is asked of a table besides the view: for whom, whether the view is ``named``, by its source or run, the
-    test's ``epsilon``, which ``part`` of it, which two.
+    test's ``epsilon``, which ``part`` of it, which two, what is ``planned``.
     """
 
     viewer: Viewer
@@ -48,6 +50,7 @@ class TableQuery:
     part: str = ""
     a: str = ""
     b: str = ""
+    planned: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Table:
             named="source" in given or "run" in given,
             epsilon=checked_epsilon(given.get("epsilon", EPSILON)),
             **{name: given[name] for name in ("part", "a", "b") if name in given},
+            planned={name: given[name] for name in plans.PLANNED if name in given},
         )
         staff = allowed(viewer, "read-hidden")
         kind = given.get("kind") or self.default_kind(benchmark, asked, staff=staff)
@@ -219,15 +223,20 @@ def campaign(scope: Scope, asked: TableQuery) -> Rows:
     """Agreement within campaigns: matching labels, Krippendorff's alpha, Fleiss' kappa, Gwet's AC1 and AC2, intraclass
     correlations, by capability, and of every two annotators, by pseudonym below curators.
     """
+    rows: list[CampaignRow] = []
+    for labelled in _campaigns(scope, asked):
+        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled, asked.viewer)), asked.viewer)
+    return Rows(plain(rows))
+
+
+def _campaigns(scope: Scope, asked: TableQuery) -> Sequence[Campaign]:
+    """The campaigns of the benchmark that this viewer may see, or the one that is asked for."""
     campaigns = visible_campaigns(asked.viewer).filter(benchmark=scope.benchmark)
     if scope.campaign:
         campaigns = campaigns.filter(name=scope.campaign)
         if not campaigns:
             raise BadScope(f"{scope.benchmark} has no campaign {scope.campaign!r}.")
-    rows: list[CampaignRow] = []
-    for labelled in campaigns.order_by("pk"):
-        rows += _campaign_rows(labelled, agreement_of(labelled, label_rows(labelled, asked.viewer)), asked.viewer)
-    return Rows(plain(rows))
+    return list(campaigns.order_by("pk"))
 
 
 METRICS = {
@@ -271,6 +280,64 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
         rows.append(pair_row(metric="agreement", value=number(cell.agreement)))
         rows += [pair_row(metric=name, value=number(estimate)) for name, estimate in cell.beyond_chance.items()]
     return rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow(Row):
+    """What two models on the same items can be told apart by, with 80% power: the smallest ``detectable`` difference of
+    their rates, and the items ``needed`` to find ``difference``. ``in_group`` items share a picture or prompt.
+    """
+
+    campaign: str
+    plan: str
+    items: int
+    labels: int
+    rate: float
+    tie_rate: float
+    alike: float
+    in_group: float
+    detectable: float
+    difference: float
+    needed: int
+
+
+def power(scope: Scope, asked: TableQuery) -> Rows:
+    """Before labelling: the smallest difference between two models that a campaign finds with 80% power, as planned,
+    with one more label an item and with twice the items; and how many items a stated difference needs.
+    """
+    rows, notes = [], []
+    for planned in _campaigns(scope, asked):
+        if not plans.fits(planned):
+            notes.append(f"{planned.name}: {plans.UNFIT}")
+            continue
+        try:
+            found = plans.outlooks(planned, asked.viewer, asked.planned)
+        except BadInput as error:
+            raise BadScope(str(error)) from None
+        for outlook in found:
+            numbers = {name: getattr(outlook.plan, of_plan) for name, of_plan in plans.OF_PLAN.items()}
+            row = PowerRow(
+                campaign=planned.name,
+                plan=outlook.name,
+                **numbers,
+                in_group=outlook.plan.in_group,
+                detectable=outlook.detectable,
+                difference=outlook.difference,
+                needed=outlook.needed,
+            )
+            rows.append(row)
+    return Rows(plain(rows), notes)
+
+
+NO_NEIGHBOURS = "an edition does not say how neighbours differ"
+
+
+def apart(scope: Scope, asked: TableQuery) -> Rows:
+    """Neighbours on the board of models that share a rank: their difference, what could be told apart with the items
+    there are, and how many more would tell a difference like the one seen apart, with 80% power.
+    """
+    board = cached(scope, "models", boards.models)
+    return Rows(plain(board.apart), [NO_NEIGHBOURS] if shows_edition(scope) else [])
 
 
 # ---- answers to multiple choice ----
@@ -400,6 +467,8 @@ TABLES = {
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
+    "power": Table(make=power, board="judges", view=("campaign",), takes=plans.PLANNED, rule="read-judging"),
+    "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),
     "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
     "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),
     "places": Table(make=places, board="models", fits=lambda kind: kind.pairwise, view=OF_PLACES),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -125,6 +127,34 @@ def significantly_better(*, theta: FloatArray, covariance: FloatArray, df: npt.A
     return better
 
 
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A model beside the next stronger one, ``other``: by how much that is stronger, the standard error of this
+    difference, and its degrees of freedom, the fewer of the two.
+    """
+
+    other: int
+    difference: float
+    error: float
+    df: float
+
+
+def behind(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike) -> list[Behind | None]:
+    """Each model (M,) beside the next stronger one, in the terms of `significantly_better`; None of the strongest, and
+    where the difference has no variance or either has no degrees of freedom.
+    """
+    of_model = np.broadcast_to(np.asarray(df, dtype=np.float64), (len(theta),))
+    order = np.argsort(-theta, kind="stable").tolist()
+    found: list[Behind | None] = [None] * len(theta)
+    for other, model in pairwise(order):
+        variances = covariance[model, model], covariance[other, other]
+        variance = float(sum(variances) - 2 * covariance[model, other])
+        least = float(min(of_model[model], of_model[other]))
+        if variance > _NO_VARIANCE * max(variances) and least >= 1:
+            found[model] = Behind(other, float(theta[other] - theta[model]), sqrt(variance), least)
+    return found
+
+
 def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
     """1 + the number of models significantly better, shape (M,); at least that of every stronger model, and more than
     that of every significantly better one, so that it never rises with strength. See `significantly_better`.
@@ -178,6 +208,7 @@ def _step_up(p: npt.ArrayLike, q: float) -> BoolArray:
 class Place:
     """``rank`` is the ordinal by mean and lies within ``rank_low`` to ``rank_high``; ``tier`` = 1 + the models that are
     significantly better (see `tiers`). ``best``: see `may_be_best`. All three are None where no variance can be told.
+    ``behind``: see the function of this name.
     """
 
     rank: int
@@ -185,6 +216,7 @@ class Place:
     rank_high: int | None
     tier: int | None
     best: bool | None = None
+    behind: Behind | None = None
 
 
 def places(*, theta: FloatArray, covariance: FloatArray, df: FloatArray, rng: np.random.Generator) -> list[Place]:
@@ -199,8 +231,11 @@ def places(*, theta: FloatArray, covariance: FloatArray, df: FloatArray, rng: np
     low, high = rank_ranges(theta=theta, covariance=covariance, df=df, rng=rng)
     tier = tiers(theta=theta, covariance=covariance, df=df)
     best = may_be_best(theta=theta, covariance=covariance, df=df, rng=rng)
+    of_next = behind(theta=theta, covariance=covariance, df=df)
     return [
-        Place(int(rank[m]), int(min(low[m], rank[m])), int(max(high[m], rank[m])), int(tier[m]), bool(best[m]))
+        Place(
+            int(rank[m]), int(min(low[m], rank[m])), int(max(high[m], rank[m])), int(tier[m]), bool(best[m]), of_next[m]
+        )
         for m in range(size)
     ]
 

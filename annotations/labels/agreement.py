@@ -407,18 +407,17 @@ def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) ->
     for (a, b), cell in cells.items():
         shared = [item for item in said["kappa"][a] if item in said["kappa"][b]]
         cluster = [groups[item] for item in shared]
-        sides = {measure: [[by[who][item] for item in shared] for who in (a, b)] for measure, by in said.items()}
-        hits = [one == other for one, other in zip(*sides["kappa"], strict=True)]
-        of_two = {
-            measure: beyond_chance(
+        of_two = {}
+        for measure, by in said.items():
+            first, second = ([by[who][item] for item in shared] for who in (a, b))
+            of_two[measure] = beyond_chance(
                 measure=measure,
                 first=first,
                 second=second,
                 cluster=cluster,
                 categories=[*dict.fromkeys(measures[measure])],
             )
-            for measure, (first, second) in sides.items()
-        }
+        hits = [said["kappa"][a][item] == said["kappa"][b][item] for item in shared]
         clustered[a, b] = replace(cell, agreement=rate(hits=hits, cluster=cluster), beyond_chance=of_two)
     return clustered
 

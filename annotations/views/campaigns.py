@@ -25,6 +25,7 @@ from annotations.campaigns.actions import (
 )
 from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
+from annotations.campaigns.power import PLANNED, fits, outlooks
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
 from annotations.models import Campaign, GuidelinePicture
@@ -34,6 +35,7 @@ from annotations.views.forms import (
     BallotForm,
     GuidelinesForm,
     InvitationForm,
+    PowerForm,
     initial_of,
 )
 from annotations.views.pages import back_on_refusal, render_campaign, row_number
@@ -74,11 +76,26 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "board": board_link(campaign.benchmark),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
+    if fits(campaign):
+        context["power"] = _power(request, campaign)
     if allowed(viewer, "write-campaigns") and not campaign.imported:
         context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
         context |= {"invitations": open_invitations(campaign, request), "mail_is_set_up": mail.is_set_up()}
         context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
     return render_campaign(request, "campaign", campaign, "overview", **context)
+
+
+def _power(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+    """What the campaign can tell apart, as it is or as the address plans it."""
+    given = {name: request.GET[name] for name in PLANNED if request.GET.get(name)}
+    try:
+        found, refused = outlooks(campaign, request.user, given), ""
+    except BadInput as error:
+        found, refused = outlooks(campaign, request.user, {}), str(error)
+    plan = found[0].plan
+    as_planned = {"rate": plan.rate, "tie_rate": round(plan.ties, 3), "alike": round(plan.alike, 3)}
+    as_planned |= {"items": plan.items, "labels": plan.labels, "difference": found[0].difference}
+    return {"rows": found, "refused": refused, "form": PowerForm(initial=as_planned | given)}
 
 
 @requires("write-campaigns")

@@ -494,3 +494,16 @@ class JoinForm(Styled):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text=lazy("At least 10 characters."),
     )
+
+
+class PowerForm(forms.Form):
+    """What is planned, see ``annotations.campaigns.power``; what is left empty stays as the campaign has it."""
+
+    items = forms.IntegerField(required=False, min_value=1, label="Items of each model")
+    labels = forms.IntegerField(required=False, min_value=1, label="Labels an item")
+    rate = forms.FloatField(required=False, min_value=0, max_value=1, label="Rate", help_text="0.5 is hardest to tell")
+    tie_rate = forms.FloatField(required=False, min_value=0, max_value=1, label="Share of ties")
+    alike = forms.FloatField(
+        required=False, min_value=0, max_value=1, label="Labels alike", help_text="ICC(1) of two labels on an item"
+    )
+    difference = forms.FloatField(required=False, min_value=0, max_value=1, label="Difference to find")

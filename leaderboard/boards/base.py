@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from math import ceil
 from typing import Any, ClassVar, TypeVar
 
 from django.core.cache import cache as first_times
@@ -17,7 +18,9 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
-from stats.ranks import Place
+from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
+from stats.proportions import t_quantile
+from stats.ranks import Behind, Place
 
 B = TypeVar("B", bound="Board")
 DAY = 24 * 3600  # seconds
@@ -110,16 +113,66 @@ class ModelRow(_ModelRow):
         return numbers
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApartRow(Row):
+    """Two neighbours that share a rank: by how much ``a`` is ahead of ``b`` in the number that ranks, the smallest true
+    ``detectable`` difference with ``n`` items of each, and how many ``more`` items of each would tell a difference like
+    the one seen apart. ``reason`` says why there is no such number.
+    """
+
+    a: str
+    b: str
+    measure: str
+    difference: Number
+    detectable: float
+    n: int
+    more: int | None
+    reason: str = ""
+
+
+NO_DIFFERENCE = "no difference was seen"
+TOO_MANY = f"it would take more than {MOST_TIMES:g} times as many items"
+ALONE = "contrast, tested alone"
+
+
+def apart(rows: Sequence["ModelRow"], measure: str, behind: Mapping[str, tuple[str, Behind]]) -> list[ApartRow]:
+    """The neighbours in ``rows`` that share a tier. ``behind``: by model the next stronger one, and by how much."""
+    row_of = {row.model: row for row in rows}
+    found = []
+    for model, (stronger, gap) in behind.items():
+        b, a = row_of[model], row_of[stronger]
+        if b.tier is None or a.tier != b.tier or min(a.n, b.n) < PROVISIONAL:
+            continue
+        margin, n = t_quantile(LEVEL, gap.df) * gap.error, min(a.n, b.n)
+        times = times_as_many(gap.difference, gap.error)
+        ends = gap.difference - margin, gap.difference + margin
+        reason = "" if times else TOO_MANY if gap.difference else NO_DIFFERENCE
+        row = ApartRow(
+            a=stronger,
+            b=model,
+            measure=measure,
+            difference=Number(gap.difference, *ends, gap.error, n, None, ALONE),
+            detectable=detectable(gap.error),
+            n=n,
+            more=ceil(n * (times - 1)) if times else None,
+            reason=reason,
+        )
+        found.append((b.rank or 0, row))
+    return [row for _, row in sorted(found, key=lambda each: each[0])]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ModelsBoard(Board):
     """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks; ``edition``: its
-    number if this board is a published edition.
+    number if this board is a published edition; ``apart``: of a live board, how many items more would tell neighbours
+    apart that share a rank.
     """
 
     rows: Sequence[ModelRow] = field(default=(), kw_only=False)
     items: int = 0
     ranked_by: str = ""
     edition: int | None = None
+    apart: Sequence[ApartRow] = ()
 
     @property
     def counted(self) -> dict[str, int]:
@@ -137,7 +190,7 @@ class ModelsBoard(Board):
 
 
 M = TypeVar("M", bound=ModelsBoard)
-NOT_STORED = {"runs", "key", "computed_at", "edition"}
+NOT_STORED = {"runs", "key", "computed_at", "edition", "apart"}
 
 
 def as_stored(board: ModelsBoard) -> JSON:
@@ -186,6 +239,15 @@ def level_names(scope: Scope) -> list[str]:
     nodes = Capability.objects.filter(benchmark=scope.benchmark)
     nodes = nodes.filter(parent__path=scope.level) if scope.level else nodes.filter(parent=None)
     return [*nodes.order_by("position", "pk").values_list("name", flat=True), ""]
+
+
+def next_better(names: Sequence[str], places: Sequence[Place]) -> dict[str, tuple[str, Behind]]:
+    """By model the next stronger one, and by how much it is; see ``apart``."""
+    return {
+        name: (names[place.behind.other], place.behind)
+        for name, place in zip(names, places, strict=True)
+        if place.behind
+    }
 
 
 def share(part: int, total: int) -> float | None:

@@ -22,7 +22,19 @@ from bank.submissions import marked_responses
 from bank.submissions.scoring import is_kept
 from judging.models import Judgment, Run
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, as_interval, best_of, by_rank, ranks, share
+from leaderboard.boards.base import (
+    ApartRow,
+    Level,
+    ModelRow,
+    ModelsBoard,
+    apart,
+    as_interval,
+    best_of,
+    by_rank,
+    next_better,
+    ranks,
+    share,
+)
 from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
 from leaderboard.methods import SEED
@@ -488,11 +500,13 @@ def _choice_board(
     keys = None
     if passes and told is None:
         keys = pd.concat(passes.values()).drop_duplicates(["sample", "variant"])["key_letter"]
-    rows, notes = _ranked(rows, counted) if told is None else (rows, [])
+    ranked_by = CIRCULAR_ACCURACY if rotated else VANILLA
+    rows, notes, neighbours = _ranked(rows, counted, ranked_by) if told is None else (rows, [], [])
     return ChoiceBoard(
         rows,
         notes,
-        ranked_by=CIRCULAR_ACCURACY if rotated else VANILLA,
+        ranked_by=ranked_by,
+        apart=neighbours,
         letters=letters,
         right={} if keys is None else _shares(keys),
     )
@@ -535,8 +549,8 @@ def _yes_no_board(
         )
         rows.append(row)
         counted[name] = one_pass
-    rows, notes = _ranked(rows, counted) if told is None else (rows, [])
-    return YesNoBoard(rows, notes)
+    rows, notes, neighbours = _ranked(rows, counted, YesNoBoard.ranked_by) if told is None else (rows, [], [])
+    return YesNoBoard(rows, notes, apart=neighbours)
 
 
 def _depths(scope: Scope, frame: pd.DataFrame) -> list[list[str]]:
@@ -661,9 +675,9 @@ def _shares(options: "pd.Series[str]") -> dict[str, float]:
     return shares | ({"": float((options == "").mean())} if (options == "").any() else {})
 
 
-def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> tuple[list[K], list[str]]:
-    """The rows with their ranks, sorted by rank, and a note on the best. ``counted``: by model, the answers that rank
-    it.
+def _ranked(rows: list[K], counted: dict[str, pd.DataFrame], measure: str) -> tuple[list[K], list[str], list[ApartRow]]:
+    """The rows with their ranks, sorted by rank, a note on the best, and neighbours that share a rank. ``counted``: by
+    model, the answers that rank it.
     """
     answered = {name: frame for name, frame in counted.items() if len(frame)}
     places: dict[str, Place] = {}
@@ -678,7 +692,8 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame]) -> tuple[list[K], l
         )
         places = dict(zip(answered, in_order, strict=True))
     ranked = sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
-    return ranked, best_of({name: place.best for name, place in places.items()})
+    neighbours = apart(ranked, measure, next_better([*places], [*places.values()]))
+    return ranked, best_of({name: place.best for name, place in places.items()}), neighbours
 
 
 # ---- hidden splits ----
@@ -692,7 +707,7 @@ def _of_hidden(scope: Scope, split: str) -> ModelsBoard:
         return scope.kind.board([], [few], runs)
     counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
     board = _keyed_board(scope, frame, levels=False)
-    return replace(board, runs=runs, half=half, withheld=f"This counts {counted}. No letters and no levels.")
+    return replace(board, runs=runs, half=half, apart=(), withheld=f"This counts {counted}. No letters and no levels.")
 
 
 def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:

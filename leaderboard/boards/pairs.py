@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, level_names, share
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, level_names, share
 from leaderboard.boards.controlled import Coefficient, length_controlled, strengths
 from leaderboard.definitions import BOTH_ORDERS, EXCLUDE, NO_CONTROL, NO_TIES, WRONG
 from leaderboard.hidden import counts_sealed, in_parts
@@ -19,7 +19,7 @@ from leaderboard.scope import NO_ELO, Scope
 from stats import bradley_terry, elo
 from stats.arrays import BoolArray, IntArray, counted
 from stats.proportions import rates
-from stats.ranks import significantly_better
+from stats.ranks import Behind, behind, significantly_better
 from stats.results import Estimate
 
 NO_VERDICTS = "No verdicts yet."
@@ -197,6 +197,7 @@ def by_pairs(scope: Scope) -> PairsBoard:
         repeats=repeats,
         clustered_by=rating.clustered_by,
         worse=_worse(rating) if told else {},
+        apart=apart(rows, "bt", _behind(rating)) if told else [],
     )
 
 
@@ -211,6 +212,12 @@ def _worse(rating: bradley_terry.BradleyTerry) -> dict[str, list[str]]:
         name: [rating.rated[other] for other in np.flatnonzero(better[:, model])]
         for model, name in enumerate(rating.rated)
     }
+
+
+def _behind(rating: bradley_terry.BradleyTerry) -> dict[str, tuple[str, Behind]]:
+    found = behind(theta=rating.theta, covariance=rating.covariance, df=rating.spread.df)
+    pairs = zip(rating.rated, found, strict=True)
+    return {name: (rating.rated[of_next.other], of_next) for name, of_next in pairs if of_next}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,7 +10,7 @@ import pandas as pd
 from bank.models.items import ItemResponse
 from bank.recipes.marked_answers import exact_matches
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, best_of, by_rank, ranks
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, next_better, ranks
 from leaderboard.hidden import in_parts
 from leaderboard.methods import SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, number
@@ -139,7 +139,12 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
         rows.append(row)
     best = [] if scope.edition else best_of({name: place.best for name, place in zip(names, places, strict=True)})
     return ScoresBoard(
-        sorted(rows, key=by_rank), [*shares.notes, *best], runs, items=int(frame["item"].nunique()), level_order=order
+        sorted(rows, key=by_rank),
+        [*shares.notes, *best],
+        runs,
+        items=int(frame["item"].nunique()),
+        level_order=order,
+        apart=[] if scope.edition else apart(rows, "score", next_better(names, places)),
     )
 
 

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from bank.database import chunks
 from bank.models import EvaluatedModel
+from leaderboard.boards.base import ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
-from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
 from leaderboard.figures import (
@@ -45,7 +45,9 @@ from leaderboard.pages.table import (
     Write,
     choose,
     names,
+    number_cell,
     table,
+    text,
     tiers,
 )
 from leaderboard.rows import UNKNOWN, Number
@@ -516,6 +518,31 @@ def length_in_words(row: Row) -> str:
         return ""
     tokens = f"{whole(row.mean_tokens)} tokens, " if row.mean_tokens is not None else ""
     return f"Answers have a mean of {tokens}{whole(row.mean_length)} characters"
+
+
+MOST_NEIGHBOURS = 8
+
+
+def apart_table(board: ModelsBoard, write: Write) -> Table | None:
+    """Neighbours that share a rank and that fewest more items would tell apart; nothing where there are none."""
+    near = sorted((row for row in board.apart if row.more is not None), key=lambda row: row.more or 0)[:MOST_NEIGHBOURS]
+    if not near:
+        return None
+    columns: list[Column[ApartRow]] = [
+        names("Ahead", lambda row: Cell(row.a), css=""),
+        text("Behind", lambda row: row.b),
+        Column("More items", lambda row: whole(row.more), title="Of each, to find the difference seen at 80% power"),
+        Column("Difference", lambda row: number_cell(row.difference, write), title="In the number that ranks"),
+        Column("Could be found", lambda row: write(row.detectable), title="With the items there are, at 80% power"),
+        Column("Items", lambda row: whole(row.n), title="Of the one with fewer"),
+    ]
+    return table(
+        columns,
+        near,
+        label="The same rank",
+        caption="Neighbours that share a rank, and how many more items would tell them apart",
+        css="cmpt",
+    )
 
 
 RANK_IN_WORDS = (

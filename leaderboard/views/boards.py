@@ -23,7 +23,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
-from leaderboard.figures import number_of, without_interval
+from leaderboard.figures import number_of, two, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.models import Edition, Snapshot
 from leaderboard.pages import address as addresses
@@ -125,6 +125,7 @@ def _models_context(
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": plot_link(address, "forest"),
+        "apart": models_page.apart_table(board, two),
         "scale": marks.heat_scale(),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
@@ -141,6 +142,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
     page = scored_page.build_scored_page(address, scope, board)
     return {
         "page": page,
+        "apart": models_page.apart_table(board, page.main.write),
         "reading": scored_page.reading(page),
         "defined": in_words(scope, *DEFINITIONS),
         "scale": marks.heat_scale(),

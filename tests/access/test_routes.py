@@ -247,6 +247,8 @@ TABLE = {
     "api-leaderboard-ceiling": EVERYBODY,
     "api-leaderboard-reviews": EVERYBODY,
     "api-leaderboard-campaign": READERS,
+    "api-leaderboard-power": READERS,
+    "api-leaderboard-apart": EVERYBODY,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,
     "api-leaderboard-places": EVERYBODY,

@@ -30,7 +30,11 @@ pytestmark = pytest.mark.django_db
 API = "/api/v1/leaderboards"
 READERS = {Role.RESEARCHER, Role.CURATOR, Role.ADMINISTRATOR}
 STAFF = READERS - {Role.RESEARCHER}
-NEEDED = {"compare": {"a": "Alder", "b": "Cedar"}, "places": {"source": "keen"}}  # without which there are no rows
+NEEDED = {
+    "compare": {"a": "Alder", "b": "Cedar"},
+    "places": {"source": "keen"},
+    "apart": {"source": "dull"},
+}  # without which there are no rows
 
 
 def told(what, *options, benchmark="grove", shape="json"):

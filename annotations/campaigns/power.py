@@ -1,0 +1,123 @@
+"""What a campaign will be able to tell apart, before it is labelled: two models on the same items, at 80 % power."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from django.db.models import Count
+
+from accounts.rules import Viewer
+from annotations.labels.agreement import by_item, label_rows
+from annotations.models import Campaign, CampaignItem
+from bank.errors import BadInput
+from bank.models.items import ItemResponse
+from bank.models.verdict import Choice
+from judging import protocols
+from stats.generalizability import intraclass
+from stats.power import Plan
+from stats.results import InvalidCount
+
+TIES, ALIKE, DIFFERENCE = 0.2, 0.5, 0.05  # where nothing is known
+FEWEST = 30  # items with two labels, to know how alike labels are; labels, to know how many ties there are
+OF_PLAN = {"items": "items", "labels": "labels", "rate": "rate", "tie_rate": "ties", "alike": "alike"}
+WHOLE = ("items", "labels")
+PLANNED = (*OF_PLAN, "difference")
+UNFIT = "This is reckoned for campaigns of pairs and of single right or wrong verdicts, not for scores and rankings."
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """A plan, the smallest difference of two rates it finds, and how many items find ``difference``."""
+
+    name: str
+    plan: Plan
+    detectable: float
+    difference: float
+    needed: int
+
+    @property
+    def points(self) -> str:
+        return f"{100 * self.detectable:.1f}"
+
+    @property
+    def percent(self) -> str:
+        return f"{100 * self.difference:g}"
+
+
+def fits(campaign: Campaign) -> bool:
+    """Whether its verdicts make a rate: wins, right answers."""
+    return verdict_kind(campaign) not in ("score", "components", "batch", "reference", "reasoning")
+
+
+def verdict_kind(campaign: Campaign) -> str:
+    """Empty for what is only labelled, such as a review."""
+    protocol = protocols.all_by_name().get(campaign.protocol)
+    return protocol.verdict_kind if protocol else ""
+
+
+def outlooks(campaign: Campaign, viewer: Viewer, given: Mapping[str, str]) -> list[Outlook]:
+    """The plan of a campaign with what is ``given`` in its place, and beside it one label more on each item, and twice
+    the items. Raises BadInput.
+    """
+    if not fits(campaign):
+        raise BadInput(UNFIT)
+    numbers = {name: _number(name, text) for name, text in given.items() if text != ""}
+    difference = numbers.pop("difference", DIFFERENCE)
+    try:
+        plan = replace(_usual(campaign, viewer), **{OF_PLAN[name]: number for name, number in numbers.items()})
+        return [
+            Outlook(name, each, each.detectable(), difference, each.items_for(difference))
+            for name, each in (
+                ("as planned", plan),
+                ("one more label an item", replace(plan, labels=plan.labels + 1)),
+                ("twice the items", replace(plan, items=2 * plan.items)),
+            )
+        ]
+    except InvalidCount as error:
+        raise BadInput(f"{error}.".capitalize()) from None
+
+
+def _number(name: str, text: str) -> Any:
+    whole = name in WHOLE
+    try:
+        number = int(text) if whole else float(text)
+    except ValueError:
+        raise BadInput(f"{name}: {text[:30]!r} is not a {'whole ' if whole else ''}number.", name) from None
+    most = 10**6 if whole else 1
+    if not 0 <= number <= most:
+        raise BadInput(f"{name} is a number from 0 to {most:,}.", name)
+    return number
+
+
+def _usual(campaign: Campaign, viewer: Viewer) -> Plan:
+    """The items of each model, and what the labels that are there say; where they are too few, what is usual."""
+    items = CampaignItem.objects.filter(campaign=campaign, practice=False, gold__isnull=True)
+    models = ItemResponse.objects.filter(item__in=items.values("item"))
+    anchor = campaign.benchmark.anchor_id
+    of_model = models.exclude(response__model=anchor).order_by().values("response__model")
+    counts = [row["n"] for row in of_model.annotate(n=Count("item", distinct=True))]
+    samples = items.order_by().values_list("item__sample__group", "item__sample").distinct()
+    groups = len({group or sample for group, sample in samples})
+    each = int(median(counts)) if counts else items.count()
+    rows = label_rows(campaign, viewer)
+    of_pairs = any(row.raw in Choice.values for row in rows) or verdict_kind(campaign) == "pair"
+    ties = sum(row.verdict == Choice.TIE for row in rows) / len(rows) if len(rows) >= FEWEST else TIES
+    shared = [row for labels in by_item(rows).values() if len(labels) > 1 for row in labels]
+    numbers = [row.verdict_number for row in shared if row.verdict_number is not None]
+    alike = ALIKE
+    if len(numbers) == len(shared) and len({row.campaign_item for row in shared}) >= FEWEST:
+        found = intraclass(
+            item=[row.campaign_item for row in shared],
+            rater=[row.annotator for row in shared],
+            value=numbers,
+            cluster=[row.group for row in shared],
+        ).one_way.value
+        alike = ALIKE if found is None else min(1.0, max(0.0, found))
+    return Plan(
+        items=max(each, 1),
+        labels=campaign.overlap,
+        ties=ties if of_pairs else 0.0,
+        alike=alike,
+        in_group=max(1.0, each / max(groups, 1)),
+    )
