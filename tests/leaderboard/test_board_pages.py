@@ -210,7 +210,7 @@ def test_an_unknown_column_sorts_by_rank(voted, client):
 def test_filters_narrow_page_and_api_alike(voted, client):
     for filters in ({"level": "Creation"}, {"split": "test"}, {"question_type": "closed-ended"}):
         rows = client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"} | filters).json()
-        shown = Tables(page(client, MODELS_PAGE, **filters))
+        shown = Tables(page(client, MODELS_PAGE, **filters).partition("</table>")[0])
         assert {row[1][0]: " ".join(row[3]) for row in shown.rows} == {row["model"]: str(row["n"]) for row in rows}
         assert sum(row["n"] for row in rows) < sum(
             row["n"] for row in client.get("/api/v1/leaderboards/models/", {"benchmark": "grove"}).json()
