@@ -17,7 +17,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, cached, reviews, standin, versus
+from leaderboard.boards import Board, cached, repeats, reviews, standin, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
@@ -35,6 +35,7 @@ OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "rea
 OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
 OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading"))
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
+OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
 
 
@@ -172,6 +173,13 @@ class CeilingRow(Row):
     level: str = ""
     value: Number
     n: int
+
+
+def repeated(scope: Scope, asked: TableQuery) -> Rows:
+    """Of each judge that was asked several times: the share of its items on which so many of its verdicts are the same
+    (MLLM-as-a-Judge, Figure 5).
+    """
+    return _rows_of(cached(scope, "repeats", repeats.repeats))
 
 
 def reviewed(scope: Scope, asked: TableQuery) -> Rows:
@@ -466,6 +474,7 @@ TABLES = {
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
+    "repeats": Table(make=repeated, board="judges", view=OF_REPEATS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "power": Table(make=power, board="judges", view=("campaign",), takes=plans.PLANNED, rule="read-judging"),
     "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),

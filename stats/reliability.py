@@ -200,14 +200,21 @@ class Steadiness:
     mcc: Estimate
 
 
+def most_alike(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Of the table that ``steadiness`` takes, by item: ``alike``, how often its most frequent verdict was given, and
+    ``group``.
+    """
+    sizes = verdicts.groupby(["item", "verdict"], sort=False, observed=True).size()
+    by_item = sizes.groupby(level="item").max().rename("alike").to_frame()
+    return by_item.join(verdicts.groupby("item")["group"].first())
+
+
 def steadiness(verdicts: pd.DataFrame, *, asked: int) -> Steadiness:
     """Of a table with the columns ``item``, ``verdict`` (of any kind) and ``group``, one row an item and repeat.
 
     Shares are of the repeats that were ``asked`` for: a repeat without a verdict is no agreement. Rows of one group (an
     image, a prompt) depend on one another; intervals are those of ``proportions.mean`` and ``rate``.
     """
-    sizes = verdicts.groupby(["item", "verdict"], sort=False).size()
-    most = sizes.groupby(level="item").max()
-    modal = most.to_numpy(np.float64) / asked
-    group = verdicts.groupby("item")["group"].first().reindex(most.index).to_numpy()
+    of_items = most_alike(verdicts)
+    modal, group = of_items["alike"].to_numpy(np.float64) / asked, of_items["group"].to_numpy()
     return Steadiness(mean(values=modal, cluster=group, ends=(0.0, 1.0)), rate(hits=modal > 0.5, cluster=group))

@@ -14,6 +14,7 @@ from judging.models import BASELINES, Run
 from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, REFERENCES, Against, JudgesBoard
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
+from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
 from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
 from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
@@ -626,6 +627,38 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
         return Column(label, cell, key=name, title=title, usual=name == "cost", shown=bool(numbers))
 
     return [column(name) for name in RUNNING]
+
+
+def repeated(board: RepeatsBoard) -> Table | None:
+    """How many verdicts of each judge are the same, as shares of its items."""
+    if not board.rows:
+        return None
+    by_run: dict[int, dict[int, RepeatsRow]] = {}
+    for row in board.rows:
+        by_run.setdefault(row.run, {})[row.alike] = row
+    most = max(row.repeats for row in board.rows)
+
+    def judge(of_run: dict[int, RepeatsRow]) -> Cell:
+        row = of_run[1]
+        return Cell(row.shown, f"run {row.run}, {row.repeats} times")
+
+    def share(alike: int) -> Column[dict[int, RepeatsRow]]:
+        def cell(of_run: dict[int, RepeatsRow]) -> Cell:
+            if alike not in of_run:
+                return Cell("")
+            row = of_run[alike]
+            return number_cell(row.share, percent, row.n, css=marks.heat(row.share.value, 0.0, 1.0))
+
+        return Column(str(alike), cell, kind="heat", css="c", title=f"Share of items on which {alike} are the same, %")
+
+    return table(
+        [names("Judge", judge), *(share(alike) for alike in range(1, most + 1))],
+        by_run.values(),
+        label="How many verdicts are the same",
+        caption="Share of items, in %, on which so many of a judge's verdicts are the same",
+        css="cmpt",
+        fill=True,
+    )
 
 
 def reviewed(board: ReviewsBoard) -> Table | None:

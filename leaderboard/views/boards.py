@@ -15,7 +15,7 @@ from accounts.rules import allowed, requires, role_of
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries
-from leaderboard.boards import cached, reviews, standin
+from leaderboard.boards import cached, repeats, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
@@ -173,10 +173,12 @@ def _judges(request: HttpRequest, address: Address) -> str:
         context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
             reviewed = cached(scope, "reviews", reviews.reviews)
+            asked_again = cached(scope, "repeats", repeats.repeats)
             context["downloads"] += [
                 *table_files("ceiling", address, rows="People against people"),
                 *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
                 *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
+                *(table_files("repeats", address, rows="Repeats that are the same") if asked_again.rows else []),
             ]
         context["downloads"] += _to_share(prices.of_judges_at(address))
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
@@ -195,6 +197,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     return {
         "test": test,
         "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
+        "repeated": judges_page.repeated(cached(scope, "repeats", repeats.repeats)) if live else None,
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),

@@ -56,7 +56,9 @@ def test_scores_correlate_within_the_data_set_and_models_are_ranked_by_their_mea
     assert found["spearman"]["value"] == pytest.approx(reference.spearmanr(mean, judge.reindex(mean.index))[0])
     assert (found["pearson"]["n"], found["pearson"]["coverage"]) == (SAMPLES * 3, 1.0)
     assert found["pearson"]["value_low"] < found["pearson"]["value"] < found["pearson"]["value_high"]
-    assert of(board, judge="keen", reference="majority", source_dataset="all").keys() == {"pearson", "spearman"}
+    beyond_chance = {"kappa_linear", "kappa_quadratic", "icc_agreement", "icc_consistency"}
+    over_all = of(board, judge="keen", reference="majority", source_dataset="all")
+    assert over_all.keys() == {"pearson", "spearman"} | beyond_chance
     dull = of(board, judge="dull", reference="majority", source_dataset="grove")
     assert dull["pearson"]["value"] < found["pearson"]["value"]
     assert of(board, judge="keen", reference="individuals", source_dataset="grove")["pearson"]["n"] == SAMPLES * 9
@@ -107,6 +109,27 @@ def test_a_repeat_without_a_verdict_agrees_with_nothing_and_coverage_says_so(bro
     assert found["mcc"]["value"] == 0
     assert found["mcc"]["coverage"] == pytest.approx((2 * items - 1) / (4 * items))
     assert found["pearson"]["coverage"] == 1
+
+
+def test_how_many_of_a_judges_verdicts_are_the_same_is_told_as_shares_of_its_items(brought, client_of, capsys):
+    """MLLM-as-a-Judge (arXiv 2402.04788), Figure 5."""
+    brought("labels", scores(0.5, 1, annotator="Ada"))
+    given = {0: (3, 3, 3), 1: (3, 3, 4), 2: (2, 3, 4)}  # of every third item: all alike, two, none
+    rows = list(scores(1, 20, judge="keen"))
+    brought(
+        "judgments",
+        [row | {"repeat": repeat, "score": given[n % 3][repeat]} for n, row in enumerate(rows) for repeat in range(3)],
+    )
+    call_command("leaderboard", "repeats", "--benchmark", "grove", "--kind", "score", "--format", "json")
+    told = json.loads(capsys.readouterr().out)
+    assert [(row["repeats"], row["alike"], row["n"]) for row in told] == [(3, k, len(rows)) for k in (1, 2, 3)]
+    assert [row["share"] for row in told] == pytest.approx([1 / 3] * 3, abs=0.03)
+    assert all(row["share_low"] < row["share"] < row["share_high"] for row in told)
+    client = client_of("anonymous")
+    assert client.get("/api/v1/leaderboards/repeats/?benchmark=grove&kind=score").json() == told
+    page = client.get("/leaderboards/grove/judges/?kind=score").text
+    assert "how many verdicts are the same" in page
+    assert "run" in page.partition('id="repeats"')[2]
 
 
 def test_scores_and_pairs_of_one_benchmark_do_not_mix(brought):

@@ -1,0 +1,76 @@
+"""How many of a judge's repeats say the same of an item (MLLM-as-a-Judge, Figure 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from judging.models import Run
+from leaderboard import votes
+from leaderboard.boards.base import Board
+from leaderboard.hidden import is_kept_back, without_sealed
+from leaderboard.rows import UNKNOWN, Number, OfJudge, number
+from leaderboard.scope import Scope
+from leaderboard.votes import scores
+from stats.proportions import rate
+from stats.reliability import most_alike
+
+NONE = "No judge was asked more than once."
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatsRow(OfJudge):
+    """The share of a judge's items on which ``alike`` of its ``repeats`` verdicts, and no more, are the same."""
+
+    judge: str
+    run: int
+    repeats: int
+    alike: int
+    share: Number = UNKNOWN
+    n: int
+    simulated: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RepeatsBoard(Board):
+    rows: Sequence[RepeatsRow] = field(default=(), kw_only=False)
+
+
+def repeats(scope: Scope) -> RepeatsBoard:
+    """Every judge that was asked several times, over all items that it gave a verdict on, labelled or not.
+
+    A repeat without a verdict is like no other. Nothing of boards that are seen by their editions.
+    """
+    if is_kept_back(scope):
+        return RepeatsBoard([], [NONE])
+    scope = without_sealed(scope)
+    groups = (votes.pairs(scope) if scope.kind.pairwise else scores.items_of(scope))["group"]
+    rows, used = [], []
+    for runs in votes.judge_groups(scope):
+        verdicts = _verdicts(scope, runs).join(groups, on="item", how="inner")
+        asked = max(runs[-1].repeats, int(verdicts["repeat"].max()) + 1 if len(verdicts) else 1)
+        if asked == 1 or verdicts.empty:
+            continue
+        used += runs
+        of_items = most_alike(verdicts)
+        rows += [
+            RepeatsRow(
+                judge=runs[-1].judge.name,
+                simulated=runs[-1].judge.simulated,
+                run=runs[-1].pk,
+                repeats=asked,
+                alike=alike,
+                share=number(rate(hits=of_items["alike"] == alike, cluster=of_items["group"].to_numpy())),
+                n=len(of_items),
+            )
+            for alike in range(1, asked + 1)
+        ]
+    return RepeatsBoard(rows, [] if rows else [NONE], tuple(run.pk for run in used))
+
+
+def _verdicts(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
+    """``item, repeat, verdict``."""
+    if scope.kind.pairwise:
+        return votes.of_runs(scope, runs).frame.rename(columns={"choice": "verdict"})[["item", "repeat", "verdict"]]
+    frame = scores.of_runs(scope, runs)
+    return frame[["item", "repeat"]].assign(verdict=frame["value"].map(scores.over_orders))
