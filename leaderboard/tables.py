@@ -10,14 +10,14 @@ from typing import cast
 
 from accounts.rules import Viewer, allowed
 from annotations.campaigns import power as plans
-from annotations.labels.agreement import Agreement, agreement_of, label_rows
+from annotations.labels.agreement import Agreement, agreement_of, components_of, label_rows
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Annotator, Campaign
 from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, cached, repeats, reviews, standin, versus
+from leaderboard.boards import Board, cached, repeats, reviews, standin, variance, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
@@ -337,6 +337,24 @@ def power(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(plain(rows), notes)
 
 
+def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
+    """What verdicts differ by: prompt, item, person or order, and the rest, each with its share of the variance of one
+    verdict; of campaigns, for those who may read them, and of judges. And what twice the items, or twice the people or
+    repeats, would make of the standard error of the mean.
+    """
+    rows, notes = [], []
+    readable = allowed(asked.viewer, "read-judging") and scope.run is None
+    for labelled in _campaigns(scope, asked) if readable else ():
+        labels = label_rows(labelled, asked.viewer)
+        found = components_of(labels)
+        if found is None:
+            notes.append(f"{labelled.name}: its verdicts have no place on a scale, or there are none.")
+        else:
+            rows += variance.rows_of(found, len(labels), campaign=labelled.name)
+    board = cached(scope, "variance", variance.of_judges) if not scope.campaign else variance.VarianceBoard()
+    return Rows(plain([*rows, *board.rows]), [*notes, *board.notes])
+
+
 NO_NEIGHBOURS = "an edition does not say how neighbours differ"
 
 
@@ -477,6 +495,12 @@ TABLES = {
     "repeats": Table(make=repeated, board="judges", view=OF_REPEATS),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "power": Table(make=power, board="judges", view=("campaign",), takes=plans.PLANNED, rule="read-judging"),
+    "variance": Table(
+        make=variance_parts,
+        board="judges",
+        fits=lambda kind: kind.pairwise or kind.by_mean,
+        view=("kind", "run", "campaign", "level", "question_type", "split"),
+    ),
     "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),
     "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
     "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),

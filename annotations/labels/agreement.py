@@ -16,7 +16,7 @@ from annotations.models import Campaign, Label
 from bank import guard
 from bank.models.verdict import Choice, turned
 from stats.agreement import MEASURES, beyond_chance, cohen_kappa, method_of, pairwise_agreement, pairwise_kappa
-from stats.generalizability import Intraclass, intraclass
+from stats.generalizability import Components, Intraclass, components, intraclass
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, gwet, krippendorff_alpha
 from stats.results import Estimate, Interval
@@ -534,3 +534,39 @@ def _intraclass(labels: Sequence[LabelRow], items: int) -> list[Figure]:
         cluster=[label.group for label in labels],
     )
     return [Figure(name, about, getattr(found, which), items) for name, (which, about) in ICC.items()]
+
+
+def components_of(labels: Sequence[LabelRow]) -> Components | None:
+    """What the labels of a campaign differ by; None of those without a place on a scale."""
+    numbers = [label.verdict_number for label in labels if label.verdict_number is not None]
+    if len(numbers) < len(labels):
+        return None
+    return components(
+        value=numbers,
+        item=[label.campaign_item for label in labels],
+        prompt=[label.group for label in labels],
+        crossed=[label.annotator for label in labels],
+        name="person",
+    )
+
+
+PARTS = {
+    "prompt": "what is asked, or the picture",
+    "item": "the answers, within a picture or prompt",
+    "person": "how strict somebody is, or which side they lean to",
+    "item by person": "who sees which answer how",
+    "rest": "who sees which answer how, and chance",
+}
+
+
+def parts_of(labels: Sequence[LabelRow]) -> dict[str, Any] | None:
+    """The parts of the variance as the page shows them, and how much narrower the mean's interval would be with twice
+    the items and with twice the people.
+    """
+    found = components_of(labels)
+    if found is None:
+        return None
+    figures = [Figure(part.name.capitalize(), PARTS[part.name], part.share, part.levels, True) for part in found.parts]
+    error = found.error()
+    narrower = [percent(1 - more / error) if error else "0" for more in (found.error(items=2), found.error(raters=2))]
+    return {"figures": figures, "items": narrower[0], "people": narrower[1]}

@@ -23,7 +23,15 @@ from annotations.assignment.gold import mark_all_gold, mark_gold, unmark_gold
 from annotations.labels import adjudication
 from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
-from annotations.labels.agreement import IN_CELLS, agreement_of, label_rows, matching, one_by_one, pairwise_cells
+from annotations.labels.agreement import (
+    IN_CELLS,
+    agreement_of,
+    label_rows,
+    matching,
+    one_by_one,
+    pairwise_cells,
+    parts_of,
+)
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
@@ -71,6 +79,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
         "agreement": agreement,
         "figures": figures,
         "matrix": matrix,
+        "parts": parts_of(labels),
         "left_out": len(agreement.people) - len(shown),
         "measures": [(name, words, name == measure) for name, words in IN_CELLS.items() if name in measures],
         "query": urlencode({"benchmark": str(campaign.benchmark), "campaign": campaign.name}),

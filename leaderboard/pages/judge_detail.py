@@ -13,7 +13,7 @@ from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
 from judging.runs.juries import members_of
 from leaderboard import boards, queries
-from leaderboard.boards import cached, standin
+from leaderboard.boards import cached, standin, variance
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, Running
 from leaderboard.figures import (
@@ -383,11 +383,20 @@ def _steady(on: _Judged) -> list[Fact]:
         (READABLE.label, readable, ""),
         (TIE_RATE.label, ties, of_people),
     )
-    return [
+    facts = [
         Fact(term, f"{percent(value.value)}% {in_brackets(value, percent)}".strip() + more)
         for term, value, more in numbers
         if value.value is not None
     ]
+    return [*facts, Fact("Verdicts differ by", _parts(on))] if _parts(on) else facts
+
+
+def _parts(on: _Judged) -> str:
+    """``item 81%, order 2%, rest 17%``: the shares of the variance of its verdicts."""
+    if not (on.kind.pairwise or on.kind.by_mean):
+        return ""
+    rows = [row for row in cached(on.scope, "variance", variance.of_judges).rows if row.run == on.run.pk]
+    return ", ".join(f"{row.part} {whole(100 * (row.share.value or 0))}%" for row in rows)
 
 
 def _facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:

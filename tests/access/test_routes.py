@@ -249,6 +249,7 @@ TABLE = {
     "api-leaderboard-campaign": READERS,
     "api-leaderboard-power": READERS,
     "api-leaderboard-apart": EVERYBODY,
+    "api-leaderboard-variance": EVERYBODY,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,
     "api-leaderboard-places": EVERYBODY,

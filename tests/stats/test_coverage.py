@@ -27,7 +27,7 @@ from stats.controlled import contrast, length_controlled_rates
 from stats.controlled import fit as controlled_fit
 from stats.correlation import correlation_difference, pearson, spearman
 from stats.desiderata import calibration, relative
-from stats.generalizability import intraclass
+from stats.generalizability import components, intraclass
 from stats.paired import change
 from stats.prediction import prediction_powered
 from stats.proportions import mean, proportion, rate, rate_by_sizes, rates, t_quantile, wilson
@@ -387,6 +387,18 @@ def reliability(name):
         )
 
     return of_three
+
+
+def variance_shares(rng, design):
+    """Of prompts with items, each rated by three people, one of them strict, each of whom leaves a fifth out."""
+    group = design.group(rng)
+    item, person = np.indices((len(group), 3)).reshape(2, -1)
+    of_group, of_item = rng.standard_normal(design.groups), 1.5 * rng.standard_normal(len(group))
+    value = of_group[group[item]] + of_item[item] - 0.8 * (person == 2) + rng.standard_normal(len(item))
+    there = rng.random(len(item)) < 0.8
+    columns = {"value": value, "item": item, "prompt": group[item], "crossed": person}
+    found = components(**{name: column[there] for name, column in columns.items()}, name="person")
+    return [part.share for part in found.parts]
 
 
 @own
@@ -781,6 +793,12 @@ GRIDS = (
     *(
         Grid(f"intraclass correlation, {name.replace('_', ' ')}", reliability(name), SCORED, FEW_SCORED[:1])
         for name in ("one_way", "agreement", "consistency")
+    ),
+    Grid(
+        "shares of variance",
+        variance_shares,
+        grid_of(((8, 5), (12, 5), (20, 5), (50, 4), (100, 5)), unequal=(False, True)),
+        (Design(20, 5),),
     ),
     Grid("Fleiss' kappa", fleiss, CLASSED, FEW_SCORED[:1]),
     Grid("accuracy of pairs", pair_score("accuracy"), SCORED, FEW_SCORED[:1]),

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stats.generalizability import NO_PAIRS, intraclass
+from stats.generalizability import NO_PAIRS, NO_VARIANCE, components, intraclass
 
 # Shrout and Fleiss 1979, Psychological Bulletin 86:420, Table 2: six targets, four judges.
 SIX_TARGETS = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
@@ -84,3 +84,79 @@ def test_without_two_ratings_of_an_item_there_is_no_coefficient():
     found = intraclass(item=[1, 2, 3], rater=[1, 2, 1], value=[1, 2, 3], cluster=[1, 2, 3])
     assert (found.agreement.value, found.agreement.reason) == (None, NO_PAIRS)
     assert of_matrix(np.zeros((9, 3))).agreement.value is None
+
+
+# ---- variance components ----
+
+
+def parts(found):
+    return {part.name: part.variance for part in found.parts}
+
+
+def test_components_are_those_of_shrout_and_fleiss_mean_squares():
+    """Their Table 3: between targets 11.24, between judges 32.49, residual 1.02; so (11.24 - 1.02) / 4 and so on."""
+    item, rater = np.indices(SIX_TARGETS.shape).reshape(2, -1)
+    found = components(value=SIX_TARGETS.ravel(), item=item, prompt=item, crossed=rater, name="person")
+    assert parts(found) == pytest.approx({"item": 10.22 / 4, "person": 31.47 / 6, "rest": 1.02}, abs=0.005)
+    assert sum(part.share.value for part in found.parts) == pytest.approx(1)
+    agreement = of_matrix(SIX_TARGETS).agreement.value
+    assert found.parts[0].share.value == pytest.approx(agreement)  # ICC(A,1) is the item's share
+
+
+def rated(rng, *, prompts, items, orders, repeats, spread, missing=0.0):
+    """Verdicts with these standard deviations of prompt, item, order, item by order, and the rest."""
+    n = prompts * items
+    item, order, _ = np.indices((n, orders, repeats)).reshape(3, -1)
+    of_order = np.array([1.0, -1.0] if orders == 2 else np.zeros(orders)) * spread[2] / np.sqrt(2)
+    value = (
+        spread[0] * rng.normal(size=prompts)[item // items]
+        + spread[1] * rng.normal(size=n)[item]
+        + of_order[order]
+        + spread[3] * rng.normal(size=(n, orders))[item, order]
+        + spread[4] * rng.normal(size=len(item))
+    )
+    there = rng.random(len(item)) >= missing
+    return {"value": value[there], "item": item[there], "prompt": item[there] // items, "crossed": order[there]}
+
+
+def test_components_of_prompts_items_orders_and_repeats_are_unbiased_with_gaps():
+    rng, spread = np.random.default_rng(1), (1.0, 1.5, 0.6, 0.5, 0.8)
+    design = {"prompts": 30, "items": 3, "orders": 2, "repeats": 3, "spread": spread, "missing": 0.25}
+    found = [components(**rated(rng, **design), name="order") for _ in range(150)]
+    mean = {name: np.mean([parts(each)[name] for each in found]) for name in parts(found[0])}
+    expected = dict(zip(("prompt", "item", "order", "item by order", "rest"), np.square(spread), strict=True))
+    assert mean == pytest.approx(expected, rel=0.08)
+
+
+def test_the_error_of_the_mean_is_how_far_means_scatter():
+    rng = np.random.default_rng(2)
+    design = {"prompts": 20, "items": 2, "orders": 1, "repeats": 3, "spread": (0.7, 1.0, 0.0, 0.0, 1.2)}
+    sets = [rated(rng, **design) for _ in range(400)]
+    error = np.sqrt(np.mean([components(**each, name="order").error() ** 2 for each in sets]))
+    assert error == pytest.approx(np.std([each["value"].mean() for each in sets]), rel=0.1)
+
+
+def test_more_items_narrow_everything_and_more_ratings_only_what_people_differ_in():
+    rng = np.random.default_rng(3)
+    item, person = np.indices((60, 4)).reshape(2, -1)
+    value = rng.normal(size=60)[item] + rng.normal(size=240)
+    found = components(value=value, item=item, prompt=item, crossed=person, name="person")
+    by_name = parts(found)
+    expected = by_name["item"] / 60 + by_name["person"] / 4 + by_name["rest"] / 240
+    assert found.error() == pytest.approx(np.sqrt(expected))
+    assert found.error(items=2) == pytest.approx(
+        np.sqrt(by_name["item"] / 120 + by_name["person"] / 4 + by_name["rest"] / 480)
+    )
+    assert found.error(raters=2) == pytest.approx(
+        np.sqrt(by_name["item"] / 60 + by_name["person"] / 8 + by_name["rest"] / 480)
+    )
+
+
+def test_what_nobody_rated_twice_has_no_components():
+    once = np.arange(20)
+    assert components(value=once, item=once, prompt=once, crossed=once * 0, name="order") is None
+    assert components(value=[], item=[], prompt=[], crossed=[], name="order") is None
+    same = components(
+        value=np.zeros(40), item=once.repeat(2), prompt=once.repeat(2), crossed=once.repeat(2) * 0, name="order"
+    )
+    assert all((part.share.value, part.share.reason) == (None, NO_VARIANCE) for part in same.parts)
