@@ -17,6 +17,9 @@ from leaderboard.rows import JSON
 MOST = 200  # rows shown, the first of the board
 
 
+WAYS = {"up": "good", "down": "bad"}  # how a change is coloured
+
+
 @dataclass(frozen=True, slots=True)
 class Followed:
     """The number of a row that is followed: its field, what it is called, how it is written, the step of its axis."""
@@ -80,7 +83,7 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
             group=lambda row: tier_of.get(row.name),
             label="Frozen beside today",
             caption="The frozen view beside today's",
-            css="lb besidetoday",
+            css="lb lines besidetoday",
         )
 
     return Beside(ranked, drawn(rows), drawn(moved), len(moved), _said(rows, followed, old, new))
@@ -111,11 +114,11 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
             followed.write(before),
             f"now {value_now(row)}, {row.change}",
             bar=marks.interval_bar(scale, before, low, high, write=followed.write),
-            small_css="thennow",
+            small_css="phone-only",
         )
 
     def change(row: BesideRow) -> Cell:
-        return Cell(row.change, css=row.way or "dim3", icon=f"arrow-{row.way}" if row.way else "")
+        return Cell(row.change, css=WAYS.get(row.way, "dim3"), icon=f"arrow-{row.way}" if row.way else "")
 
     def ticks(value: float) -> str:
         return f"{value / followed.unit:g}".replace("-", MINUS)
@@ -125,10 +128,10 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
         Column("Rank", rank, kind="rank", css="n rank", shown=ranked),
         names("Model" if ranked else "Row", name),
         Column(followed.label, value, kind="interval", css="", axis=marks.axis_head(scale, ticks)),
-        Column("Rating", lambda row: signed(row.old.get("bt") if row.old else None), css="n wideonly", shown=rated),
+        Column("Rating", lambda row: signed(row.old.get("bt") if row.old else None), css="n wide-only", shown=rated),
         Column("n", lambda row: whole(row.old.get("n") if row.old else None), css="n dim"),
-        Column("Now", value_now, css="n today wideonly"),
-        Column("Change", change, css="n wideonly"),
+        Column("Now", value_now, css="n today wide-only"),
+        Column("Change", change, css="n wide-only"),
         Column("Rank now", lambda row: row.rank_now, css="n dim", shown=ranked),
     ]
 

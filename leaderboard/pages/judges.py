@@ -153,7 +153,7 @@ def build_judges_page(
             row_css=lambda run: OUTSIDE.get(shown.outside[run], "") if run else "base",
             label="Board of judges",
             caption=f"{metric.label} of every judge against the {reference_words(kind)[reference]}",
-            css="lb judgeboard",
+            css="lb lines",
         ),
         chooser=chooser,
         levels=shown.levels,

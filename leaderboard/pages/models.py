@@ -207,7 +207,7 @@ def build_models_page(
             worse=lambda row: " ".join(numbers[name] for name in board.worse.get(row.model, ()) if name in numbers),
             label="Board of models",
             caption=f"Models by rank{f', compared with {anchor}' if anchor else ''}",
-            css="lb",
+            css="lb lines",
         ),
         chooser=chooser,
         levels=bool(levels),

@@ -93,7 +93,7 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
             group=lambda row: UNRANKED if is_provisional(row) else tier_of.get(row.model),
             label="Board of models",
             caption=f"Models by {main.title.lower()}",
-            css="lb",
+            css="lb lines",
             fill=True,
         ),
         main=main,

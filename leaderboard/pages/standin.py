@@ -153,5 +153,5 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
         board.rows,
         label="People and judge",
         caption="Each model by people alone and by people with the judge, with 95% intervals",
-        css="lb",
+        css="lb lines",
     )
