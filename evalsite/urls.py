@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from accounts.rules import requires
 from accounts.urls import people
-from evalsite import health, metrics, views
+from evalsite import health, metrics, styleguide, views
 from leaderboard.views import home
 
 api = [
@@ -26,6 +26,7 @@ urlpatterns = [
     path("api/v1/", include(api)),
     path("api/schema/", views.api_schema, name="api-schema"),
     path("api/docs/", views.api_docs, name="api-docs"),
+    path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
