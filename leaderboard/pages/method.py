@@ -47,5 +47,6 @@ def example() -> SafeString:
         for words, value, low, high, few in rows
     ]
     return format_html(
-        '<div class="example">{}</div>', format_html_join("", "<p>{} <span>{}</span></p>", ((b, w) for w, b in drawn))
+        '<div class="stack close">{}</div>',
+        format_html_join("", '<p class="cluster">{} <span>{}</span></p>', ((b, w) for w, b in drawn)),
     )

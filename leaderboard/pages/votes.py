@@ -358,7 +358,7 @@ def judge_lines(
     """``people``: their verdict, if it may be shown."""
     return [
         JudgeLine(
-            judge=str(judge.run.judge),
+            judge=judge.run.judge.titled,
             baseline=judge.run.judge.is_baseline,
             run=judge.run.pk,
             link=run_link(judge.run),
