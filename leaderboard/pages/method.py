@@ -46,7 +46,5 @@ def example() -> SafeString:
         (words, marks.interval_bar(scale, value, low, high, write=signed, provisional=few, reference=0.0))
         for words, value, low, high, few in rows
     ]
-    return format_html(
-        '<div class="stack close">{}</div>',
-        format_html_join("", '<p class="cluster">{} <span>{}</span></p>', ((b, w) for w, b in drawn)),
-    )
+    lines = format_html_join("", '<p class="cluster">{} <span>{}</span></p>', ((bar, words) for words, bar in drawn))
+    return format_html('<div class="stack close">{}</div>', lines)
