@@ -24,7 +24,7 @@ LIST = "judging:judgment-list"
 
 
 def verdicts(page) -> list[int]:
-    return [int(pk) for pk in re.findall(r'<th scope="row" class="what"><a href="/judging/judgments/(\d+)/"', page)]
+    return [int(pk) for pk in re.findall(r'<th scope="row" class="fills"><a href="/judging/judgments/(\d+)/"', page)]
 
 
 def shown(client, **query) -> list[Judgment]:

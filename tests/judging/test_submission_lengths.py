@@ -66,7 +66,7 @@ def seen(benchmark, client):
         judging = client.get(f"{API}{submission.pk}/").json()["judging"]
         judging["run"] = judging["run"] is not None
         page = flat(client.get(f"/submissions/{submission.pk}/"))
-        block = re.search(r'<section class="panel score" id="judged">.*?</section>', page, re.DOTALL)[0]
+        block = re.search(r'<section class="panel" id="judged">.*?</section>', page, re.DOTALL)[0]
         told = list(Notice.objects.filter(link=f"/submissions/{submission.pk}/").values_list("text", "at__date"))
         mails = [f"{one.subject}\n{one.body}" for one in mail.outbox if f"/submissions/{submission.pk}/" in one.body]
         text = json.dumps([submission.name, judging, block, [str(one) for one in told], mails])
