@@ -27,7 +27,7 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
-from leaderboard.view import MEASURES, RANKINGS, VIEW, checked_epsilon, judge_run, run_number, scope_of
+from leaderboard.view import MEASURES, RANKINGS, TOGETHER, VIEW, checked_epsilon, judge_run, run_number, scope_of
 
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
@@ -154,13 +154,16 @@ def stand_in(scope: Scope, asked: TableQuery) -> Rows:
 def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     """Each model by people alone, and by people and a judge together (PPI++).
 
-    The judge is that of ``run`` or ``source``, else the one with verdicts on most items.
+    The judge is that of ``run`` or ``source``, else the one with verdicts on most items. Ranks: the places of the
+    models by both. Levels: each model within each, with a weight of its own.
     """
+    part = _part(asked, TOGETHER)
     run = standin.run_beside(scope)
     if run is None:
         return Rows([], ["No judge has verdicts here."])
     board = standin.together(scope, run)
-    return Rows([{"judge_name": board.judge, "run": run} | row.as_json() for row in board.rows], board.notes)
+    rows: Sequence[Row] = {"models": board.rows, "ranks": board.ranks, "levels": board.levels}[part]
+    return Rows([{"judge_name": board.judge, "run": run} | row.as_json() for row in rows], board.notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,6 +491,7 @@ TABLES = {
         make=people_and_judge,
         board="models",
         fits=lambda kind: kind.has_means,
+        takes=("part",),
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED)),
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),

@@ -26,6 +26,7 @@ from leaderboard.scope import ELO, NO_ELO, BadScope, Scope, answers_shown
 
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
+TOGETHER = ("models", "ranks", "levels")
 SAMPLES = ("level", "question_type", "split")
 PEOPLE = ("campaign", "majority")
 # What a page of verdicts of one kind takes, and what one of models does: its votes, and the rows behind them.
@@ -102,7 +103,11 @@ PARAMETERS = {
             metavar="R",
         ),
         Parameter(name="difference", help="that of two rates, to be found; default 0.05", metavar="SHARE"),
-        Parameter(name="part", help=f"of correlation: {', '.join(RANKINGS)}; of compare: {', '.join(MEASURES)}"),
+        Parameter(
+            name="part",
+            help=f"of correlation: {', '.join(RANKINGS)}; of compare: {', '.join(MEASURES)}; of people-and-judge: "
+            f"{', '.join(TOGETHER)}",
+        ),
         Parameter(name="a", help="one: a model's name, or of judges a run as run-3", metavar="A", required=True),
         Parameter(name="b", help="the other", metavar="B", required=True),
     )

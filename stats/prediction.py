@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stats.arrays import FloatArray, check_finite, check_lengths, dense_codes
 from stats.proportions import mean_with_error, widened
+from stats.ranks import Place, places
 from stats.results import Estimate, InvalidCount
 
 PPI = "ppi++, cross-fitted, by group"
@@ -20,11 +23,14 @@ FOLDS = 10
 @dataclass(frozen=True, slots=True)
 class PowerTuned:
     """``weight`` is lambda: 0 uses people's labels alone, 1 trusts the judge as far as its labels allow. None with too
-    few labels.
+    few labels. ``influence``: what each group, by its label, adds to the deviation of the value, and ``df`` the degrees
+    of freedom of its error; see ``places_of``.
     """
 
     estimate: Estimate
     weight: float | None
+    influence: dict[Any, float] = field(default_factory=dict)
+    df: float = 0.0
 
 
 def missing_labels(*, labels: int, groups: int) -> str:
@@ -83,17 +89,38 @@ def prediction_powered(
     influence = np.concatenate([(rectified - rectified.mean()) / n, mean_weight * (u - u.mean()) / further])
     by_group = np.bincount(codes, weights=influence, minlength=count)
     error = sqrt(count / (count - 1) * float(by_group @ by_group))
+    labels_of = np.empty(count, dtype=object)
+    labels_of[codes] = np.concatenate([groups, of_unlabelled])
+    df = n * n / float(sizes @ sizes) - 1
     estimate = mean_with_error(
         min(ends[1], max(ends[0], value)),
         error if error > 1e-12 else 0.0,
         n=n + further,
         groups=count,
-        df=n * n / float(sizes @ sizes) - 1,
+        df=df,
         ends=ends,
         level=level,
         method=PPI,
     )
-    return PowerTuned(estimate, mean_weight)
+    known = estimate.interval is not None
+    return PowerTuned(
+        estimate,
+        mean_weight,
+        dict(zip(labels_of, sqrt(count / (count - 1)) * by_group, strict=True)),
+        df if known else 0.0,
+    )
+
+
+def places_of(powered: Sequence[PowerTuned], *, rng: np.random.Generator) -> list[Place]:
+    """The places of models by their corrected means, of those with a value. What two models share in one group cancels
+    in their difference.
+    """
+    labels = {label: at for at, label in enumerate(dict.fromkeys(label for one in powered for label in one.influence))}
+    table = np.zeros((len(powered), len(labels)))
+    for model, one in enumerate(powered):
+        table[model, [labels[label] for label in one.influence]] = list(one.influence.values())
+    theta = np.array([one.estimate.value for one in powered], dtype=np.float64)
+    return places(theta=theta, covariance=table @ table.T, df=np.array([one.df for one in powered]), rng=rng)
 
 
 def _weight(y: FloatArray, f: FloatArray, u: FloatArray) -> float:

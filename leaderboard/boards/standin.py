@@ -1,22 +1,23 @@
 """Can a judge replace annotators, and what do people and a judge say together?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from judging.models import Run
 from leaderboard import votes
-from leaderboard.boards.base import Board, cached
+from leaderboard.boards.base import Board, cached, level_names, ranks
 from leaderboard.boards.judge_board import majority_of
-from leaderboard.hidden import without_sealed
-from leaderboard.methods import EPSILON
+from leaderboard.hidden import in_parts, without_sealed
+from leaderboard.methods import EPSILON, SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
-from stats.prediction import FEWEST_LABELLED_GROUPS, prediction_powered
+from stats.prediction import FEWEST_LABELLED_GROUPS, PowerTuned, places_of, prediction_powered
 from stats.proportions import mean
 from stats.results import InvalidCount
 from stats.verdicts import three_way
@@ -75,10 +76,34 @@ class TogetherRow(Row):
     reason: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TogetherLevel(TogetherRow):
+    """The same of a model within a ``level``, with a weight of its own."""
+
+    level: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherRank(Row):
+    """The place of a model by people and a judge together; see ``boards.base.ModelRow``."""
+
+    model: str
+    rank: int
+    rank_low: int | None
+    rank_high: int | None
+    tier: int | None
+    both: Number
+    n: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TogetherBoard(Board):
+    """``ranks`` of the models with a number, best first; ``levels``: each model within each."""
+
     rows: Sequence[TogetherRow] = field(default=(), kw_only=False)
     judge: str = ""
+    ranks: Sequence[TogetherRank] = ()
+    levels: Sequence[TogetherLevel] = ()
 
 
 def _refuse(scope: Scope, *, means: bool = False) -> None:
@@ -177,7 +202,7 @@ def _codes(scope: Scope, labels: pd.DataFrame) -> Callable[["pd.Series[Any]"], A
 # ---- people and a judge together ----
 
 
-TOO_FEW_GROUPS = f"this benchmark has too few groups (pictures, prompts): {{}}, and it takes {FEWEST_LABELLED_GROUPS}"
+TOO_FEW_GROUPS = f"this {{}} has too few groups (pictures, prompts): {{}}, and it takes {FEWEST_LABELLED_GROUPS}"
 
 
 def run_beside(scope: Scope) -> int | None:
@@ -212,9 +237,45 @@ def _together(scope: Scope) -> TogetherBoard:
     merged = people_values.merge(judge_values, on=on, how="outer", suffixes=("_people", "_judge"))
     samples = scope.benchmark.samples
     groups = samples.exclude(group="").values("group").distinct().count() + samples.filter(group="").count()
-    rows = [_estimated(scope, str(model), part, groups) for model, part in merged.groupby("model")]
+    found = [_estimated(scope, str(model), part, groups) for model, part in merged.groupby("model")]
+    rows = [row for row, _ in found]
     rows.sort(key=lambda row: (row.both.value is None, -(row.both.value or 0.0)))
-    return TogetherBoard(rows, [], tuple(run.pk for run in runs), judge=str(runs[-1].judge))
+    return TogetherBoard(
+        rows,
+        [],
+        tuple(run.pk for run in runs),
+        judge=str(runs[-1].judge),
+        ranks=_ranked(found),
+        levels=_by_level(scope, merged),
+    )
+
+
+def _ranked(found: Sequence[tuple[TogetherRow, PowerTuned | None]]) -> list[TogetherRank]:
+    known = [(row, powered) for row, powered in found if powered is not None and row.both.value is not None]
+    if not known:
+        return []
+    places = places_of([powered for _, powered in known], rng=np.random.default_rng(SEED))
+    ranked = [
+        TogetherRank(model=row.model, **ranks(place), both=row.both, n=row.n + row.further)
+        for (row, _), place in zip(known, places, strict=True)
+    ]
+    return sorted(ranked, key=lambda row: row.rank)
+
+
+def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
+    """Each model within each level that may be shown; nothing where there is one level alone."""
+    items = votes.pairs(scope) if scope.kind.pairwise else scores.items_of(scope)
+    frame = merged.join(items[["level", "sample"]], on="item", how="inner")
+    frame = frame[in_parts(scope, frame)]
+    names = [name for name in level_names(scope) if name in set(frame["level"])]
+    levels = []
+    for name in names if len(names) > 1 else ():
+        rows = frame[frame["level"] == name]
+        groups = int(rows["group"].nunique())
+        for model, part in rows.groupby("model"):
+            row, _ = _estimated(scope, str(model), part, groups, of="level")
+            levels.append(TogetherLevel(level=name, **{each.name: getattr(row, each.name) for each in fields(row)}))
+    return levels
 
 
 def _majority(scope: Scope) -> pd.DataFrame:
@@ -235,8 +296,10 @@ def _by_model(scope: Scope, frame: pd.DataFrame) -> pd.DataFrame:
     return values.groupby(["model", "item", "group"], as_index=False, observed=True)["value"].mean()
 
 
-def _estimated(scope: Scope, model: str, rows: pd.DataFrame, groups: int) -> TogetherRow:
-    """``groups``: how many the benchmark has."""
+def _estimated(
+    scope: Scope, model: str, rows: pd.DataFrame, groups: int, *, of: str = "benchmark"
+) -> tuple[TogetherRow, PowerTuned | None]:
+    """``groups``: how many there are ``of`` the benchmark or the level."""
     labelled, judged = rows["value_people"].notna(), rows["value_judge"].notna()
     shared, further = rows[labelled & judged], rows[~labelled & judged]
     values = rows.loc[labelled, "value_people"].to_numpy(float)
@@ -260,8 +323,9 @@ def _estimated(scope: Scope, model: str, rows: pd.DataFrame, groups: int) -> Tog
             ends=ends,
         )
     except InvalidCount:
-        return replace(row, reason="the judge covers nothing beyond the labels")
+        return replace(row, reason="the judge covers nothing beyond the labels"), None
     reason = powered.estimate.reason
     if reason and groups < FEWEST_LABELLED_GROUPS:
-        reason = TOO_FEW_GROUPS.format(groups)
-    return replace(row, both=number(replace(powered.estimate, reason=reason)), weight=powered.weight, reason=reason)
+        reason = TOO_FEW_GROUPS.format(of, groups)
+    row = replace(row, both=number(replace(powered.estimate, reason=reason)), weight=powered.weight, reason=reason)
+    return row, powered

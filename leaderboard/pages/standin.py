@@ -6,12 +6,12 @@ from django.urls import reverse
 
 from judging.models import Run
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
-from leaderboard.figures import NONE, number_of, percent, two, whole
+from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Table, names, on_axis, table, text
+from leaderboard.pages.table import Column, Table, names, number_cell, on_axis, table, text
 from leaderboard.rows import Number
 from leaderboard.scope import Scope
 
@@ -120,6 +120,33 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return Select("run", "Judge", [("", choices)], str(run or ""))
 
 
+RANKED = "The 95% range of this model's rank by both; its tier is 1 + the models that are significantly better"
+
+
+def levels_table(scope: Scope, board: TogetherBoard) -> Table | None:
+    """The models within the levels that have labels enough; nothing where none has."""
+    rows = [row for row in board.levels if row.both.value is not None]
+    if not rows:
+        return None
+    write = scope.kind.shape.main.write
+    return table(
+        [
+            names("Level", lambda row: Cell(row.level), css=""),
+            text("Model", lambda row: row.model),
+            Column("Both", lambda row: number_cell(row.both, write)),
+            Column("95% interval", lambda row: in_brackets(row.both, write)),
+            Column("People", lambda row: number_cell(row.people, write)),
+            Column("Shared n", lambda row: whole(row.n)),
+            Column("Further N", lambda row: whole(row.further)),
+            Column("λ", lambda row: two(row.weight)),
+        ],
+        rows,
+        label="By level",
+        caption="Models by people and the judge together, within each level",
+        css="cmpt",
+    )
+
+
 def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Table:
     """Each model by people alone and by people with the judge."""
     shape = scope.kind.shape
@@ -135,8 +162,15 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
     def ticks(value: float) -> str:
         return whole(100 * value) if shape.hundred else f"{value:g}"
 
+    place = {row.model: row for row in board.ranks}
+
+    def rank(row: TogetherRow) -> Cell:
+        of = place.get(row.model)
+        return Cell(rank_range(of.tier, of.rank_low, of.rank_high) or str(of.rank) if of else NONE)
+
     return table(
         [
+            Column("Rank", rank, title=RANKED, shown=bool(place)),
             names("Model", model),
             on_axis("Both", lambda row: Number(reason=row.reason) if row.reason else row.both, scale, ticks, write),
             on_axis("People", lambda row: row.people, scale, ticks, write),

@@ -388,9 +388,14 @@ def _together(request: HttpRequest, address: Address) -> str:
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
+        context["levels"] = standin_page.levels_table(scope, board)
         context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
-        context["downloads"] = table_files("people-and-judge", address, run=str(run))
+        context["downloads"] = [
+            *table_files("people-and-judge", address, run=str(run)),
+            *table_files("people-and-judge", address, rows="Ranks", run=str(run), part="ranks"),
+            *table_files("people-and-judge", address, rows="By level", run=str(run), part="levels"),
+        ]
     return render_to_string("leaderboard/together.html", context, request)
 
 

@@ -63,10 +63,33 @@ def test_labels_on_some_items_correct_a_judges_verdicts_on_more(brought, client)
     assert alder["n"] == alder["people_n"]
     assert 0 < alder["weight"] <= 1
     assert alder["both_low"] < alder["both"] < alder["both_high"]
-    shown = {cells[0][0]: cells for cells in Tables(client.get(f"{BASE}/models/together/").content.decode()).rows}
-    assert shown["Alder"][1][0] == f"{100 * alder['both']:.1f}"
-    assert shown["Alder"][6] == [f"{alder['weight']:.2f}"]
+    shown = {cells[1][0]: cells for cells in Tables(client.get(f"{BASE}/models/together/").content.decode()).rows}
+    assert shown["Alder"][2][0] == f"{100 * alder['both']:.1f}"
+    assert shown["Alder"][7] == [f"{alder['weight']:.2f}"]
     assert client.get(f"{BASE}/models/together/?run=999").status_code == 400
+    ranked = client.get("/api/v1/leaderboards/people-and-judge/?benchmark=grove&part=ranks").json()
+    known = sorted((row for row in rows.values() if row["both"] is not None), key=lambda row: -row["both"])
+    assert [(row["model"], row["both"], row["both_low"]) for row in ranked] == [
+        (row["model"], row["both"], row["both_low"]) for row in known
+    ]
+    assert [row["rank"] for row in ranked] == [1, 2, 3]
+    assert ranked[0]["tier"] == 1 < ranked[-1]["tier"]
+    assert shown["Alder"][0] == ["1"]
+    assert client.get("/api/v1/leaderboards/people-and-judge/?benchmark=grove&part=none").status_code == 400
+
+
+def test_within_a_level_people_and_a_judge_are_put_together_or_it_says_what_is_missing(brought, client):
+    labelled = [row for row in labels() if row["annotator"] == "Ada" or int(row["sample"][1:]) < 24]
+    brought("labels", [row for row in labelled if row["sample"] not in ("s34", "s35")])
+    brought("judgments", judgments("keen", noise=0.6, seed=2))
+    rows = client.get("/api/v1/leaderboards/people-and-judge/?benchmark=grove&part=levels").json()
+    assert {row["level"] for row in rows} == {"Perception", "Creation"}
+    whole = client.get("/api/v1/leaderboards/people-and-judge/?benchmark=grove").json()
+    for row in whole:
+        of_levels = [each for each in rows if each["model"] == row["model"]]
+        assert sum(each["n"] for each in of_levels) == row["n"]
+        assert sum(each["further"] for each in of_levels) == row["further"]
+    assert all(row["reason"] for row in rows if row["both"] is None)  # 24 and 12 samples: too few prompts
 
 
 def test_below_fifty_labels_in_thirty_groups_the_page_says_how_many_are_missing(brought, client):

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from stats.prediction import missing_labels, prediction_powered
+from stats.prediction import missing_labels, places_of, prediction_powered
 from stats.proportions import ONE_OUTWEIGHS
 from stats.results import InvalidCount
 
@@ -82,3 +84,49 @@ def test_where_one_group_has_nearly_all_labels_there_is_no_interval():
 def test_too_little_is_refused():
     with pytest.raises(InvalidCount):
         powered(Y * 10, F * 10, [])
+
+
+def two_models(rng, *, gap, groups=60):
+    """Two models in the same groups, which are hard for both, with labels in five of six; and what a judge says."""
+    hard = rng.normal(size=groups)
+    found = []
+    for better in (gap, 0.0):
+        labels = hard + better + 0.5 * rng.normal(size=groups)
+        judged = labels + 0.5 * rng.normal(size=groups)
+        labelled = np.arange(groups) < groups * 5 // 6
+        found.append(
+            prediction_powered(
+                labels=labels[labelled],
+                judged=judged[labelled],
+                unlabelled=judged[~labelled],
+                cluster=np.arange(groups)[labelled],
+                unlabelled_cluster=np.arange(groups)[~labelled],
+                ends=(-9, 9),
+            )
+        )
+    return found
+
+
+def test_models_are_ranked_by_their_corrected_means_and_what_they_share_cancels():
+    rng = np.random.default_rng(1)
+    better, worse = two_models(rng, gap=0.6)
+    first, second = places_of([better, worse], rng=rng)
+    assert (first.rank, second.rank, first.tier, second.tier) == (1, 2, 1, 2)
+    assert second.behind.difference == pytest.approx(better.estimate.value - worse.estimate.value)
+    assert second.behind.error < 0.8 * np.hypot(better.estimate.se, worse.estimate.se)
+    for powered in (better, worse):
+        assert np.hypot.reduce(list(powered.influence.values())) == pytest.approx(powered.estimate.se)
+
+
+def test_of_equal_models_few_are_told_apart():
+    rng, told = np.random.default_rng(2), 0
+    for _ in range(300):
+        first, second = places_of(two_models(rng, gap=0.0), rng=rng)
+        told += first.tier != second.tier
+    assert told / 300 < 0.09
+
+
+def test_a_model_without_an_interval_has_a_place_in_the_order_alone():
+    powered = two_models(np.random.default_rng(3), gap=0.6)
+    unknown = [replace(one, df=0.0) for one in powered]
+    assert [place.tier for place in places_of(unknown, rng=np.random.default_rng(0))] == [None, None]
