@@ -131,7 +131,7 @@ def offers(*, judge: Judge | None, benchmark: Benchmark, names: Sequence[str]) -
 
 def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol) -> Offer:
     if judge and judge.is_baseline and judge.baseline not in protocol.baselines:
-        return Offer(protocol, 0, f"{judge.name} gives no such verdicts")
+        return Offer(protocol, 0, f"{judge.titled} gives no such verdicts")
     items = judgeable_items(benchmark=benchmark, protocol=protocol).order_by()
     if not items.exists():
         return Offer(protocol, 0, f"no {protocol.units} yet: make items first")

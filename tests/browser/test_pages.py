@@ -94,12 +94,12 @@ def test_the_protocols_of_a_new_run_follow_its_judge_and_the_estimate_follows_th
     page.goto(f"{live_server.url}/judging/runs/new/?benchmark={answer.sample.benchmark_id}")
     protocol = page.get_by_label("Protocol", exact=True)
     with page.expect_response("**/judging/runs/choices/**"):
-        page.get_by_label("Judge", exact=True).select_option("baseline-longest")
+        page.get_by_label("Judge", exact=True).select_option(label="Always the longer answer")
     expect(protocol.get_by_role("option", name="Scores")).to_have_count(0)
     page.get_by_text("Not for this judge").click()
-    expect(page.get_by_text("baseline-longest gives no such verdicts").first).to_be_visible()
+    expect(page.get_by_text("Always the longer answer gives no such verdicts").first).to_be_visible()
     expect(protocol.get_by_role("option", name="Scores")).to_have_count(0)
-    page.get_by_label("Judge", exact=True).select_option("baseline-random")
+    page.get_by_label("Judge", exact=True).select_option(label="A coin")
     expect(protocol.get_by_role("option", name="Scores")).to_have_count(1)
     expect(page.locator(".htmx-added, .htmx-settling, .htmx-swapping")).to_have_count(0)
     protocol.focus()
@@ -107,6 +107,6 @@ def test_the_protocols_of_a_new_run_follow_its_judge_and_the_estimate_follows_th
     expect(page.locator("#protocol-words")).to_contain_text("1 answer")
     expect(protocol).to_be_focused()
     with page.expect_response("**/judging/runs/estimate/"):
-        page.get_by_label("Judge", exact=True).select_option("baseline-longest")
+        page.get_by_label("Judge", exact=True).select_option(label="Always the longer answer")
     expect(protocol).to_have_value("pairwise-criteria")
     assert said == []

@@ -352,7 +352,7 @@ def test_the_form_shows_what_each_protocol_would_judge_or_why_it_cannot(client_o
     shown = cards(client.get(reverse("judging:run-choices"), by_length | {"judge": judge.pk}))
     assert shown["reference-score"][:2] == (True, True)
     answered = client.get(reverse("judging:run-choices"), by_length)
-    assert cards(answered)["reference-score"] == (False, False, "baseline-longest gives no such verdicts")
+    assert cards(answered)["reference-score"] == (False, False, "Always the longer answer gives no such verdicts")
     assert "protocol-changed" in answered.headers["HX-Trigger-After-Settle"]
 
 

@@ -120,7 +120,7 @@ def test_a_recipes_board_is_the_same_by_page_command_and_api(measured, client, c
     call_command("evaluate", recipe="my-ece", board=True, format="json", stdout=out)
     assert json.loads(out.getvalue()) == rows
     assert len(rows[0]["bins"]) == 10
-    assert "1 − ECE" in client.get("/recipes/my-ece/board/").content.decode()
+    assert "how near confidence is to being right" in client.get("/recipes/my-ece/board/").content.decode()
     page = client_of("researcher").get("/recipes/my-ece/").content.decode()
     assert "likelihood of each option, by its first token" in page
     assert "Ask a model" not in page
