@@ -11,6 +11,7 @@ from pathlib import Path
 from zoneinfo import available_timezones
 
 import environ
+from django.contrib.messages import constants as messages
 from django.core.exceptions import ImproperlyConfigured
 
 from evalsite import keys, logs
@@ -125,6 +126,7 @@ MEDIA_ROOT = DATA / "media"
 CORRUPTED_FOLDER = DATA / "corrupted"  # a cache: it may be deleted
 CORRUPTED_BYTES = keys.number("CORRUPTED_BYTES", 2_000_000_000)
 FILE_UPLOAD_PERMISSIONS, FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o600, 0o700
+MESSAGE_TAGS = {messages.WARNING: "warn", messages.ERROR: "bad"}  # the classes of a notice
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -172,7 +172,7 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
             row_css=lambda run: css[run],
             label="Board of biases",
             caption="Biases of every judge with 95% intervals, people's own first",
-            css="lb biasboard",
+            css="lb",
         ),
         table(
             _number_columns(address, board, shown),

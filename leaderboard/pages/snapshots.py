@@ -44,7 +44,7 @@ def rows_table(snapshot: Snapshot) -> Table:
     """The rows as the command prints them."""
     printed = columns(snapshot.what, snapshot.rows)
     return table(
-        [text(f"{name[:1].upper()}{name[1:]}", cell, css="tnum", head="") for name, cell in printed],
+        [text(f"{name[:1].upper()}{name[1:]}", cell, css="num", head="") for name, cell in printed],
         snapshot.rows,
         label="Rows",
         caption="Rows of the snapshot",
