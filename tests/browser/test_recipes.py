@@ -42,7 +42,7 @@ def test_a_block_changes_the_yaml_and_the_yaml_the_block_and_both_what_the_model
     page.get_by_label("How many, at most 8").fill("3")
     expect(page.locator("#gets")).to_contain_text("3, random")
     assert "k: 3" in yaml.input_value()
-    assert page.locator("#lines .of-examples").count() == 3
+    assert page.locator("#lines [data-of~=examples]").count() == 3
     yaml.fill(yaml.input_value().replace("kind: direct", "kind: likelihood"))
     expect(page.locator("#said-turns")).to_contain_text("likelihood of each option")
     expect(page.locator("#gets .chip")).to_have_count(4)
