@@ -10,7 +10,8 @@ from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_rang
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Choice, Select
-from leaderboard.pages.marks import Cell
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, names, number_cell, on_axis, table, text
 from leaderboard.rows import Number
 from leaderboard.scope import Scope
@@ -155,14 +156,13 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
     scale = marks.axis(ends, unit=shape.unit)
 
     def model(row: TogetherRow) -> Cell:
-        return Cell(
-            row.model, link=address.to(scope.kind.rows_page, **(address.view() | {"run": None}), model=row.model)
-        )
+        link = address.to(scope.kind.rows_page, **(address.view() | {"run": None}), model=row.model)
+        return Cell(row.model, link=link, chips=(Chip("simulated"),) if row.model in invented else ())
 
     def ticks(value: float) -> str:
         return whole(100 * value) if shape.hundred else f"{value:g}"
 
-    place = {row.model: row for row in board.ranks}
+    place, invented = {row.model: row for row in board.ranks}, simulated()
 
     def rank(row: TogetherRow) -> Cell:
         of = place.get(row.model)
@@ -187,5 +187,5 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
         board.rows,
         label="People and judge",
         caption="Each model by people alone and by people with the judge, with 95% intervals",
-        css="lb lines",
+        css="lb",
     )

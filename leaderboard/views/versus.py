@@ -19,6 +19,7 @@ from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
+from leaderboard.pages.models import as_shown
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
 from leaderboard.views.frame import frame, refused, table_files
@@ -95,6 +96,7 @@ def _page(
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
+            "two": " against ".join(as_shown(result.a, result.b)),
             "versus": versus_page.build_versus_page(result),
             "rows": rows,
             "differ": len(table),
