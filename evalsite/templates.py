@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 from django.utils.translation import gettext, override
 
@@ -49,7 +50,16 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
         "may": may_of(user),
         "version": settings.VERSION,
+        "origin": _origin(request),
     }
+
+
+def _origin(request: HttpRequest) -> str:
+    """Scheme and host of this site; empty where the request names none of ours."""
+    try:
+        return f"{request.scheme}://{request.get_host()}"
+    except DisallowedHost:
+        return ""
 
 
 def _other_language(request: HttpRequest) -> str:

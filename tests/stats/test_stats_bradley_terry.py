@@ -333,10 +333,10 @@ def test_means_of_which_one_group_has_nearly_all_rows_have_an_order_and_no_tiers
     of_two = {"values": values, "model": model, "models": 2, "rng": rng}
     assert places_of_means(**of_two, cluster=group) == [Place(2, None, None, None), Place(1, None, None, None)]
     assert places_of_means(**of_two, cluster=np.tile(np.arange(104) % 7, 2))[0].tier is None
-    assert places_of_means(**of_two, cluster=np.tile(np.arange(104), 2)) == [
-        Place(2, 2, 2, 2, best=False),
-        Place(1, 1, 1, 1, best=True),
-    ]
+    found = places_of_means(**of_two, cluster=np.tile(np.arange(104), 2))
+    assert found == [Place(2, 2, 2, 2, best=False, behind=found[0].behind), Place(1, 1, 1, 1, best=True)]
+    assert found[0].behind
+    assert (found[0].behind.other, found[0].behind.df) == (1, 103)
 
 
 def test_no_model_has_a_better_tier_than_a_stronger_one_whatever_their_numbers_of_votes():
