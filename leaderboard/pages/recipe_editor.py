@@ -110,10 +110,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the YAML: ``css`` names the blocks that it belongs to, and whether something is wrong in it."""
+    """A line of the YAML: ``of`` names the blocks that it belongs to; ``wrong``: whether something is wrong in it."""
 
     number: int
-    css: str
+    of: str
+    wrong: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +170,10 @@ def _lines(text: str, wrong: int) -> list[Line]:
         if found := recipe_text.lines_of(text, [key]):
             of[f"{name} {key}"] = found
 
-    def css(number: int) -> str:
-        names = [f"of-{name.split()[0]}" for name, lines in of.items() if number in lines]
-        return " ".join([*names, "er"] if number == wrong else names)
+    def blocks(number: int) -> str:
+        return " ".join(name.split()[0] for name, lines in of.items() if number in lines)
 
-    return [Line(number, css(number)) for number in range(1, len(text.splitlines()) + 1)]
+    return [Line(number, blocks(number), number == wrong) for number in range(1, len(text.splitlines()) + 1)]
 
 
 # ---- the blocks ----
