@@ -502,7 +502,7 @@ TABLES = {
     "variance": Table(
         make=variance_parts,
         board="judges",
-        fits=lambda kind: kind.pairwise or kind.by_mean,
+        fits=lambda kind: kind.on_scale,
         view=("kind", "run", "campaign", "level", "question_type", "split"),
     ),
     "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),

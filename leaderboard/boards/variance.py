@@ -65,7 +65,7 @@ def rows_of(found: Components, n: int, **of: str | int) -> list[VarianceRow]:
 
 def of_judges(scope: Scope) -> VarianceBoard:
     """The verdicts of every judge, of pairs in each order by itself, and of scores in each repeat."""
-    if not (scope.kind.pairwise or scope.kind.by_mean):
+    if not scope.kind.on_scale:
         raise BadScope(UNFIT.format(scope.kind))
     if is_kept_back(scope):
         return VarianceBoard([], [KEPT_BACK])

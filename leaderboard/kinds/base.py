@@ -107,6 +107,11 @@ class Kind:
         return self.pairwise or (bool(self.stand_in) and self.by_mean)
 
     @property
+    def on_scale(self) -> bool:
+        """Whether its verdicts are numbers, or first, tie and second; rankings are neither."""
+        return self.pairwise or (self.by_mean and self.column != "ranking")
+
+    @property
     def by_mean(self) -> bool:
         """Whether people's verdicts on an item are averaged; otherwise the majority counts."""
         return self.reference == Kind.reference

@@ -388,12 +388,13 @@ def _steady(on: _Judged) -> list[Fact]:
         for term, value, more in numbers
         if value.value is not None
     ]
-    return [*facts, Fact("Verdicts differ by", _parts(on))] if _parts(on) else facts
+    parts = _parts(on)
+    return [*facts, Fact("Verdicts differ by", parts)] if parts else facts
 
 
 def _parts(on: _Judged) -> str:
     """``item 81%, order 2%, rest 17%``: the shares of the variance of its verdicts."""
-    if not (on.kind.pairwise or on.kind.by_mean):
+    if not on.kind.on_scale:
         return ""
     rows = [row for row in cached(on.scope, "variance", variance.of_judges).rows if row.run == on.run.pk]
     return ", ".join(f"{row.part} {whole(100 * (row.share.value or 0))}%" for row in rows)

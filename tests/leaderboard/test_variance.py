@@ -11,6 +11,7 @@ from bank import guard
 from judging.models import Judge
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.conftest import judgments
+from tests.leaderboard.test_graded_boards import rankings
 from tests.leaderboard.test_tables import got, told
 from tests.markup import flat
 
@@ -68,3 +69,13 @@ def test_a_judge_that_takes_the_first_place_differs_by_the_order(brought, voted,
 def test_campaigns_are_for_those_who_may_read_them(voted, client, client_of):
     assert not any(row["campaign"] for row in got(client, "variance").json())
     assert any(row["campaign"] for row in got(client_of("researcher"), "variance").json())
+
+
+def test_rankings_stand_on_no_scale_and_their_judge_has_its_page(brought, client):
+    brought("labels", rankings(0.5, 1, annotator="Ada"))
+    brought("judgments", rankings(1, 2, judge="keen"))
+    refused = got(client, "variance", status=400, kind="batch").json()
+    assert "have a variance; none of kind batch" in refused["detail"]
+    page = client.get(f"/judges/{Judge.objects.get(name='keen').pk}/")
+    assert page.status_code == 200
+    assert "Verdicts differ by" not in page.content.decode()
