@@ -162,8 +162,8 @@ def world_readable():
 
 
 @contextmanager
-def late(port: int, behind: tuple[str, int], seconds: float):
-    """At this port nothing listens for some seconds, and then the database does."""
+def late(port: int, behind: tuple[str, int], seconds: float, asked_for):
+    """At this port the database listens only some seconds after `asked_for()` says that somebody waits for it."""
     stop = threading.Event()
 
     def pump(source, target):
@@ -172,6 +172,9 @@ def late(port: int, behind: tuple[str, int], seconds: float):
                 target.sendall(data)
 
     def listen():
+        while not asked_for():
+            if stop.wait(0.1):
+                return
         if stop.wait(seconds):
             return
         with socket.create_server(("127.0.0.1", port)) as server:
@@ -225,13 +228,14 @@ def test_its_processes_start_by_nobody_from_a_read_only_tree_on_a_database_that_
         connection.execute(f"CREATE DATABASE {name}")
         log, processes = world_readable / "log", []
         try:
-            with late(relay, (server.hostname, server.port or 5432), seconds), log.open("w") as out:
+            log.touch()
+            behind = (server.hostname, server.port or 5432)
+            with late(relay, behind, seconds, lambda: "waiting up to 60 s" in log.read_text()), log.open("w") as out:
                 processes.append(started("web", out))
                 wait_for(port, processes[0], log)
                 processes.append(started("worker", out))  # depends_on: web is healthy
                 wait_for(port, processes[0], log, path="/readyz")
                 assert asked(port, "/")[0] == 200
-                assert "waiting up to 60 s" in log.read_text()
                 before = time.monotonic()
                 for process in reversed(processes):
                     process.terminate()
