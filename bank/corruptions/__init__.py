@@ -82,8 +82,25 @@ def single(method: str, *, severity: int | None = None, seed: str = "") -> Compo
     if found is None:
         raise ValueError(f"there is no corruption called {method}")
     most = _most(found)
-    step = Step(method, min(severity, most) if severity else generator("single", seed).randint(1, most))
-    return Composition(image=(step,)) if method in images.METHODS else Composition(text=(step,))
+    return step_of(Step(method, min(severity, most) if severity else generator("single", seed).randint(1, most)))
+
+
+def each(*, image: bool, text: bool, severity: int | None = None) -> list[Step]:
+    """Every corruption that needs no text in other words, at every severity, or at the given one where it has it."""
+    from bank.corruptions import images
+
+    methods: list[images.Method | texts.Method] = [*images.METHODS.values()] if image else []
+    methods += [method for method in texts.METHODS.values() if text and not method.written]
+    return [
+        Step(method.name, at)
+        for method in methods
+        for at in ([min(severity, _most(method))] if severity else range(1, _most(method) + 1))
+    ]
+
+
+def step_of(step: Step) -> Composition:
+    """One corruption alone."""
+    return Composition(text=(step,)) if step.method in texts.METHODS else Composition(image=(step,))
 
 
 def apply_image(image: Image.Image, steps: Sequence[Step], seed: str) -> Image.Image:

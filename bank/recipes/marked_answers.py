@@ -23,7 +23,8 @@ PAGE = 500
 CIRCULAR = "circular-"
 COLUMNS = [
     *("model", "response", "sample", "key", "split", "path", "group", "language", "options", "condition", "rotation"),
-    *("repeat", "said", "text", "truth", "right", "credit", "read", "confidence", "mass", "chance"),
+    *("repeat", "said", "letter", "key_letter", "text", "truth", "right", "credit", "read", "confidence", "mass"),
+    "chance",
 ]
 
 
@@ -32,9 +33,10 @@ def as_frame(recipe: Recipe, spec: Spec, benchmark: Benchmark, *, samples: Any =
     """One row for each answer to a question with a key; ``model`` limits it to one, ``samples`` (a QuerySet) to some.
 
     ``said``: the sample's own label, yes, no, a class, or a text; "" for what no rule can read (``read`` is then False,
-    and it is not right). ``truth``: the key, without synonyms. ``right`` is 0 or 1, ``credit`` the share of the way
-    down a tree. ``confidence`` is the softmax over the pool of the answer given, ``mass`` the probability of the whole
-    pool, ``chance`` that of a random answer. Refused, filtered, cut off and empty answers count as not read.
+    and it is not right). ``letter`` and ``key_letter``: the labels behind which that option and the right one stood.
+    ``truth``: the key, without synonyms. ``right`` is 0 or 1, ``credit`` the share of the way down a tree.
+    ``confidence`` is the softmax over the pool of the answer given, ``mass`` the probability of the whole pool,
+    ``chance`` that of a random answer. Refused, filtered, cut off and empty answers count as not read.
     """
     responses = Response.all_objects.filter(recipe=recipe, sample__benchmark=benchmark)
     if model:
@@ -73,6 +75,8 @@ def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple
     confidence, mass, size = _confidence(response.likelihoods)
     answered = response.status == Response.Status.OK and (response.likelihoods is None or confidence is not None)
     said = _stated_answer(spec, labels, condition, response) if answered else ""
+    order = [str(label) for label in response.option_order or labels] if _of_options(spec) else []
+    stood_at = dict(zip(order, labels, strict=False))
     right_texts = answer_keys.synonyms(key)
     truth = right_texts[0]
     credit = 0.0
@@ -87,7 +91,8 @@ def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple
     about = (sample.key, sample.split, sample.capability_path, sample.cluster)
     return (
         *(response.model__name, response.pk, sample.pk, *about, sample.language, len(labels), condition, rotation),
-        *(response.repeat, said, response.text, truth, int(right), credit, bool(said), confidence, mass, chance),
+        *(response.repeat, said, stood_at.get(said, ""), stood_at.get(key.strip(), ""), response.text, truth),
+        *(int(right), credit, bool(said), confidence, mass, chance),
     )
 
 

@@ -9,12 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from bank import corruptions
 from bank.errors import BadInput
 from bank.recipes.verbalizers import GROUPS, Verbalizer, of_group
 
@@ -27,6 +29,7 @@ Short = Annotated[str, Field(min_length=1, max_length=200)]
 Template = Annotated[str, Field(min_length=1, max_length=20_000)]
 OPTIONS, YES_NO, TREE = "options", "yes-no", "tree"
 PLAIN, CORRUPTED = "", "corrupted"
+ALONE = f"{CORRUPTED}-"  # begins the name of a condition with one corruption alone
 
 
 class Part(BaseModel):
@@ -72,21 +75,23 @@ class Examples(Part):
 
 class Instruction(Part):
     """``queries``: names of prompts for answering, or templates themselves. Of several, ``first`` asks the first alone
-    (the standard query), ``seeded`` deals them (the query pool).
+    (the standard query), ``seeded`` deals them (the query pool). Without ``pictures`` the text alone is asked.
     """
 
     queries: Annotated[tuple[Template, ...], Field(min_length=1, max_length=20)] = ("default",)
     deal: Literal["first", "seeded"] = "first"
     examples: Examples = Examples()
     verbalizer: Literal["none", "natural", "neutral", "unnatural"] = "none"
+    pictures: bool = True
 
 
 class Corruption(Part):
-    """``composed``: of each category one method by the seed, in sequence (C.5). ``single``: the named method. ``image``
-    and ``text`` are true and false, or the name of a method.
+    """``composed``: of each category one method by the seed, in sequence (C.5). ``single``: the named method. ``each``:
+    every method alone, at every severity or at one (Figure 20). ``image`` and ``text`` are true and false, or the name
+    of a method.
     """
 
-    strategy: Literal["none", "single", "composed"] = "none"
+    strategy: Literal["none", "single", "composed", "each"] = "none"
     image: bool | Short = False
     text: bool | Short = False
     severity: Annotated[int, Field(ge=1, le=5)] | None = None
@@ -98,6 +103,8 @@ class Corruption(Part):
             raise ValueError("strategy none corrupts nothing: leave out image, text and severity")
         if self.strategy == "composed" and (named or self.severity or not (self.image or self.text)):
             raise ValueError("a composed corruption has image: true, text: true or both, and draws its severities")
+        if self.strategy == "each" and (named or not (self.image or self.text)):
+            raise ValueError("each method alone: say image: true, text: true or both")
         if self.strategy == "single" and (len(named) != 1 or True in (self.image, self.text)):
             raise ValueError("a single corruption names one method, of image or of text")
         return self
@@ -163,16 +170,25 @@ Metric = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How a question is put: with how many examples, which labels, and whether corrupted."""
+    """How a question is put: with how many examples, which labels, and whether corrupted, by which ``step`` alone."""
 
     name: str
     shots: int = 0
     verbalizer: Verbalizer | None = None
     corrupted: bool = False
+    step: corruptions.Step | None = None
+
+
+@lru_cache
+def _each_alone(image: bool, text: bool, severity: int | None, shots: int) -> tuple[Condition, ...]:
+    steps = corruptions.each(image=image, text=text, severity=severity)
+    return tuple(Condition(f"{ALONE}{step.method}-{step.severity}", shots, None, True, step) for step in steps)
 
 
 class Spec(Part):
-    """A recipe. ``judge`` marks explanations (metric language) or reads options in direct answers that name none."""
+    """A recipe. ``judge`` marks explanations (metric language) or reads options in direct answers that name none;
+    ``marked`` says whether it marks those of right answers alone, which alone make the metric.
+    """
 
     name: Annotated[str, Field(pattern=NAME)]
     version: Annotated[int, Field(ge=1, lt=2**31)] = 1
@@ -183,6 +199,7 @@ class Spec(Part):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1, max_length=10)]
     metric: Metric
     judge: Annotated[str, Field(max_length=200)] = ""
+    marked: Literal["right", "all"] = "right"
     repeats: Annotated[int, Field(ge=1, le=20)] = 1
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
@@ -214,6 +231,12 @@ class Spec(Part):
             raise ValueError("rrm needs a corruption")
         if self.metric == "language" and not (self.judge and any(turn.kind == "cot" for turn in self.turns)):
             raise ValueError("language marks reasoning: it needs a cot turn and a judge")
+        if self.marked == "all" and self.metric != "language":
+            raise ValueError("marked says of which answers the reasons are marked: that is for the metric language")
+        if self.corruption.strategy == "each" and self.metric != "rrm":
+            raise ValueError("each corruption alone is compared with the plain question: the metric is rrm")
+        if self.corruption.image and not self.instruction.pictures:
+            raise ValueError("pictures that are not shown cannot be corrupted")
         if self.metric in ("mr", "language", "circular") and self.corruption.strategy != "none":
             raise ValueError(f"{self.metric} is measured without corruption")
         of_options = last.kind != "likelihood" or last.pool == OPTIONS
@@ -231,6 +254,9 @@ class Spec(Part):
         if self.metric == "mr":
             others = of_group(group) if group != "none" else [one for name in GROUPS for one in of_group(name)]
             return (Condition(PLAIN, shots), *(Condition(each.name, shots, each) for each in others))
+        if self.corruption.strategy == "each":
+            rule = self.corruption
+            return (Condition(PLAIN, shots), *_each_alone(bool(rule.image), bool(rule.text), rule.severity, shots))
         if self.metric == "rrm":
             return (Condition(PLAIN, shots), Condition(CORRUPTED, shots, corrupted=True))
         corrupted = self.corruption.strategy != "none"

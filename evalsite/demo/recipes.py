@@ -26,6 +26,7 @@ from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel
 from bank.recipes import spec as specs
 from bank.recipes import store
+from bank.recipes.marked_answers import as_frame
 from bank.recipes.spec import Condition, Spec
 from evalsite.demo import simulation
 from judging.models import Evaluation, Judge, Judgment, Run, RunItem
@@ -126,11 +127,20 @@ RECIPES: tuple[Row, ...] = (
     },
     {
         "name": "shapes-reasons",
-        "note": "Reasons first; a judge marks those of right answers.",
+        "note": "Reasons first; a judge marks those of all answers, and right ones count.",
         "scenario": [ASKS | {"sample": 60}],
         "turns": [{"kind": "cot"}, {"kind": "direct"}],
         "metric": "language",
         "judge": JUDGE,
+        "marked": "all",
+    },
+    {
+        "name": "shapes-each-damage",
+        "note": "Twelve questions under every damage to their picture, at every strength.",
+        "scenario": [ASKS | {"sample": 12}],
+        "corruption": {"strategy": "each", "image": True},
+        "turns": DIRECT,
+        "metric": "rrm",
     },
     {
         "name": "shapes-damaged",
@@ -356,7 +366,8 @@ def _turns(asked: Asked, mind: Mind) -> list[Row]:
 def _chosen(asked: Asked, mind: Mind) -> tuple[str, float]:
     """The answer that the model finds, and by how much its skill is beyond what the question takes."""
     margin = mind.skill - HARD.get(asked.level, 0.0) - asked.draw("question").gauss(0, 0.9)
-    margin += mind.per_example * asked.condition.shots - mind.damage * asked.condition.corrupted
+    strength = asked.condition.step.severity / 3 if asked.condition.step else asked.condition.corrupted
+    margin += mind.per_example * asked.condition.shots - mind.damage * strength
     margin += (0.0, -0.15, -0.3)[asked.wording]
     pool = asked.options or ("no", "yes")
     if not asked.options:
@@ -422,11 +433,13 @@ def _likelihoods(asked: Asked, mind: Mind, answer: str, margin: float) -> Row:
 
 @transaction.atomic
 def _mark_reasons(curator: User | None) -> None:
-    """The simulated judge marks the reasons of right answers, as runs of real ones are stored."""
+    """The simulated judge marks the reasons, as runs of real ones are stored: those of wrong answers are worse."""
     recipe = store.get("shapes-reasons")
     judge, _ = Judge.objects.get_or_create(name=JUDGE, defaults={"simulated": True})
     now = timezone.now()
     benchmark = Benchmark.objects.named(SLUG)
+    answers = as_frame(recipe, store.spec_of(recipe), benchmark)
+    wrong = set(answers[answers["right"] == 0][["model", "key"]].itertuples(index=False, name=None))
     for model, mind in MODELS.items():
         evaluation = Evaluation.objects.create(
             recipe=recipe, judge=judge, model_name=model, by=curator, finished_at=now
@@ -437,7 +450,8 @@ def _mark_reasons(curator: User | None) -> None:
         judgments = []
         items = RunItem.objects.filter(run=run).order_by("pk").values_list("item", "item__sample__key")
         for (item, key), repeat in product(items, range(MARKS_EACH)):
-            quality = mind.marks + random.Random(f"{SEED} {model} {key} reasons").gauss(0, 0.9)
+            quality = mind.marks - 3.5 * ((model, key) in wrong)
+            quality += random.Random(f"{SEED} {model} {key} reasons").gauss(0, 0.9)
             seen = quality + random.Random(f"{SEED} {model} {key} mark {repeat}").gauss(0, 0.6)
             score = min(10.0, max(0.0, float(round(seen))))
             judgments.append(Judgment(run=run, item_id=item, order="0", repeat=repeat, score=score))

@@ -101,6 +101,14 @@ def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) 
             "Give the likelihood turn another pool (yes-no, a list of answers).",
             "recipe",
         )
+    if spec.corruption.strategy == "each" and spec.corruption.image:
+        pictured = set(SampleImage.objects.filter(sample__benchmark=benchmark).values_list("sample", flat=True))
+        if bare := [sample.key for sample in samples if sample.pk not in pictured and not sample.absent_images]:
+            raise BadInput(
+                f"{benchmark}: {len(bare):,} questions have no picture to corrupt, such as {bare[0]}. Choose others by "
+                "split or levels.",
+                "recipe",
+            )
     if len(spec.conditions) * spec.repeats * 30 > 32_767:
         raise BadInput("So many conditions and repeats are more than a run can hold.", "recipe")
 
@@ -208,10 +216,10 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
         samples = {task.sample for task in tasks}
         missing = _missing(recipe, spec, tasks, name)
         questions_asked += len(samples)
-        absent += sum(bool(sample.absent_images) for sample in samples)
+        absent += sum(questions.lacks_picture(spec, sample) for sample in samples)
         answers += len(tasks)
         stored += len(tasks) - len(missing)
-        missing = [task for task in missing if not task.sample.absent_images]
+        missing = [task for task in missing if not questions.lacks_picture(spec, task.sample)]
         few = missing[:: max(1, len(missing) // 24)]
         if few:
             counts = [calls_of(spec, task.sample) for task in few]
@@ -236,7 +244,7 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
 def _tokens(spec: Spec, task: RunTask) -> float:
     """Of one call: the question, and its examples reckoned to be as long."""
     sample = task.sample
-    images = list(SampleImage.objects.filter(sample=sample))
+    images = list(SampleImage.objects.filter(sample=sample)) if spec.instruction.pictures else []
     own = text_tokens("\n".join((sample.instruction, sample.hint, *map(str, sample.options.values()))))
     pictures = sum(image_tokens(image, {}) for image in images)
     shots = len(task.shows.get("examples", ()))
@@ -295,7 +303,7 @@ def _check_scenarios(recipe: Recipe, spec: Spec, limit: int | None) -> None:
         )
     for scenario in spec.scenario:
         samples = {task.sample for task in tasks_of(recipe, spec, scenario, limit=limit)}
-        if all(sample.absent_images for sample in samples):
+        if all(questions.lacks_picture(spec, sample) for sample in samples):
             raise BadInput(lacking_all(benchmark_of(scenario), len(samples), "questions"), "recipe")
 
 
@@ -315,7 +323,8 @@ def check_abilities(spec: Spec, judge: Judge) -> None:
                 f"{' or reads the first token (by: first-token)' if way == 'prompt' else ''}.",
                 "judge",
             )
-    if judge.abilities.get("vision") is False and any(_has_pictures(scenario) for scenario in spec.scenario):
+    shown = spec.instruction.pictures and any(_has_pictures(scenario) for scenario in spec.scenario)
+    if judge.abilities.get("vision") is False and shown:
         raise BadInput(f"{judge.name} cannot see pictures, as its test showed.", "judge")
 
 

@@ -1,4 +1,6 @@
-"""Marks for the reasons that models gave by a recipe (ChEF, C.4): only of right conclusions, five each."""
+"""Marks for the reasons that models gave by a recipe (ChEF, C.4), five each: of right conclusions, or of all answers
+to see how marks go with being right (Figure 18b).
+"""
 
 from bank.models import Benchmark, Item, Response
 from bank.models.items import ItemResponse, content_hash
@@ -13,19 +15,22 @@ MARKS_EACH = 5
 
 
 def start_marks(evaluation: Evaluation, spec: Spec, benchmark: Benchmark, *, budget: float | None) -> Run | None:
-    """The run in which the recipe's judge marks the reasons of right answers that have no marks; None if all have.
+    """The run in which the recipe's judge marks the reasons that have no marks, of right answers or of all; None if all
+    have.
 
     To be called in a transaction that holds the evaluation.
     """
     frame = marked_answers.as_frame(evaluation.recipe, spec, benchmark, model=evaluation.model_name)
-    right = frame[(frame["right"] == 1) & (frame["condition"] == "") & (frame["repeat"] == 0)]
-    if right.empty:
+    answers = frame[(frame["condition"] == "") & (frame["repeat"] == 0)]
+    if spec.marked == "right":
+        answers = answers[answers["right"] == 1]
+    if answers.empty:
         return None
     reasoning = next(at for at, turn in enumerate(spec.turns) if turn.kind == "cot")
     reasons = Response.all_objects.filter(
         recipe=evaluation.recipe,
         model__name=evaluation.model_name,
-        sample__in=right["sample"].tolist(),
+        sample__in=answers["sample"].tolist(),
         variant="",
         repeat=0,
         turn=reasoning,

@@ -7,7 +7,7 @@ from bank import corruptions
 from bank.criteria import answer_keys
 from bank.models import Draft, Sample
 from bank.recipes import store
-from bank.recipes.spec import Numbers, Spec
+from bank.recipes.spec import Condition, Numbers, Spec
 from bank.text.digests import keyed_digest
 from judging.models import Collected, Run, RunTask
 from judging.protocols import CannotAsk
@@ -30,6 +30,11 @@ class Place(NamedTuple):
         rest, condition = divmod(number, len(spec.conditions))
         rotation, repeat = divmod(rest, spec.repeats)
         return cls(condition, repeat, rotation)
+
+
+def lacks_picture(spec: Spec, sample: Sample) -> bool:
+    """Whether a picture that the question shows is not stored here."""
+    return bool(spec.instruction.pictures and sample.absent_images)
 
 
 def places(spec: Spec, sample: Sample) -> list[int]:
@@ -79,12 +84,12 @@ class _Questions:
         condition = self.spec.conditions[place.condition]
         sample = row.sample
         order = tuple(collecting.rotated(list(sample.options), place.rotation))
-        images = self.images.get(sample.pk, [])
+        images = self.images.get(sample.pk, []) if self.spec.instruction.pictures else []
         pictures = tuple(Picture(image) for image in images)
         instruction = sample.instruction
         if condition.corrupted:
             written = self.written[row.pk]
-            steps = corruption_of(self.spec, sample, pictures=bool(images), written=written)
+            steps = corruption_of(self.spec, condition, sample, pictures=bool(images), written=written)
             seed = seed_of(self.spec, sample)
             pictures = tuple(Picture(image, corruption=steps.image, seed=seed) for image in images)
             instruction = corruptions.apply_text(instruction, steps.text, seed, written)
@@ -140,11 +145,13 @@ def numbers_around(key: str, span: int) -> Iterator[str]:
 
 
 def corruption_of(
-    spec: Spec, sample: Sample, *, pictures: bool, written: Collection[str] = ()
+    spec: Spec, condition: Condition, sample: Sample, *, pictures: bool, written: Collection[str] = ()
 ) -> corruptions.Composition:
     """What is done to a question, by the recipe's seed and the question's key. ``written``: in which other words the
     question is stored.
     """
+    if condition.step:
+        return corruptions.step_of(condition.step)
     rule = spec.corruption
     seed = seed_of(spec, sample)
     if rule.strategy == "single":

@@ -359,7 +359,7 @@ class RecipeKind(TaskRunKind[Conversation]):
         return questions.conversations(self.run, rows)
 
     def request(self, job: Conversation, *, template: None) -> RecipeCall:
-        if job.sample.absent_images:
+        if questions.lacks_picture(job.spec, job.sample):
             raise CannotAsk("a picture of the sample is not stored here")
         call = job.call()
         repeat = questions.Place.of_task(job.place, job.spec).repeat

@@ -187,15 +187,19 @@ class RowsView(APIView):
 
 
 class RecipeRows(RowsView):
-    """The board of a recipe: each model in each scenario, and over all of them; or two models pairwise."""
+    """The board of a recipe: each model in each scenario, and over all of them; or two models pairwise, or one model by
+    this recipe and another.
+    """
 
-    accepted = ("recipe", "a", "b")
+    accepted = ("recipe", "a", "b", "against", "model")
 
     @extend_schema(
         parameters=[
             OpenApiParameter("recipe", str, required=True, description="NAME or NAME@VERSION"),
             OpenApiParameter("a", str, description="a model, compared with the model b on the same questions"),
             OpenApiParameter("b", str),
+            OpenApiParameter("against", str, description="another recipe, compared on the answers of model"),
+            OpenApiParameter("model", str),
         ],
         responses=OpenApiTypes.OBJECT,
     )
@@ -206,8 +210,12 @@ class RecipeRows(RowsView):
             raise ValidationError({"recipe": "Say which: NAME or NAME@VERSION."})
         try:
             recipe = store.get(name, request.user)
+            other = store.get(given["against"], request.user) if "against" in given else None
         except store.UnknownRecipe:
             raise NotFound from None
+        if other:
+            compared = boards.compare_recipes(recipe, other, request.user, given.get("model", ""))
+            return Response([row.as_json() for row in compared])
         if "a" not in given and "b" not in given:
             return Response(boards.board(recipe, request.user).as_json())
         rows = boards.compare(recipe, request.user, given.get("a", ""), given.get("b", ""))

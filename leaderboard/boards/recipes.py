@@ -18,7 +18,8 @@ from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
 from bank.recipes import store
 from bank.recipes.marked_answers import as_frame
-from bank.recipes.spec import PLAIN, Spec
+from bank.recipes.spec import ALONE, PLAIN, Spec
+from bank.recipes.verbalizers import GROUPS
 from judging.models import Judgment, Run
 from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
@@ -37,11 +38,15 @@ from stats.proportions import mean, rate
 from stats.ranks import Place, places_of_means
 from stats.results import Estimate, Interval
 
+Columns = dict[str, Any]
 ALL = "all"
 HIDDEN = "{} rests on answer keys that are not open to everybody: staff see it, and others what they publish of it."
 EDITION = "{} rests on answer keys that are not open to everybody: this is edition {}, of {:%-d %b %Y}."
 FEW = f"n < {desiderata.PROVISIONAL}: provisional"
 NO_MARKS = "no reasons of right answers were marked"
+# The paper's text names the first range and that three lie above it (Figure 18b).
+MARK_ENDS = (0, 3, 5, 7, 10)
+MARK_RANGES = ("0 to 3", "over 3 to 5", "over 5 to 7", "over 7")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +80,29 @@ METRICS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionRow(Row):
-    """Accuracy under one condition."""
+    """Accuracy under one condition, or of some answers."""
 
+    accuracy: Number = UNKNOWN
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsRow(Row):
+    """Under other labels: the share right (Acc_vm), and the share that says the same as under its own labels (MR)."""
+
+    accuracy: Number = UNKNOWN
+    match: Number = UNKNOWN
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterRow(Row):
+    """A letter of options: its share of the answers read (``chosen``) and of the right options (``key``), and the share
+    of the answers that chose it which are right (Figure 7b).
+    """
+
+    chosen: Number = UNKNOWN
+    key: float
     accuracy: Number = UNKNOWN
     n: int
 
@@ -97,7 +123,10 @@ class RecipeRow(Row):
     ``value`` is the recipe's metric; ``accuracy`` that of the plain condition; ``chance`` that of random answers.
     ``unread`` answers name no option and are not right; ``coverage`` is the share of the scenario's questions with an
     answer under every condition. ``ece_calibrated`` (and its 95th percentile) is what a perfectly calibrated model
-    would show at the same confidences.
+    would show at the same confidences. ``corruptions``: the accuracy by each corruption alone, over its strengths
+    (Figure 20). ``accuracy_vm`` is the accuracy under other labels (Table 10), which ``labels`` has by set and by group
+    of sets (Figure 17). ``letters``: those chosen for the plain question. ``marks``: the accuracy by range of the marks
+    for reasons, where those of wrong answers are marked, too (Figure 18b).
     """
 
     model: str
@@ -112,6 +141,11 @@ class RecipeRow(Row):
     accuracy: Number = UNKNOWN
     chance: float | None = None
     conditions: dict[str, ConditionRow] = field(default_factory=dict)
+    corruptions: dict[str, ConditionRow] = field(default_factory=dict)
+    accuracy_vm: Number = UNKNOWN
+    labels: dict[str, LabelsRow] = field(default_factory=dict)
+    letters: dict[str, LetterRow] = field(default_factory=dict)
+    marks: dict[str, ConditionRow] = field(default_factory=dict)
     bins: list[BinRow] = field(default_factory=list)
     ece_calibrated: float | None = None
     ece_calibrated_high: float | None = None
@@ -210,11 +244,12 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedRow(Measure):
-    """Two models on the questions that both answered: the share right of each under a ``condition`` (plain, so many
-    examples, other labels, corrupted).
+    """Two models, or one by two recipes, on the questions that both answered: the share right of each under a
+    ``condition`` (plain, so many examples, other labels, corrupted; "NAME / NAME" where the recipes share none).
     """
 
     recipe: str
+    recipe_b: str
     scenario: str
     condition: str
     model_a: str
@@ -239,27 +274,60 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
             )
     if a == b:
         raise BadInput("Choose two different models.")
+    names: Columns = {"recipe": str(recipe), "recipe_b": str(recipe), "model_a": a, "model_b": b}
+    one, other = ({name: frame[frame["model"] == each] for name, frame in frames.items()} for each in (a, b))
+    return _compared(names, one, other)
+
+
+def compare_recipes(recipe: Recipe, other: Recipe, viewer: Viewer, model: str) -> list[ComparedRow]:
+    """One model by two recipes on the questions that it answered by both (Figures 15 and 16), as ``compare`` does.
+
+    Raises BadInput where it has no answers by one of them that the viewer may see.
+    """
+    if recipe == other:
+        raise BadInput("Choose two different recipes.")
+    by_recipe = []
+    for each in (recipe, other):
+        seen = _seen(each, store.spec_of(each), viewer, model)
+        if not seen.frames:
+            raise BadInput(f"{model!r} has no answers by {each} to compare. {' '.join(seen.notes)}".strip())
+        by_recipe.append(seen.frames)
+    names: Columns = {"recipe": str(recipe), "recipe_b": str(other), "model_a": model, "model_b": model}
+    rows = _compared(names, *by_recipe)
+    if not rows:
+        raise BadInput(f"There is no question that {model} answered by both {recipe} and {other}.")
+    return rows
+
+
+def _compared(names: Columns, one: Mapping[str, pd.DataFrame], other: Mapping[str, pd.DataFrame]) -> list[ComparedRow]:
+    """Answers by scenario beside others: under the conditions that both have, else under the first of each."""
     rows = []
-    for scenario, frame in frames.items():
-        for condition, answers in frame.groupby("condition", sort=False):
-            one, other = (answers[answers["model"] == name].groupby("sample")["right"].mean() for name in (a, b))
-            groups = answers.drop_duplicates("sample").set_index("sample")["group"]
-            both = pd.DataFrame({"a": one, "b": other}).dropna().join(groups)
+    shared = [scenario for scenario in one if scenario in other and len(one[scenario]) and len(other[scenario])]
+    for scenario in shared:
+        a, b = one[scenario], other[scenario]
+        of_b = set(b["condition"])
+        pairs = [(name, name) for name in a["condition"].unique() if name in of_b]
+        for condition_a, condition_b in pairs or [(a["condition"].iloc[0], b["condition"].iloc[0])]:
+            answers_a, answers_b = a[a["condition"] == condition_a], b[b["condition"] == condition_b]
+            right_a, right_b = (part.groupby("sample")["right"].mean() for part in (answers_a, answers_b))
+            groups = answers_a.drop_duplicates("sample").set_index("sample")["group"]
+            both = pd.DataFrame({"a": right_a, "b": right_b}).dropna().join(groups)
             if both.empty:
                 continue
-            condition = str(condition) or "plain"
-            measure = versus.of_rows(f"{scenario}, {condition}" if len(frames) > 1 else condition, both)
-            rows.append(
-                ComparedRow(
-                    recipe=str(recipe),
-                    scenario=scenario,
-                    condition=condition,
-                    model_a=a,
-                    model_b=b,
-                    **{each.name: getattr(measure, each.name) for each in fields(measure)},
-                )
-            )
+            condition = " / ".join(dict.fromkeys(str(name) or "plain" for name in (condition_a, condition_b)))
+            measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
+            columns: Columns = names | {each.name: getattr(measure, each.name) for each in fields(measure)}
+            rows.append(ComparedRow(scenario=scenario, condition=condition, **columns))
     return versus.tested(rows)
+
+
+@guard.working()
+def comparable(recipe: Recipe, viewer: Viewer) -> list[Recipe]:
+    """The other recipes with answers to questions of the same benchmarks that the viewer may know of."""
+    asked = [store.benchmark_of(scenario) for scenario in store.spec_of(recipe).scenario]
+    answered = Response.all_objects.filter(sample__benchmark__in=[each for each in asked if each])
+    others = store.visible_to(viewer).exclude(pk=recipe.pk).filter(pk__in=answered.order_by().values("recipe"))
+    return list(others.order_by("name", "version"))
 
 
 def answers_of(recipe: Recipe, model: str, viewer: Viewer) -> tuple[pd.DataFrame, int, list[str]]:
@@ -275,7 +343,7 @@ def answers_of(recipe: Recipe, model: str, viewer: Viewer) -> tuple[pd.DataFrame
     frames = [
         frame.assign(scenario=name, bin=_bins(frame, spec))
         if _is_open(recipe, seen.benchmarks[name])
-        else frame.assign(scenario=name, bin=_bins(frame, spec), truth="")
+        else frame.assign(scenario=name, bin=_bins(frame, spec), truth="", key_letter="")
         for name, frame in seen.frames.items()
     ]
     if not frames:
@@ -339,8 +407,6 @@ def _is_open(recipe: Recipe, benchmark: Benchmark) -> bool:
 
 # ---- one model in one scenario ----
 
-Columns = dict[str, Any]
-
 
 def _recipe_row(
     recipe: Recipe, spec: Spec, model: str, scenario: str, answers: pd.DataFrame, benchmark: Benchmark
@@ -356,6 +422,8 @@ def _recipe_row(
             for name, part in answers.groupby("condition", sort=False)
         }
     complete = answers.groupby("sample").size() >= answers.groupby("sample").size().max()
+    alone = answers[answers["condition"].str.startswith(ALONE)]
+    methods = alone["condition"].str.removeprefix(ALONE).str.rpartition("-")[0] if len(alone) else alone["condition"]
     chance = plain.drop_duplicates("sample")["chance"]
     if spec.rotates:
         chance = chance ** (1 / chance.where(chance > 0))
@@ -369,7 +437,12 @@ def _recipe_row(
         accuracy=_right(plain),
         chance=None if chance.isna().any() else float(chance.mean()),
         conditions=conditions,
+        corruptions={
+            str(name): ConditionRow(accuracy=number(_over_conditions(part, "right")), n=int(part["sample"].nunique()))
+            for name, part in alone.groupby(methods, sort=False)
+        },
         pool_mass=None if plain["mass"].isna().any() else float(plain["mass"].mean()),
+        letters=_letters(plain),
         queries=queries,
         query_sd=found.sd if (found := desiderata.spread(list(queries.values()))) else None,
         unread=int((~answers["read"]).sum()),
@@ -409,13 +482,7 @@ def _by_query(spec: Spec, answers: pd.DataFrame) -> dict[str, float]:
 
 
 def _accuracy(answers: pd.DataFrame, *_: Any) -> Columns:
-    return {
-        "value": rate(
-            hits=answers["right"].to_numpy(),
-            cluster=answers["group"].to_numpy(),
-            stratum=answers["condition"].to_numpy() if answers["condition"].nunique() > 1 else None,
-        )
-    }
+    return {"value": _over_conditions(answers, "right")}
 
 
 def circular_questions(answers: pd.DataFrame) -> pd.DataFrame:
@@ -504,12 +571,13 @@ def _riam(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
 
 def _rrm(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
     paired = _paired(answers)
-    if not {PLAIN, "corrupted"} <= set(paired.columns):
+    corrupted = [condition.name for condition in spec.conditions if condition.corrupted]
+    if not {PLAIN, *corrupted} <= set(paired.columns):
         return {"value": Estimate(None, 0, None, "RRM", "no question has an answer both plain and corrupted")}
     chance = paired["chance"].to_numpy(dtype=np.float64)
     return {
         "value": desiderata.relative(
-            part=paired["corrupted"].to_numpy() - chance,
+            part=paired[corrupted].mean(axis=1).to_numpy() - chance,
             whole=paired[PLAIN].to_numpy() - chance,
             cluster=paired["group"].to_numpy(),
             method="RRM",
@@ -520,14 +588,48 @@ def _rrm(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
 def _mr(answers: pd.DataFrame, *_: Any) -> Columns:
     plain = answers[answers["condition"] == PLAIN].set_index(["sample", "repeat"])["said"]
     others = answers[answers["condition"] != PLAIN].join(plain.rename("own"), on=["sample", "repeat"])
-    others = others[others["own"].notna() & (others["own"] != "")]
+    matched = others[others["own"].notna() & (others["own"] != "")]
+    matched = matched.assign(match=(matched["said"] == matched["own"]).astype(int))
+    sets = dict.fromkeys(others["condition"])
+    labels = {}
+    for name in [*GROUPS, *sets]:  # the group natural has the sets natural-1, natural-2 and so on
+        of_labels, of_match = (part[part["condition"].str.startswith(name)] for part in (others, matched))
+        if len(of_labels):
+            labels[name] = LabelsRow(
+                accuracy=number(_over_conditions(of_labels, "right")),
+                match=number(_over_conditions(of_match, "match")),
+                n=int(of_labels["sample"].nunique()),
+            )
     return {
-        "value": rate(
-            hits=(others["said"] == others["own"]).to_numpy(),
-            cluster=others["group"].to_numpy(),
-            stratum=others["condition"].to_numpy(),
-        )
+        "value": _over_conditions(matched, "match"),
+        "accuracy_vm": number(_over_conditions(others, "right")),
+        "labels": labels,
     }
+
+
+def _over_conditions(answers: pd.DataFrame, name: str) -> Estimate:
+    """The share of answers with this mark, each condition a stratum."""
+    several = answers["condition"].nunique() > 1
+    return rate(
+        hits=answers[name].to_numpy(),
+        cluster=answers["group"].to_numpy(),
+        stratum=answers["condition"].to_numpy() if several else None,
+    )
+
+
+def _letters(answers: pd.DataFrame) -> dict[str, LetterRow]:
+    read = answers[answers["letter"] != ""]
+    keys = answers[answers["key_letter"] != ""]["key_letter"].value_counts(normalize=True)
+    found = {}
+    for letter in sorted({*read["letter"], *keys.index}):
+        is_chosen = read["letter"] == letter
+        found[letter] = LetterRow(
+            chosen=_right(read.assign(right=is_chosen.astype(int))),
+            key=float(keys.get(letter, 0.0)),
+            accuracy=_right(read[is_chosen]),
+            n=int(is_chosen.sum()),
+        )
+    return found
 
 
 @guard.working()
@@ -539,10 +641,19 @@ def _language(answers: pd.DataFrame, spec: Spec, recipe: Recipe, model: str, ben
     )
     if marks.empty:
         return {"value": Estimate(None, 0, None, "mean of marks", NO_MARKS)}
-    by_sample = marks.groupby("sample")["score"].mean() / 10
-    groups = answers.drop_duplicates("sample").set_index("sample")["group"]
-    estimate = mean(values=by_sample.to_numpy(), cluster=groups.loc[by_sample.index].to_numpy(), ends=(0.0, 1.0))
-    return {"value": estimate}
+    first = answers[(answers["condition"] == PLAIN) & (answers["repeat"] == 0)].set_index("sample")[["group", "right"]]
+    marked = first.join((marks.groupby("sample")["score"].mean()).rename("marks"), how="inner")
+    right = marked[marked["right"] == 1]
+    if right.empty:
+        return {"value": Estimate(None, 0, None, "mean of marks", NO_MARKS)}
+    value = mean(values=right["marks"].to_numpy() / 10, cluster=right["group"].to_numpy(), ends=(0.0, 1.0))
+    ranges = pd.cut(marked["marks"], MARK_ENDS, include_lowest=True, labels=MARK_RANGES)
+    by_marks = {
+        name: ConditionRow(accuracy=_right(part), n=len(part))
+        for name, part in marked.groupby(ranges, observed=False)
+        if spec.marked == "all"
+    }
+    return {"value": value, "marks": by_marks}
 
 
 def _bleu(answers: pd.DataFrame, *_: Any) -> Columns:
@@ -591,6 +702,7 @@ def _overall(recipe: Recipe, spec: Spec, rows: Sequence[RecipeRow], *, complete:
         metric=spec.metric,
         value=over("value"),
         accuracy=over("accuracy"),
+        accuracy_vm=over("accuracy_vm") if spec.metric == "mr" else UNKNOWN,
         chance=None
         if None in chances
         else sum(chance * n for chance, n in zip(chances, weights, strict=True) if chance is not None) / total,

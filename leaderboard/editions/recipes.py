@@ -38,12 +38,16 @@ ENDS = 2  # decimals of the ends of intervals that depend on more than the share
 # Not in an edition: numbers by part, each of which would be about fewer questions.
 LEFT_OUT: dict[str, Any] = {
     "conditions": {},
+    "corruptions": {},
+    "labels": {},
+    "letters": {},
+    "marks": {},
     "bins": [],
     "levels": {},
     "queries": {},
     "query_sd": None,
     "pool_mass": None,
-    **dict.fromkeys(("precision", "recall", "f1", "yes_ratio"), UNKNOWN),
+    **dict.fromkeys(("accuracy_vm", "precision", "recall", "f1", "yes_ratio"), UNKNOWN),
 }
 SHARES = ("accuracy", "exact-match", "circular", "yes-no")
 

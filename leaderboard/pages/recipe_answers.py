@@ -18,7 +18,9 @@ from leaderboard.pages.recipes import points, signed_points
 from leaderboard.pages.votes import Segment
 
 PAGE = 50
-CHOICES = ("model", "scenario", "condition", "mark", "bin")  # what the address may choose
+CHOICES = ("model", "scenario", "condition", "letter", "mark", "bin")  # what the address may choose
+LABELS = {"scenario": "Scenario", "condition": "Asked", "letter": "Letter", "mark": "Mark"}
+MOST_CHOICES = 16  # in one row; conditions may be a hundred, which a table of damage chooses
 MARKS = {"right": "Right", "wrong": "Wrong", "unread": "Not read"}
 
 
@@ -95,25 +97,26 @@ def listed(
         mark=answers["right"].map({1: "right", 0: "wrong"}).where(answers["read"], "unread"),
         bin=answers["bin"].astype(str),
     )
-    names = [name for name in ("scenario", "condition", "mark", "bin") if name in chosen]
+    names = [name for name in CHOICES[1:] if name in chosen]
     rows = _matching(answers, chosen, names)
     if rows.empty:
         return None
     page = Paginator(rows.index, PAGE).get_page(request.GET.get("page"))
     shown = rows.loc[list(page.object_list)]
     right = int(rows["right"].sum())
-    groups = [
-        _choices("Scenario", "scenario", list(answers["scenario"].unique()), answers, chosen),
-        _choices("Asked", "condition", list(answers["condition"].unique()), answers, chosen),
-        _choices("Mark", "mark", list(MARKS), answers, chosen),
-    ]
+    groups = {
+        "scenario": list(answers["scenario"].unique()),
+        "condition": list(answers["condition"].unique()),
+        "letter": sorted({*answers["letter"]} - {""}),
+        "mark": list(MARKS),
+    }
     group = f", group {chosen['bin']} of 10" if "bin" in chosen else ""
     return Answers(
         rows=_rows(shown, marks, staff=allowed(request.user, "read-bank")),
         page=page,
         query=urlencode(chosen),
         sum=f"{right:,} right of {number_of(len(rows), 'answer')} = {percent(right / len(rows))}%{group}",
-        choices=[each for each in groups if len(each.parts) > 2 or each.label == "Mark"],
+        choices=[_choices(name, values, answers, chosen) for name, values in groups.items() if len(values) > 1],
         told=bool((answers["truth"] != "").any()),
         sure=bool(answers["confidence"].notna().any()),
         marked=bool(marks),
@@ -126,8 +129,8 @@ def _matching(answers: pd.DataFrame, chosen: Mapping[str, str], names: Sequence[
     return answers
 
 
-def _choices(label: str, name: str, values: Sequence[str], answers: pd.DataFrame, chosen: Mapping[str, str]) -> Choices:
-    """All, and each value with the number of its answers under the other choices."""
+def _choices(name: str, values: Sequence[str], answers: pd.DataFrame, chosen: Mapping[str, str]) -> Choices:
+    """All, and each value with the number of its answers under the other choices; of too many only the chosen one."""
     others = {key: value for key, value in chosen.items() if key != name}
     found = _matching(answers, others, [key for key in others if key != "model"])
     parts = [Segment("All", len(found), f"?{urlencode(others)}", name not in chosen)]
@@ -139,8 +142,9 @@ def _choices(label: str, name: str, values: Sequence[str], answers: pd.DataFrame
             chosen.get(name) == value,
         )
         for value in values
+        if len(values) <= MOST_CHOICES or chosen.get(name) == value
     ]
-    return Choices(label, parts)
+    return Choices(LABELS[name], parts)
 
 
 def _rows(shown: pd.DataFrame, marks: Mapping[int, Sequence[float]], *, staff: bool) -> list[Answer]:
@@ -163,7 +167,7 @@ def _rows(shown: pd.DataFrame, marks: Mapping[int, Sequence[float]], *, staff: b
                 truth=_with_option(sample, row.truth),
                 right=bool(row.right),
                 sure=percent(None if pd.isna(row.confidence) else row.confidence),
-                marks=", ".join(f"{mark:g}" for mark in marks.get(row.sample, ())) if row.right else "",
+                marks=", ".join(f"{mark:g}" for mark in marks.get(row.sample, ())) if row.condition == "plain" else "",
             )
         )
     return rows

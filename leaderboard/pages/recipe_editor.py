@@ -43,7 +43,10 @@ DAMAGE = {
     "text": "questions, each by other means",
     "both": "pictures and questions",
     "single": "one means alone",
+    "each": "every means, each alone",
 }
+PICTURES = {"True": "shown", "False": "left out"}
+MARKED = {"right": "right answers", "all": "all answers"}
 TEMPLATE = """\
 {{ instruction }}
 {% for label, text in options %}{{ label }}. {{ text }}
@@ -247,6 +250,7 @@ def _of_instruction(spec: Spec) -> Iterator[Field]:
         yield Field(f"instruction.queries.{at}", label, query, "long", hint="" if at else hint)
     if len(queries) > 1:
         yield _chosen("instruction.deal", "Asked", spec.instruction.deal, DEALS)
+    yield _chosen("instruction.pictures", "Pictures", str(spec.instruction.pictures), PICTURES)
     yield _chosen("instruction.verbalizer", "Labels of the options", spec.instruction.verbalizer, LABELS)
     yield Field("seed", "Seed of all draws", spec.seed, "number")
 
@@ -286,6 +290,8 @@ def _of_metric(spec: Spec) -> list[Field]:
     judges = {"": "nobody", spec.judge: spec.judge or "nobody"}
     judges |= {judge.name: str(judge) for judge in Judge.objects.order_by("name")}
     fields.append(_chosen("judge", "Reasons, or answers that name no option, are read by", spec.judge, judges))
+    if spec.metric == "language":
+        fields.append(_chosen("marked", "Reasons are marked of", spec.marked, MARKED))
     return fields
 
 
@@ -301,11 +307,11 @@ def _of_damage(spec: Spec) -> list[Field]:
     fields = [_chosen("corruption.what", "What is damaged", _damaged(spec), DAMAGE)]
     if rule.strategy == "single":
         method = rule.image if isinstance(rule.image, str) else str(rule.text)
-        severities = {"": "drawn by the seed"} | {str(n): f"{n} of 5" for n in range(1, 6)}
-        fields += [
-            _chosen("corruption.method", "By", method, {name: name.replace("-", " ") for name in MEANS}),
-            _chosen("corruption.severity", "Strength", str(rule.severity or ""), severities),
-        ]
+        fields.append(_chosen("corruption.method", "By", method, {name: name.replace("-", " ") for name in MEANS}))
+    if rule.strategy in ("single", "each"):
+        none = "drawn by the seed" if rule.strategy == "single" else "every one"
+        severities = {"": none} | {str(n): f"{n} of 5" for n in range(1, 6)}
+        fields.append(_chosen("corruption.severity", "Strength", str(rule.severity or ""), severities))
     return fields
 
 
@@ -359,6 +365,11 @@ def _put(new: dict[str, Any], spec: Spec, each: Field) -> None:
         instruction["examples"] = _examples(spec, value)
         if value == "none":
             del instruction["examples"]
+    elif each.name == "instruction.pictures":
+        instruction = new.setdefault("instruction", {})
+        instruction.pop("pictures", None)
+        if value == "False":
+            instruction["pictures"] = False
     elif each.name.endswith(".kind"):
         new["turns"][int(rest[0])] = {"kind": value}
     elif each.name.endswith((".pool", ".answers")):
@@ -412,6 +423,8 @@ def _put_damage(new: dict[str, Any], what: str, value: Any) -> None:
         del new["corruption"]
     elif value == "single":
         new["corruption"] = {"strategy": "single", "image": MEANS[0]}
+    elif value == "each":
+        new["corruption"] = {"strategy": "each", "image": True}
     else:
         kinds = ("image", "text") if value == "both" else (value,)
         new["corruption"] = {"strategy": "composed"} | dict.fromkeys(kinds, True)
@@ -476,7 +489,7 @@ def _preview(spec: Spec, at: int, viewer: Viewer) -> tuple[list[Section], str, s
     if not Benchmark.objects.visible_to(viewer).filter(pk=benchmark.pk).exists():
         return [], "", "You may not see these questions."
     sample = samples[at % len(samples)]
-    stored = tuple(SampleImage.objects.filter(sample=sample).order_by("position"))
+    stored = tuple(SampleImage.objects.filter(sample=sample).order_by("position")) if spec.instruction.pictures else ()
     condition = replace(spec.conditions[0], corrupted=False)
     plain = spec.model_copy(update={"instruction": spec.instruction.model_copy(update={"examples": Examples()})})
     talk = Conversation(

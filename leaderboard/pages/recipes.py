@@ -1,6 +1,6 @@
 """Pages of recipes and of desiderata: what their templates show."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
@@ -9,11 +9,12 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from bank.models import Recipe, Response
-from bank.recipes.spec import OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
+from bank.recipes.spec import ALONE, OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
+from bank.recipes.verbalizers import GROUPS
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
 from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality, TogetherRow
-from leaderboard.boards.recipes import ALL, METRICS, RecipeBoard, RecipeRow
+from leaderboard.boards.recipes import ALL, METRICS, ConditionRow, RecipeBoard, RecipeRow
 from leaderboard.figures import (
     MINUS,
     NONE,
@@ -31,6 +32,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Group, Table, names, number_cell, table, text, tiers
+from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 
 
@@ -77,6 +79,8 @@ def parts_of(spec: Spec) -> list[Part]:
     ]
     if spec.instruction.verbalizer != "none":
         instruction.append(("Labels", f"{spec.instruction.verbalizer} ones in place of letters"))
+    if not spec.instruction.pictures:
+        instruction.append(("Pictures", "not shown"))
     if spec.corruption.strategy != "none":
         instruction.append(("Corruption", corruption_in_words(spec)))
     turns = [(f"Turn {at}", _turn(turn)) for at, turn in enumerate(spec.turns, start=1)]
@@ -86,7 +90,7 @@ def parts_of(spec: Spec) -> list[Part]:
     scored = [("Score", metric.words), ("Asked", f"{asked}, temperature {temperature}, seed {spec.seed}")]
     if spec.judge:
         judge = Judge.objects.filter(name=spec.judge).first()
-        scored.append(("Judge", str(judge or spec.judge)))
+        scored.append(("Judge", f"{judge or spec.judge}{', of all answers' if spec.marked == 'all' else ''}"))
     return [
         Part("Scenario", "what is asked", scenarios),
         Part("Instruction", "how it is asked", instruction),
@@ -114,6 +118,8 @@ def corruption_in_words(spec: Spec) -> str:
     if rule.strategy == "single":
         return f"{rule.image or rule.text}, severity {rule.severity or 'drawn by the seed'}"
     what = " and ".join(word for word, on in (("pictures", rule.image), ("questions", rule.text)) if on)
+    if rule.strategy == "each":
+        return f"{what}, each method alone, at {f'severity {rule.severity}' if rule.severity else 'every severity'}"
     return f"{what}, one method of each category, drawn by the seed"
 
 
@@ -225,14 +231,14 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """``by_condition``: right answers under each condition, where there are several; ``steady``: how far each model's
+    """``more``: what the figures are made of, by condition, label and mark; ``steady``: how far each model's
     accuracy depends on the wording and the repeat.
     """
 
     title: str
     words: str
     table: Table
-    by_condition: Table | None
+    more: list[Table]
     reliability: list[Reliability]
     steady: Table | None
 
@@ -275,6 +281,12 @@ def board_page(board: RecipeBoard) -> BoardPage:
                 title="Right answers to the plain questions",
             ),
             Column(
+                "Other labels %",
+                lambda row: behind(row, value_or_interval(row.accuracy_vm, percent), ""),
+                title="Right answers under other labels (Acc_vm)",
+                shown=board.metric.name == "mr",
+            ),
+            Column(
                 "Chance %",
                 lambda row: Cell(percent(row.chance), title="Follows from the number of options, not from answers"),
                 title="Of random answers",
@@ -302,7 +314,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
         board.metric.title,
         board.metric.words,
         main,
-        _by_condition(board, invented),
+        _more_tables(board, invented),
         _reliability(board, invented),
         steady_of(rows, invented),
     )
@@ -317,38 +329,136 @@ def _behind(row: RecipeRow, **chosen: str | int) -> str:
     return answers_link(row.recipe, row.model, scenario="" if row.scenario == ALL else row.scenario, **chosen)
 
 
-def _by_condition(board: RecipeBoard, invented: Collection[str]) -> Table | None:
-    rows = [row for row in board.rows if row.conditions]
+def _parts(
+    board: RecipeBoard, invented: Collection[str], title: str, parts: Callable[[RecipeRow], Mapping[str, Cell]]
+) -> Table | None:
+    """A row for each model and scenario, a column for each of its ``parts``; None where nobody has any."""
+    rows = [(row, found) for row in board.rows if (found := parts(row))]
     overall = board.scenarios[0] if len(board.scenarios) == 1 else ""
 
-    def condition(name: str) -> Column[RecipeRow]:
-        def accuracy(row: RecipeRow) -> Cell:
-            found = row.conditions.get(name)
+    def part(name: str) -> Column[tuple[RecipeRow, Mapping[str, Cell]]]:
+        return Column(name, lambda each: each[1].get(name, Cell(NONE)))
+
+    def model(each: tuple[RecipeRow, Mapping[str, Cell]]) -> Cell:
+        return model_cell(each[0].model, invented, "" if each[0].scenario == overall else each[0].scenario)
+
+    heads = dict.fromkeys(name for _, found in rows for name in found)
+    columns = [names("Model", model), *(part(name) for name in heads)]
+    return table(columns, rows, label=title, caption=title, fill=True) if rows else None
+
+
+def _more_tables(board: RecipeBoard, invented: Collection[str]) -> list[Table]:
+    """What the figures are made of, by condition, by label and by mark."""
+
+    def leading(row: RecipeRow, found: Number, title: str = "", **chosen: str) -> Cell:
+        cell = number_cell(found, percent)
+        if _is_sealed(board, row):
+            return cell
+        words = "; ".join(filter(None, (cell.title, title)))
+        return replace(cell, title=words, link=_behind(row, **chosen) if cell.text != NONE else "")
+
+    def by_condition(row: RecipeRow) -> dict[str, Cell]:
+        shown = {} if row.corruptions else row.conditions
+        return {name: leading(row, found.accuracy, condition=name) for name, found in shown.items()}
+
+    def matched(row: RecipeRow) -> dict[str, Cell]:
+        return {
+            name: leading(row, found.match, condition="" if name in GROUPS else name)
+            for name, found in row.labels.items()
+        }
+
+    def letters(row: RecipeRow, name: str) -> dict[str, Cell]:
+        condition = "plain" if "plain" in row.conditions else ""
+        return {
+            letter: leading(
+                *(row, found.number(name), f"the key of {percent(found.key)}% of the questions"),
+                condition=condition,
+                letter=letter,
+            )
+            for letter, found in row.letters.items()
+        }
+
+    def by_marks(row: RecipeRow) -> dict[str, Cell]:
+        return {name: leading(row, found.accuracy, condition="plain") for name, found in row.marks.items()}
+
+    tables = (
+        _parts(board, invented, "Right %, by condition", by_condition),
+        _parts(board, invented, "Same answer %, by labels", matched),
+        _damage(board, invented),
+        _parts(board, invented, "Right %, by marks of the reasons", by_marks),
+        _parts(board, invented, "Chosen %, by letter", lambda row: letters(row, "chosen")),
+        _parts(board, invented, "Right % of those, by letter", lambda row: letters(row, "accuracy")),
+    )
+    return [each for each in tables if each]
+
+
+def _damage(board: RecipeBoard, invented: Collection[str]) -> Table | None:
+    """A row for each corruption, a column for each model: the accuracy over all strengths (Figure 20)."""
+    rows = [row for row in board.rows if row.corruptions]
+    several = len(board.scenarios) > 1
+
+    def of(row: RecipeRow) -> Column[str]:
+        def accuracy(method: str) -> Cell:
+            found = row.corruptions.get(method)
             cell = number_cell(found.accuracy if found else None, percent)
-            if found is None or _is_sealed(board, row):
-                return cell
-            return replace(cell, link=_behind(row, condition=name))
+            return cell if _is_sealed(board, row) else replace(cell, link=f"{_behind(row)}#{DAMAGE}")
 
-        return Column(name, accuracy)
+        name = f"{row.model}, {row.scenario}" if several else row.model
+        return Column(name, accuracy, head="n name", under="simulated" if row.model in invented else "")
 
-    conditions = dict.fromkeys(name for row in rows for name in row.conditions)
-    title = "Right %, by condition"
-    return (
-        table(
-            [
-                names(
-                    title,
-                    lambda row: model_cell(row.model, invented, "" if row.scenario == overall else row.scenario),
-                ),
-                *(condition(name) for name in conditions),
-            ],
-            rows,
-            label="Accuracy by condition",
-            caption=title,
-            fill=True,
-        )
-        if rows
-        else None
+    methods = dict.fromkeys(method for row in rows for method in row.corruptions)
+    columns = [names("Damage", _method), *(of(row) for row in rows)]
+    return table(columns, methods, label=BY_DAMAGE, caption=BY_DAMAGE) if rows else None
+
+
+DAMAGE = "damage"
+BY_DAMAGE = "Right %, by damage"
+
+
+def _method(name: str) -> str:
+    return name.replace("-", " ").capitalize()
+
+
+def damage_of(row: RecipeRow, chosen: str) -> Table | None:
+    """A model's accuracy by each corruption alone and its strength, on one axis with the undamaged pictures; ``chosen``
+    is the condition whose answers are shown.
+    """
+    if not row.corruptions or row.accuracy.value is None:
+        return None
+    found: dict[str, dict[int, ConditionRow]] = {}
+    for name, each in row.conditions.items():
+        if name.startswith(ALONE):
+            method, _, strength = name.removeprefix(ALONE).rpartition("-")
+            found.setdefault(method, {})[int(strength)] = each
+    values = {method: [each.accuracy.value or 0.0 for each in by.values()] for method, by in found.items()}
+    undamaged = row.accuracy.value
+    scale = marks.axis([undamaged, *(value for each in values.values() for value in each)], width=marks.WIDE, unit=0.01)
+
+    def at(strength: int) -> Column[str]:
+        def accuracy(method: str) -> Cell:
+            if strength not in found[method]:
+                return Cell(NONE, title="This damage has one strength")
+            condition = f"{ALONE}{method}-{strength}"
+            cell = number_cell(found[method][strength].accuracy, percent)
+            return replace(cell, link=_behind(row, condition=condition), strong=condition == chosen)
+
+        return Column(str(strength), accuracy)
+
+    strengths = sorted({strength for by in found.values() for strength in by})
+    return table(
+        [
+            names("Damage", _method, css=""),
+            *(at(strength) for strength in strengths),
+            text(
+                "Each",
+                lambda method: Cell(bar=marks.dots(scale, values[method], undamaged)),
+                axis=marks.axis_head(scale, _whole_percent),
+                unseen=True,
+            ),
+        ],
+        found,
+        label=BY_DAMAGE,
+        caption=f"{BY_DAMAGE} and its strength",
     )
 
 

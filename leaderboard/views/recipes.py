@@ -299,23 +299,29 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
-    a, b = (request.GET.get(name, "")[:200] for name in ("a", "b"))
-    shown = models_page.as_shown(a, b)
-    compared, problem = None, ""
-    if a and b:
-        try:
+    a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
+    compared, problem, (first, second) = None, "", models_page.as_shown(a, b)
+    try:
+        if a and b:
             compared = boards.compare(recipe, request.user, a, b)
-        except BadInput as error:
-            problem = str(error)
+        elif against:
+            other = _recipe(request, against)
+            compared = boards.compare_recipes(recipe, other, request.user, model)
+            first, second = str(recipe), str(other)
+    except BadInput as error:
+        problem = str(error)
     if "format" in request.GET:
         rows = board.as_json() if compared is None else [row.as_json() for row in compared]
         return files.answer(rows, request.GET["format"], f"recipe-{recipe.name}")
     models = list(dict.fromkeys(row.model for row in board.rows if row.scenario not in (*board.published, boards.ALL)))
     context = {
         "section": "leaderboards",
-        "compared": versus.measures_table(shown[0], shown[1], compared, "points") if compared else None,
+        "compared": versus.measures_table(first, second, compared, "points") if compared else None,
         "problem": problem,
         "pick": [("a", "One"), ("b", "Other")],
+        "others": boards.comparable(recipe, request.user),
+        "against": against,
+        "model": model,
         "invented": models_page.simulated(),
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
@@ -350,6 +356,12 @@ def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
         "title": board.metric.title,
         "figures": answers_page.figures(board, model),
         "answers": answers_page.listed(request, recipe, answers, chosen, marks) if len(answers) else None,
+        "damages": [
+            found
+            for row in board.rows
+            if row.model == model and row.scenario == chosen.get("scenario", row.scenario)
+            if (found := pages.damage_of(row, chosen.get("condition", "")))
+        ],
         "withheld": withheld,
         "marks_closed": board.metric.name == "language" and not marks,
         "notes": notes,

@@ -22,6 +22,7 @@ from tests.judging.talker import Talker
 
 pytestmark = pytest.mark.django_db
 TEXTS = ("a cat", "a dog", "a fox")
+ABSENT = [{"position": 0, "file": "gone.jpg", "url": "", "description": ""}]
 COT_THEN_LIKELIHOOD = [{"kind": "cot"}, {"kind": "likelihood"}]
 
 
@@ -447,6 +448,45 @@ def test_reasons_of_right_answers_are_marked_by_the_recipes_judge(quiz, recipe, 
     assert list(Run.objects.visible_to(researcher)) == [evaluation.runs.get(kind=Run.Kind.RECIPE)]
 
 
+def test_reasons_of_wrong_answers_are_marked_on_request(quiz, recipe, evaluate, judge_at, work_on):
+    with Server(lambda call: answer("Score: 7")) as marker:
+        judge_at(marker.url, name="marker")
+        shares = sure() | {"q0": {"a cat": 0.1, "a dog": 0.8, "a fox": 0.1}}
+        mine = recipe(metric="language", judge="marker", turns=COT_THEN_LIKELIHOOD, marked="all")
+        evaluation, _, _ = evaluate(mine, Talker(shares))
+        assert len(marker.calls) == 6 * 5
+    assert evaluation.finished_at
+    assert frame_of(mine, quiz)["right"].tolist() == [0, 1, 1, 1, 1, 1]
+
+
+def test_without_pictures_the_text_alone_is_asked_and_absent_pictures_are_not_missed(quiz, recipe, evaluate):
+    quiz.samples.update(absent_images=ABSENT)
+    mine = recipe(turns=[{"kind": "direct"}], instruction={"pictures": False})
+    evaluation, calls, judge = evaluate(mine, Talker(sure()))
+    assert evaluation.finished_at
+    assert len(calls) == 6
+    assert not any("image_url" in call.text for call in calls)
+    assert evaluations.estimate(mine, judge=judge, model="hawk").absent == 0
+    assert Response.all_objects.filter(recipe=mine).count() == 6
+
+
+def test_each_corruption_alone_is_asked_at_each_strength_beside_the_plain_question(quiz, recipe, evaluate):
+    mine = recipe(metric="rrm", corruption={"strategy": "each", "text": True}, turns=[{"kind": "direct"}])
+    names = [condition.name for condition in store.spec_of(mine).conditions]
+    evaluation, calls, _ = evaluate(mine, lambda call: answer("A"))
+    assert evaluation.finished_at
+    assert len(names) == len(set(names)) == 1 + 2 + 5 + 2 + 4 * 5 + 2
+    assert sorted(Response.all_objects.filter(sample__key="q0").values_list("variant", flat=True)) == sorted(names)
+    lower = "question q0: what is this?"
+    assert sum(lower in texts(call)[-1][1] for call in calls) >= 1
+    reversed_options = Response.all_objects.get(sample__key="q0", variant="corrupted-reverse-options-1")
+    assert reversed_options.option_order == ["C", "B", "A"]
+    answers = frame_of(mine, quiz)
+    assert len(answers) == 6 * len(names)
+    turned = answers[answers["condition"] == "corrupted-reverse-options-1"].iloc[0]
+    assert (turned["letter"], turned["said"], turned["key_letter"]) == ("A", "C", "C")
+
+
 @pytest.mark.parametrize(
     ("values", "abilities", "words"),
     [
@@ -480,6 +520,16 @@ def test_reasons_of_right_answers_are_marked_by_the_recipes_judge(quiz, recipe, 
         ),
         ({"instruction": {"queries": ["nowhere"]}, "turns": [{"kind": "direct"}]}, {}, "Unknown prompt 'nowhere'"),
         (
+            {
+                "scenario": [{"benchmark": "bare"}],
+                "metric": "rrm",
+                "corruption": {"strategy": "each", "image": True},
+                "turns": [{"kind": "direct"}],
+            },
+            {},
+            "6 questions have no picture to corrupt, such as q0",
+        ),
+        (
             {"metric": "language", "judge": "nobody", "turns": COT_THEN_LIKELIHOOD},
             {"logprobs": True},
             "no judge here is called that",
@@ -498,6 +548,8 @@ def test_what_cannot_be_asked_is_refused_in_words_before_any_call(values, abilit
     judge = judge_at("http://127.0.0.1:9/v1", name="hawk")
     judge.abilities = abilities
     judge.save()
+    bare = make_quiz("bare")
+    SampleImage.objects.filter(sample__benchmark=bare).delete()
     with pytest.raises(BadInput, match=words):
         evaluations.start_evaluation(recipe=recipe(**values), judge=judge)
     assert not Run.objects.exists()
@@ -521,9 +573,6 @@ def test_an_estimate_counts_what_is_left(quiz, recipe, evaluate):
     _, _, judge = evaluate(mine, Talker(sure()), limit=2)
     estimate = evaluations.estimate(mine, judge=judge, model="hawk")
     assert (estimate.questions, estimate.answers, estimate.stored, estimate.calls) == (6, 6, 2, 8)
-
-
-ABSENT = [{"position": 0, "file": "gone.jpg", "url": "", "description": ""}]
 
 
 def test_questions_without_their_picture_are_counted_and_where_all_lack_it_nothing_starts(quiz, recipe, judge_at):

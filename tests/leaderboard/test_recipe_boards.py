@@ -13,6 +13,7 @@ from accounts.models import Role, User
 from bank.criteria import Criterion
 from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample
 from bank.recipes import spec, store
+from bank.recipes.verbalizers import named
 from judging.models import Judge, Judgment, Run
 from leaderboard.boards import recipes as boards
 from tests.hidden import write_criterion
@@ -203,6 +204,105 @@ def test_a_match_is_the_same_answer_under_other_labels_right_or_wrong(recipe):
         "natural-2": 1.0,
         "natural-3": 0.0,
     }
+
+
+def test_other_labels_have_an_accuracy_and_a_match_ratio_by_set_and_by_group(recipe):
+    benchmark, mine = quiz(questions=4), recipe(metric="mr", instruction={"verbalizer": "none"})
+    answered(mine, benchmark, "m", ["A", "B", "A", "C"])
+    for name, said in {
+        "natural-1": ["A", "B", "A", "A"],  # 3 right, 3 the same
+        "natural-2": ["A", "A", "A", "A"],  # 4 right, 2 the same
+        "unnatural-1": ["B", "B", "B", "B"],  # none right, 1 the same
+    }.items():
+        own = [named(name).labels(list("ABCD"))["ABCD".index(label)] for label in said]
+        for sample, text in zip(benchmark.samples.order_by("position"), own, strict=True):
+            model = EvaluatedModel.objects.get(name="m")
+            Response.all_objects.create(recipe=mine, sample=sample, model=model, text=text, variant=name)
+    row = only(mine)
+    assert (row.value.value, row.accuracy.value, row.accuracy_vm.value) == (6 / 12, 2 / 4, 7 / 12)
+    assert {name: (each.accuracy.value, each.match.value) for name, each in row.labels.items()} == {
+        "natural": (7 / 8, 5 / 8),
+        "unnatural": (0, 1 / 4),
+        "natural-1": (3 / 4, 3 / 4),
+        "natural-2": (1, 2 / 4),
+        "unnatural-1": (0, 1 / 4),
+    }
+    assert row.accuracy_vm.method
+
+
+def test_letters_are_those_behind_which_the_chosen_option_stood(recipe):
+    benchmark, mine = quiz(questions=8), recipe()
+    answered(mine, benchmark, "m", ["A", "A", "B", "B", "B", "B", "D", ""])
+    turned = benchmark.samples.get(key="q000")
+    Response.all_objects.filter(sample=turned).update(text="C", option_order=["D", "B", "A", "C"])  # A stood at C
+    row = only(mine)
+    assert row.value.value == 2 / 8
+    assert {letter: (each.chosen.value, each.key, each.accuracy.value) for letter, each in row.letters.items()} == {
+        "A": (1 / 7, 7 / 8, 1),
+        "B": (4 / 7, 0, 0),
+        "C": (1 / 7, 1 / 8, 1),
+        "D": (1 / 7, 0, 0),
+    }
+
+
+def test_marks_of_all_answers_give_the_accuracy_by_range_and_the_metric_counts_right_ones(recipe):
+    benchmark = quiz(questions=5)
+    turns = [{"kind": "cot"}, *LIKELIHOOD]
+    mine = recipe(metric="language", judge="marker", turns=turns, marked="all")
+    answered(mine, benchmark, "m", ["A", "A", "A", "B", "B"], turn=1)
+    judge = Judge.objects.create(name="marker", model="m")
+    run = Run.objects.create(judge=judge, benchmark=benchmark, recipe=mine, kind=Run.Kind.MARKS, model_name="m")
+    for sample, marks in zip(benchmark.samples.order_by("position"), ([9, 10], [6], [3], [3], [0]), strict=True):
+        item = Item.all_objects.create(sample=sample, kind="score", content_hash=sample.key, recipe=mine)
+        for repeat, mark in enumerate(marks):
+            Judgment.objects.create(run=run, item=item, repeat=repeat, status="ok", score=mark)
+    row = only(mine)
+    assert row.value.value == pytest.approx((0.95 + 0.6 + 0.3) / 3)
+    assert {name: (each.accuracy.value, each.n) for name, each in row.marks.items()} == {
+        "0 to 3": (1 / 3, 3),
+        "over 3 to 5": (None, 0),
+        "over 5 to 7": (1, 1),
+        "over 7": (1, 1),
+    }
+
+
+def test_each_corruption_alone_has_its_accuracy_and_the_metric_is_over_all_of_them(recipe, client):
+    benchmark = quiz(questions=10)
+    mine = recipe(metric="rrm", corruption={"strategy": "each", "text": True, "severity": 2})
+    conditions = [condition.name for condition in store.spec_of(mine).conditions]
+    assert conditions[:3] == ["", "corrupted-lower-case-1", "corrupted-contraction-expansion-1"]
+    assert "corrupted-typos-2" in conditions
+    assert not any("passive" in name for name in conditions)
+    answered(mine, benchmark, "m", ["A"] * 9 + ["B"])
+    for name in conditions[1:]:
+        said = ["A"] * 5 + ["B"] * 5 if name == "corrupted-typos-2" else ["A"] * 9 + ["B"]
+        answered(mine, benchmark, "m", said, variant=name)
+    row = only(mine)
+    assert row.conditions["corrupted-typos-2"].accuracy.value == 0.5
+    damaged = (0.9 * (len(conditions) - 2) + 0.5) / (len(conditions) - 1)
+    assert row.value.value == pytest.approx((damaged - 0.25) / (0.9 - 0.25))
+    page = client.get("/recipes/mine/board/").content.decode()
+    assert row.corruptions["typos"].accuracy.value == 0.5
+    assert "Right %, by damage" in page
+    page = client.get("/recipes/mine/answers/?model=m").content.decode()
+    assert "condition=corrupted-typos-2" in page
+
+
+def test_one_model_is_compared_by_two_recipes_on_the_questions_that_it_answered_by_both(recipe, client, capsys):
+    benchmark, mine = quiz(), recipe()
+    other = recipe(name="other", corruption={"strategy": "composed", "text": True})
+    answered(mine, benchmark, "m", ["A"] * 36 + ["B"] * 4)
+    answered(other, benchmark, "m", ["A"] * 10 + ["B"] * 20, variant="corrupted")
+    (row,) = boards.compare_recipes(mine, other, STAFF, "m")
+    assert (row.recipe, row.recipe_b, row.condition) == ("mine@1", "other@1", "plain / corrupted")
+    assert (row.a, row.b, row.n, row.p) == (1.0, 10 / 30, 30, pytest.approx(2 * 0.5**20))
+    told = client.get("/api/v1/leaderboards/recipes/?recipe=mine&against=other&model=m").json()
+    assert told == [row.as_json()]
+    call_command("evaluate", recipe="mine", against="other", model="m", format="json")
+    assert json.loads(capsys.readouterr().out) == told
+    assert "+66.7" in client.get("/recipes/mine/board/?model=m&against=other@1").content.decode()
+    assert client.get("/api/v1/leaderboards/recipes/?recipe=mine&against=mine&model=m").status_code == 400
+    assert client.get("/api/v1/leaderboards/recipes/?recipe=mine&against=other&model=nobody").status_code == 400
 
 
 def test_circular_counts_a_question_that_is_right_in_every_rotation(recipe):

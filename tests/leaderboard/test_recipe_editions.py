@@ -107,6 +107,7 @@ def test_an_edition_has_no_parts_and_leaves_out_models_about_whom_it_would_tell_
     assert (row.model, row.value.value) == ("m", 0.636)  # (.6 - .25) / (.8 - .25)
     assert (round(row.value.low, 2), round(row.value.high, 2)) == (row.value.low, row.value.high)
     assert (row.accuracy.value, row.conditions, row.levels, row.queries) == (0.8, {}, {}, {})
+    assert (row.labels, row.letters, row.marks, row.accuracy_vm.value) == ({}, {}, {}, None)
     assert row_of(recipe(metric="rrm", corruption={"strategy": "composed", "image": True}), ANYBODY) == row
 
 

@@ -1,5 +1,6 @@
 """manage.py evaluate --recipe NAME --endpoint NAME"""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -30,6 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--endpoint", metavar="NAME", help="its name in add_judge")
         parser.add_argument("--board", action="store_true", help="show the board of the recipe, and ask nobody")
         parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="two models on the same questions")
+        parser.add_argument("--against", metavar="RECIPE", help="another recipe, compared on --model's answers by both")
         parser.add_argument("--model", default="", metavar="NAME", help="the model that the answers belong to")
         parser.add_argument("--budget", type=float, metavar="USD", help="pause when this much is spent")
         parser.add_argument("--limit", type=int, metavar="N", help="the first N questions of each scenario only")
@@ -48,7 +50,13 @@ class Command(BaseCommand):
         try:
             chosen = store.get(recipe)
             if options["compare"]:
-                self._compare(chosen, *options["compare"], shape=options["format"])
+                a, b = options["compare"]
+                self._compared(boards.compare(chosen, EVERYTHING, a, b), f"{a} and {b}", options["format"])
+                return
+            if options["against"]:
+                other = store.get(options["against"])
+                rows = boards.compare_recipes(chosen, other, EVERYTHING, model)
+                self._compared(rows, f"{model} by {chosen} and {other}", options["format"])
                 return
             if options["board"]:
                 self._board(chosen, options["format"])
@@ -105,10 +113,9 @@ class Command(BaseCommand):
         if evaluation.state_reason:
             raise CommandError(evaluation.state_reason)
 
-    def _compare(self, recipe: Recipe, a: str, b: str, *, shape: str) -> None:
-        rows = [row.as_json() for row in boards.compare(recipe, EVERYTHING, a, b)]
+    def _compared(self, rows: Sequence[boards.ComparedRow], title: str, shape: str) -> None:
         names = ("scenario", "condition", "a", "b", "difference", "difference_low", "difference_high", "p", "n")
-        print_rows(self, rows, shape, title=f"{a} and {b}", names=names)
+        print_rows(self, [row.as_json() for row in rows], shape, title=title, names=names)
 
     def _board(self, recipe: Recipe, shape: str) -> None:
         board = boards.board(recipe, EVERYTHING)
