@@ -20,7 +20,7 @@ from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
-from judging.protocols.settings import BOUNDS, DETAILS, EFFORTS, NAMES
+from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
@@ -87,13 +87,14 @@ class RequestForm(Styled):
     ask_again = _number(
         "ask_again", "Ask again, times", "Where a reply breaks the format or refuses; each reply is kept."
     )
+    as_printed = _tick("As printed in the paper that asks so; what is chosen here comes first")
     limit = form_field(RUN["limit"], "First items only")
     budget = form_field(RUN["budget"], "Budget, US dollars")
     reuse = form_field(RUN["reuse"], "Answer identical calls from stored ones, at no cost")
     batched = form_field(RUN["batched"], "Use the endpoint's batch interface: cheaper, within a day")
     new = form_field(RUN["new"], "Start a new run even if the same run exists")
 
-    TICKS: tuple[str, ...] = ("reuse", "batched", "new")
+    TICKS: tuple[str, ...] = ("as_printed", "reuse", "batched", "new")
     IN_SIGHT: tuple[str, ...] = ()  # in sight at once
     IN_SIGHT_LAST: tuple[str, ...] = ()  # in sight, too, after the protocol
     FOLDS: Mapping[str, tuple[str, ...]] = {}
@@ -159,7 +160,8 @@ class RequestForm(Styled):
             part["seed"] = data["sample_seed"]
         if models := [name for part in data.get("models", "").split(",") if (name := part.strip())]:
             part["models"] = models
-        return chosen | self._temperature() | ({"items": part} if part else {})
+        printed = {AS_PRINTED: True} if data.get(AS_PRINTED) else {}
+        return chosen | self._temperature() | printed | ({"items": part} if part else {})
 
     def _temperature(self) -> dict[str, Any]:
         """As typed. A dash means null; anything else that is not a number is left for the protocol to refuse."""
@@ -215,7 +217,7 @@ class CollectForm(RequestForm):
     stop_rotations = _tick("Stop the rotations of a question after a wrong one, where its key is open to everybody")
     replace = _tick("Replace existing descriptions")
 
-    TICKS = ("circular", "stop_rotations", "replace", "reuse", "batched", "new")
+    TICKS = ("as_printed", "circular", "stop_rotations", "replace", "reuse", "batched", "new")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -398,7 +400,8 @@ class RunForm(RequestForm):
         if "categories" in protocol.own_settings:
             chosen |= {"question": self.cleaned_data["question"]}
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
-        return {name: value for name, value in chosen.items() if value not in ("", None)} | self.request()
+        usual = ("", None, "default")  # so that a paper's own prompt is asked
+        return {name: value for name, value in chosen.items() if value not in usual} | self.request()
 
     def as_input(self) -> dict[str, Any]:
         data = self.cleaned_data

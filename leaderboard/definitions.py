@@ -45,6 +45,7 @@ ONCE, THRICE = "1", "3"
 BY_LABEL, AS_POPE = "label", "pope"
 BOTH_ORDERS, ANY_ORDER = "both", "any"
 MEAN, POOLED = "0", "1"
+OF_WEIGHTS, OF_TEN = "weights", "ten"
 
 
 def _of_failures(kind: "Kind") -> Sequence[str]:
@@ -128,7 +129,20 @@ POOL = Definition(
     ways={MEAN: Way("each counts alike"), POOLED: Way("items are pooled")},
     of_kind=lambda kind: (MEAN, POOLED),
 )
-DEFINITIONS = {definition.name: definition for definition in (TIES, FAILURES, ORDERS, CONTROL, WEIGHT, READING, POOL)}
+TOTAL = Definition(
+    name="total",
+    label="Points are",
+    help="what the points of an answer are a share of: weights (default: the sum of its components' weights), or ten, "
+    "as MIA-Bench has it, where the weights of two instructions sum to 8",
+    ways={
+        OF_WEIGHTS: Way("of the weights' sum"),
+        OF_TEN: Way("of ten", "points are of ten, whatever the weights sum to"),
+    },
+    of_kind=lambda kind: (OF_WEIGHTS, OF_TEN) if kind.by_weights else (),
+)
+DEFINITIONS = {
+    definition.name: definition for definition in (TIES, FAILURES, ORDERS, CONTROL, WEIGHT, READING, TOTAL, POOL)
+}
 JUDGED = (FAILURES.name, ORDERS.name, POOL.name)  # what boards of judges follow
 
 
@@ -141,9 +155,15 @@ def changed(scope: "Scope") -> list[Definition]:
     ]
 
 
+def is_printed(scope: "Scope") -> bool:
+    """Whether the view counts as the paper of its kind of verdict does."""
+    printed = scope.kind.printed
+    return bool(printed) and all(getattr(scope, name) == value for name, value in printed.items())
+
+
 def in_words(scope: "Scope", *names: str) -> str:
     """What a page says of these definitions, as they are in force; nothing of what goes without saying."""
     said = [DEFINITIONS[name] for name in names if DEFINITIONS[name].of_kind(scope.kind)]
     off_default = changed(scope)
     words = (each.ways[getattr(scope, each.name)].said for each in said if each.always_said or each in off_default)
-    return "; ".join(filter(None, words))
+    return "; ".join(filter(None, (*words, f"as printed in {scope.kind.paper}" if is_printed(scope) else "")))

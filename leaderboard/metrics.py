@@ -68,7 +68,9 @@ CONSISTENCY = Metric(
     always_shown=True,
 )
 MCC = Metric(
-    name="mcc", label="Same in most repeats", words="share of items where more than half of the repeats are the same"
+    name="mcc",
+    label="Same in most repeats",
+    words="share of items where more than half of the repeats are the same (MCC)",
 )
 READABLE = Metric(
     name="readable",

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 
 from bank import guard
 from bank.models import Benchmark, Response
-from leaderboard.definitions import BOTH_ORDERS, BY_LABEL, MEAN, NO_CONTROL, NO_TIES, ONCE
+from leaderboard.definitions import BOTH_ORDERS, BY_LABEL, MEAN, NO_CONTROL, NO_TIES, OF_WEIGHTS, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -47,6 +47,7 @@ class Scope:
     control: str = NO_CONTROL
     weight: str = ONCE
     reading: str = BY_LABEL
+    total: str = OF_WEIGHTS
     pool: str = MEAN
     level: str = ""
     question_type: str = ""

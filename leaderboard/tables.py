@@ -31,9 +31,11 @@ from leaderboard.view import MEASURES, RANKINGS, TOGETHER, VIEW, checked_epsilon
 
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
-OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading"))
+OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading", "total", "as_printed"))
 OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
-OF_PLACES = tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading"))
+OF_PLACES = tuple(
+    name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading", "total", "as_printed")
+)
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
@@ -492,7 +494,7 @@ TABLES = {
         board="models",
         fits=lambda kind: kind.has_means,
         takes=("part",),
-        view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED)),
+        view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "as_printed")),
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),

@@ -18,6 +18,7 @@ from bank.models import Benchmark, Item, Response
 from bank.samples.benchmarks import find_benchmark
 from bank.text.names import as_stored
 from judging.models import Judgment
+from judging.protocols.settings import AS_PRINTED
 from leaderboard import kinds
 from leaderboard.definitions import DEFINITIONS, POOL, POOLED, Definition
 from leaderboard.kinds import Kind
@@ -33,7 +34,7 @@ PEOPLE = ("campaign", "majority")
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE)
 OF_VOTES = ("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS, *SAMPLES)
 NAMES = ("source", "campaign", "anchor", "level")  # compared as they are stored
-VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, *SAMPLES)
+VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, AS_PRINTED, *SAMPLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,13 @@ PARAMETERS = {
             choices=ELO,
         ),
         *map(_of_definition, DEFINITIONS.values()),
+        Parameter(
+            name=AS_PRINTED,
+            help="1: count as the paper does (MLLM-Bench: wins of all items; MIA-Bench: points of ten); other "
+            "definitions of the same request come first",
+            choices=["1"],
+            bare="1",
+        ),
         Parameter(name="level", help="a capability, as its path from the top, joined by ' / '", metavar="PATH"),
         Parameter(name="question_type", help="samples of this type only", metavar="TYPE"),
         Parameter(name="split", help="samples of this split only", metavar="NAME"),
@@ -169,6 +177,10 @@ def scope_of(
     anchor = asked.pop("anchor", "")
     if anchor and not _is_known(anchor, benchmark, staff=staff):
         raise BadScope(f"{anchor!r} has no responses in {benchmark}.")
+    if asked.pop(AS_PRINTED, ""):
+        if not kind.printed:
+            raise BadScope(f"No paper says how to count verdicts of kind {kind} otherwise than here.")
+        asked = {**kind.printed, **asked}
     fields: dict[str, Any] = {"anchor": anchor or (benchmark.anchor.name if benchmark.anchor else "")}
     fields |= {name: _way(definition, asked.pop(name, ""), kind) for name, definition in DEFINITIONS.items()}
     return Scope(benchmark=benchmark, kind=kind, run=run, staff=staff, **fields, **asked)

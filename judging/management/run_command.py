@@ -19,6 +19,7 @@ from accounts.models import Role, User
 from bank.errors import BadInput
 from judging.inputs import add_arguments, checked, fields_of
 from judging.models import Judgment, Run
+from judging.protocols.settings import AS_PRINTED
 from judging.runs.actions import pause_run, retry_failed
 from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
@@ -55,6 +56,7 @@ class RunCommand(BaseCommand):
             help=self.settings_help,
         )
         parser.set_defaults(settings=None)
+        parser.add_argument("--as-printed", action="store_true", help="ask as the paper of this protocol or kind does")
         parser.add_argument("--wait", action="store_true", help="work the run in this process")
         parser.add_argument(
             "--give-up-after",
@@ -76,6 +78,8 @@ class RunCommand(BaseCommand):
             settings = json.loads(options["chosen"])
         except ValueError as error:
             raise CommandError(f"--settings is not JSON: {error}", returncode=2) from None
+        if options["as_printed"] and isinstance(settings, dict):
+            settings[AS_PRINTED] = True
         statuses = _statuses(options["retry"])
         if statuses and options["new"]:
             raise CommandError("--retry continues the existing run, --new starts another.", returncode=2)

@@ -30,6 +30,7 @@ __all__ = [
     "UnknownProtocol",
     "all_by_name",
     "get",
+    "printed_in",
     "settings_hash",
 ]
 
@@ -61,6 +62,12 @@ def get(name: str) -> Protocol:
     if name not in PROTOCOLS:
         raise UnknownProtocol(name)
     return PROTOCOLS[name]
+
+
+def printed_in(name: str, settings: Settings) -> str:
+    """``as printed in PAPER`` where these settings of a protocol are; else nothing."""
+    printed = PROTOCOLS[name].printed if name in PROTOCOLS else None
+    return f"as printed in {printed.paper}" if printed and printed.holds(settings) else ""
 
 
 def all_by_name() -> dict[str, Protocol]:

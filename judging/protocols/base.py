@@ -18,12 +18,14 @@ from judging.protocols.settings import (
     NAMES,
     UNANSWERED,
     BadSettings,
+    Printed,
     Settings,
     boolean,
     check_names,
     one_of,
     request_settings,
     whole,
+    with_printed,
 )
 
 ORDERS = ("both", "shuffled", "fixed")
@@ -111,12 +113,14 @@ class Protocol(ABC):
     weighted: ClassVar[bool] = False  # the verdict is a number, so log-probabilities can give a weighted score
     fixed: ClassVar[tuple[str, ...]] = ()  # settings that cannot be changed
     own_settings: ClassVar[tuple[str, ...]] = ()  # that no other protocol has
+    printed: ClassVar[Printed | None] = None  # how the paper that it comes from asks
     example: ClassVar[Mapping[str, Any]] = {}  # of settings without a default, to try a template out
     # What a prompt must tell the judge to write so that the reply can be read: patterns with a description.
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
     baselines: ClassVar[Mapping[str, Baseline]] = {}  # the built-in judges that give such verdicts
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
+        chosen = with_printed(chosen, self.printed)
         check_names(chosen, (*NAMES, *self.own_settings))
         if chosen.get("structured") and type(self).verdict_schema is Protocol.verdict_schema:
             raise BadSettings(f"structured: {self.name} has no JSON reply; leave it out.")

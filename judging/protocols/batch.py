@@ -10,7 +10,7 @@ from judging.protocols.base import Material, Protocol
 from judging.protocols.baselines import Case, Verdict, lengths, overlaps, ranked
 from judging.protocols.pair import Pair
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
-from judging.protocols.settings import Settings
+from judging.protocols.settings import ONE_ORDER, Settings
 
 _NAMES = re.compile(r"\b(?:assistant|answer|response)\s+(?=[A-Z]\b)", re.IGNORECASE)
 _RANKING = re.compile(r"[A-Z](?:\s*(?:[,;>→]|,?\s+)?\s*[A-Z])*")
@@ -49,6 +49,7 @@ class Batch(Protocol):
     verdict_kind = "batch"
     answer_forms = ((r"(\[\[[A-C]\]\][, >]*){3}", "every letter in double brackets, [[A]], [[B]], [[C]]"),)
     reasonings = ("none", "first", "after", "three-step")
+    printed = ONE_ORDER
     defaults = {"criteria": False, "order": "shuffled"}
     baselines = {
         "random": _drawn,

@@ -12,7 +12,7 @@ from typing import Any
 from bank.models import Item
 from judging.protocols.base import CannotAsk, Material, Protocol
 from judging.protocols.replies import NONE_OF_THEM, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
-from judging.protocols.settings import Settings
+from judging.protocols.settings import Printed, Settings
 from stats.answer_text import option_in
 
 
@@ -41,6 +41,7 @@ class ChoiceExtraction(Protocol):
         (r"\bX\b", "{{ none_of_them }} where the answer means none"),
     )
     reasonings = ("none", "first")
+    printed = Printed("MMBench", "4.2, the template with three examples", {"prompt": "examples"})
     defaults = {"criteria": False, "context": "none", "reasoning": "none"}
     fixed = ("criteria", "context")
 

@@ -10,7 +10,7 @@ from bank.models import Item
 from judging.protocols.base import CannotAsk, Criterion, Material, Protocol
 from judging.protocols.baselines import CannotJudge, Case, Verdict, content_words
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, joined, split_thought
-from judging.protocols.settings import Settings
+from judging.protocols.settings import Printed, Settings
 
 _PART = re.compile(
     r"[\s*_`#>•-]*(?:the\s+)?score\s+(?:of|for)\s+component\s+(?P<number>[0-9]+)[\s*_`]*(?:is|[:：=])[\s*_`]*"
@@ -112,6 +112,7 @@ class Components(Protocol):
             "Score of component 1: x/{{ components[0].weight }}, and so on, total score: z/{{ total }}.",
         ),
     )
+    printed = Printed("MIA-Bench", "2.2 and A.3", {"reasoning": "after", "context": "image"})
     defaults = {"reasoning": "after"}
     fixed = ("criteria",)
     baselines = {

@@ -9,7 +9,7 @@ from bank.models import Item
 from judging.protocols.base import Material, Protocol
 from judging.protocols.baselines import PAIRS
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
-from judging.protocols.settings import Settings
+from judging.protocols.settings import ONE_ORDER, Printed, Settings
 
 _LETTER = re.compile(r"(?:(?:assistant|answer|response)\s+)?(?P<letter>[ABC])|(?P<tie>tie)", re.ASCII)
 _CHOICES = {"A": "first", "B": "second", "C": "tie"}
@@ -50,6 +50,7 @@ class Pair(OfPairs):
         (r"\[\[C\]\]", "[[C]]"),
     )
     reasonings = ("none", "first", "after", "three-step")
+    printed: ClassVar[Printed | None] = ONE_ORDER
     defaults = {"criteria": False}
 
     def verdict_schema(self, material: Material, settings: Settings) -> dict[str, Any]:

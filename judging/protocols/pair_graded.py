@@ -37,6 +37,7 @@ def _graded(judge_pair: Baseline, case: Case) -> Verdict:
 
 class PairGraded(Pair):
     name = GRADED
+    printed = None
     title = "Pairs, graded"
     graded = True
     words = "which answer is better, and by how much"

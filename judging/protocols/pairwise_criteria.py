@@ -7,7 +7,7 @@ from typing import Any
 from judging.protocols.base import KINDS_OF_REFERENCE, Material
 from judging.protocols.pair import OfPairs, losing
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
-from judging.protocols.settings import BadSettings, Settings
+from judging.protocols.settings import BadSettings, Printed, Settings
 
 _EDGES = " \t\r\u00a0\u200b\ufeff*_`~\"'“”‘’«»#>().,;:!?[]{}|-–—"
 _VOTE = re.compile(
@@ -57,6 +57,11 @@ class PairwiseCriteria(OfPairs):
         (r"Answer2", "Answer2"),
         (r"situation one", "unable to decide: situation one"),
         (r"situation two", "unable to decide: situation two"),
+    )
+    printed = Printed(
+        "MLLM-Bench",
+        "Sections 5 and 6, both orders",
+        {"order": "both", "criteria": True, "context": "image", "reasoning": "none"},
     )
     defaults = {"reasoning": "none"}
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from bank import exposure
 from judging.protocols.base import Material
 from judging.protocols.reference_score import ReferenceScore
+from judging.protocols.settings import Printed
 
 
 class ReasoningQuality(ReferenceScore):
@@ -20,6 +21,7 @@ class ReasoningQuality(ReferenceScore):
     marks = tuple(float(value) for value in range(11))
     answer_forms = ((r"(?:Mark|Score): [0-9]", "Score: and a number from 0 to 10"),)
     reasonings = ("first",)
+    printed = Printed("ChEF", "C.4, several samples: five marks", {"repeats": 5})
     defaults = {"context": "none", "repeats": 3, "temperature": 1}
     fixed: ClassVar[tuple[str, ...]] = ("criteria", "context")
 

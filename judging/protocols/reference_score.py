@@ -7,11 +7,12 @@ from bank import exposure
 from judging.protocols.base import KINDS_OF_REFERENCE, CannotAsk, Material, Protocol
 from judging.protocols.replies import ParsedVerdict
 from judging.protocols.score import Score, parse_score
-from judging.protocols.settings import Settings
+from judging.protocols.settings import Printed, Settings
 
 
 class ReferenceScore(Score):
     name = "reference-score"
+    printed: ClassVar[Printed | None] = None
     title = "Marks against a reference"
     words = "how well an answer agrees with the reference, 1 to 5"
     verdict_kind = "reference"

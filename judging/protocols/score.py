@@ -10,7 +10,7 @@ from judging.endpoints.answers import Token
 from judging.protocols.base import Material, Protocol
 from judging.protocols.baselines import Baseline, Case, Verdict, content_words, overlaps
 from judging.protocols.replies import NoVerdict, ParsedVerdict, Place, unwrapped, verdict_candidates
-from judging.protocols.settings import Settings
+from judging.protocols.settings import MLLM_AS_A_JUDGE, Printed, Settings
 
 _NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
 _SCORE = re.compile(
@@ -89,6 +89,7 @@ class Score(Protocol):
         (r"\[\[[0-9.]+\]\]", "a score in double brackets, [[{{ scale[0][0] }}]]"),
     )
     reasonings: ClassVar[tuple[str, ...]] = ("none", "first", "after", "three-step")
+    printed: ClassVar[Printed | None] = MLLM_AS_A_JUDGE
     defaults: ClassVar[Mapping[str, Any]] = {"criteria": False}
     baselines: ClassVar[Mapping[str, Baseline]] = {
         "random": lambda case: {"score": case.rng.choice(list(case.scale))},

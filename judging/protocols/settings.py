@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bank.errors import BadInput
@@ -34,6 +35,25 @@ BOUNDS = {
     "ask_again": (0, 10),
 }
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """How a ``paper`` asks, and ``where`` it says so: the settings that it states."""
+
+    paper: str
+    where: str
+    settings: Mapping[str, Any]
+
+    def holds(self, settings: Mapping[str, Any]) -> bool:
+        """Whether canonical settings are as printed."""
+        return all(settings.get(name) == value for name, value in self.settings.items())
+
+
+_JUDGE: Settings = {"temperature": 0.9, "top_p": 0.9, "max_tokens": 2048, "ask_again": 1, "repeats": 3}
+MLLM_AS_A_JUDGE = Printed("MLLM-as-a-Judge", "C.2, its top-k of 0.9 read as top-p; three samples, Table 2", _JUDGE)
+ONE_ORDER = replace(MLLM_AS_A_JUDGE, settings=_JUDGE | {"order": "fixed"})
+AS_PRINTED = "as_printed"  # a setting that stands for those of the paper; others of the same request come first
 
 
 class BadSettings(BadInput):
@@ -102,6 +122,18 @@ REQUEST_CHECKS: dict[str, Check] = {
     "detail": _one_of(DETAILS),
 }
 OFF_BY_DEFAULT = ("ask_again", "structured")  # left out where they are 0 or false
+
+
+def with_printed(chosen: Mapping[str, Any], printed: Printed | None) -> Mapping[str, Any]:
+    """The chosen settings, with those of the paper where ``as_printed`` asks for them. Raises BadSettings."""
+    if not isinstance(chosen, Mapping) or AS_PRINTED not in chosen:
+        return chosen
+    rest = {name: value for name, value in chosen.items() if name != AS_PRINTED}
+    if not boolean(AS_PRINTED, chosen[AS_PRINTED]):
+        return rest
+    if printed is None:
+        raise BadSettings(f"{AS_PRINTED}: this is asked in no paper's way; leave it out.")
+    return {**printed.settings, **rest}
 
 
 def check_names(chosen: Mapping[str, Any], names: tuple[str, ...]) -> None:

@@ -18,7 +18,15 @@ from judging.models import Collected, Run, reason_key
 from judging.protocols import CannotAsk, prompts
 from judging.protocols.base import prompt_setting
 from judging.protocols.replies import NoVerdict
-from judging.protocols.settings import BadSettings, Settings, boolean, check_names, request_settings
+from judging.protocols.settings import (
+    BadSettings,
+    Printed,
+    Settings,
+    boolean,
+    check_names,
+    request_settings,
+    with_printed,
+)
 from judging.runs.requests import CallRequest, identified, request_parameters
 
 STORED_MEANWHILE = "another response of this model to this sample was stored meanwhile"
@@ -44,10 +52,12 @@ class Collector(ABC):
     title: ClassVar[str]
     nothing: ClassVar[str] = "samples"  # what a benchmark lacks that has no tasks
     complete: ClassVar[str]  # said where nothing is left to do, of ``{model}``
+    printed: ClassVar[Printed | None] = None  # how a paper asks
     own_settings: ClassVar[Mapping[str, bool]] = {}  # settings that only this collector has, with their defaults
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         """The settings with every default filled in. Raises BadSettings."""
+        chosen = with_printed(chosen, self.printed)
         check_names(chosen, ("prompt", *self.own_settings))
         settings: Settings = {"prompt": prompt_setting(self.name, chosen)}
         for name, default in self.own_settings.items():
@@ -104,6 +114,7 @@ class Responses(Collector):
     name = "responses"
     title = "Answers of a model"
     complete = "All responses of {model} are stored"
+    printed = Printed("MMBench", "4.1, CircularEval", {"circular": True})
     own_settings = {"circular": False, "stop_rotations": False}
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:

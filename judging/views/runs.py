@@ -82,6 +82,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
+        "printed": protocol and protocol.printed and protocol.printed.holds(run.settings),
         "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),

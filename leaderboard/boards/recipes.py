@@ -71,7 +71,7 @@ METRICS = {
         Metric("yes-no", "Right %", "share of right answers to yes or no", "hallucination"),
         Metric("ece", "100 less the gap", "how near confidence is to being right", "calibration"),
         Metric("riam", "Gain %", "gain from examples, of what lies above chance", "in-context", signed=True),
-        Metric("mr", "Match %", "answers that follow other labels", "following"),
+        Metric("mr", "Match %", "answers that follow other labels (MR)", "following"),
         Metric("language", "Marks %", "marks for the reasons of right answers", "language"),
         Metric("rrm", "Kept %", "what is left when damaged, of what lies above chance", "robustness"),
     )

@@ -67,6 +67,9 @@ class Kind:
     leading = ""
     hidden: tuple[str, ...] = ()  # kinds of hidden criteria that its numbers depend on
     keyed = False  # answers compared with keys: verdicts only say which option an answer chose
+    by_weights = False  # verdicts are points for weighted components
+    paper = ""  # whose way to count is ``printed``
+    printed: Mapping[str, str] = MappingProxyType({})  # definitions of that way, by name
     pairwise = False  # votes between two models: win rates, strengths, majorities
     biases: tuple[str, ...] = ()  # that can be measured
     scale_width = 1  # roughly how many times wider than a scale from 1 to 5: decides which bias is notable

@@ -38,7 +38,9 @@ class Keyed(Kind):
         return super().judgments(runs).filter(extraction="judge")
 
 
-ONE_PASS = NumberColumn("vanilla", "One pass %", percent, "Right in the pass with the options as they stand")
+ONE_PASS = NumberColumn(
+    "vanilla", "One pass %", percent, "Right in the pass with the options as they stand (VanillaEval)"
+)
 
 
 class Choice(Keyed):

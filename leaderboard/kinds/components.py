@@ -1,12 +1,14 @@
 """Points for the weighted components of an instruction (MIA-Bench)."""
 
 from functools import partial
+from types import MappingProxyType
 
 import pandas as pd
 
 from leaderboard import metrics
 from leaderboard.boards import scores
 from leaderboard.boards.scores import Shares
+from leaderboard.definitions import OF_TEN, TOTAL
 from leaderboard.figures import tenth
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
@@ -26,6 +28,9 @@ class Components(Kind):
         hundred=100.0,
     )
     metrics = metrics.SCORES
+    by_weights = True
+    paper = "MIA-Bench"
+    printed = MappingProxyType({TOTAL.name: OF_TEN})
     hidden = ("component",)
     biases = ("high_score", "length", "self")
     scale_width = 10

@@ -1,9 +1,12 @@
 """Votes between two answers (MLLM-Bench; MLLM-as-a-Judge, pair comparison)."""
 
+from types import MappingProxyType
+
 from leaderboard import metrics
 from leaderboard.boards import pairs, versus
 from leaderboard.boards.bias import of_pairs as bias_of_pairs
 from leaderboard.boards.judge_board import PairComparison
+from leaderboard.definitions import FAILURES, NO_TIES, TIES, WRONG
 from leaderboard.figures import percent
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 
@@ -16,6 +19,8 @@ class Pair(Kind):
     metrics = metrics.PAIRS
     leading = "accuracy_sided"
     pairwise = True
+    paper = "MLLM-Bench"
+    printed = MappingProxyType({TIES.name: NO_TIES, FAILURES.name: WRONG})
     biases = ("position", "length", "self")
     stand_in = "equality"
     reference = "majority of people"

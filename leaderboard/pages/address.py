@@ -15,6 +15,7 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.models import Benchmark, Capability, Sample
 from judging.models import Judge, setting_text
+from judging.protocols import printed_in
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back, shows_edition
@@ -242,7 +243,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
     for name, value in settings.items():
         if name not in ("order", "criteria", "context", "reasoning", "step_calls", "repeats"):
             words.append(f"{name} {setting_text(value)}")
-    return ", ".join(words)
+    return ", ".join(filter(None, (*words, printed_in(protocol, settings))))
 
 
 # ---- the controls ----

@@ -140,7 +140,7 @@ def _turn(turn: Turn) -> str:
     else:
         answers = "yes and no" if pool == "yes-no" else f"each of {len(pool)} answers"
     way = "its first token" if turn.by == "first-token" else "the whole answer"
-    return f"likelihood of {answers}, by {way}{', per token' if turn.sum == 'per-token' else ''}"
+    return f"likelihood (PPL) of {answers}, by {way}{', per token' if turn.sum == 'per-token' else ''}"
 
 
 @dataclass(frozen=True, slots=True)

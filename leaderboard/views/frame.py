@@ -50,6 +50,7 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
         ],
         "selects": in_sight,
         "more": more,
+        "printed": _as_printed(address, names),
         "hidden": [(name, value) for name, value in address.params.items() if name in kept_along],
         "filtered": any(select.on for select in selects),
         "clear": reverse(address.page, args=[address.name]),
@@ -57,6 +58,14 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
         "snapshots_link": address.to("leaderboard:snapshot-list"),
         "may_import": allowed(request.user, "write-judging"),
     }
+
+
+def _as_printed(address: Address, names: set[str]) -> tuple[str, str]:
+    """The paper whose way to count this board can take, and the link that counts so."""
+    kind = address.kind
+    if not kind.printed or not set(kind.printed) <= names:
+        return "", ""
+    return kind.paper, address.to(address.page, **(address.params | dict(kind.printed)))
 
 
 LONG = 12  # rows from which a table can be filtered by their names

@@ -14,12 +14,14 @@ from annotations import ballots
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.criteria import answer_keys
+from leaderboard.definitions import OF_TEN
 from leaderboard.scope import Scope
 
 NO_WEIGHTS = "The samples have no weighted components, so points cannot be divided by weights."
 SEVERAL = (
     "Campaigns give components without a weight different ones: choose a campaign. Until then such points do not count."
 )
+TEN = 10.0  # points of an instruction (MIA-Bench, 2.2)
 HUNDRED = 100.0  # percent, as MIA-Bench prints its scores
 OTHER = "others"
 
@@ -27,8 +29,8 @@ OTHER = "others"
 def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Verdicts whose ``value`` is points by component (a dict), as percentages of the weights.
 
-    Returns one row per verdict (``value`` = points / sum of the sample's weights), one row per component with its
-    ``category``, and notes. A verdict without all components of its sample does not count; judges may leave out
+    Returns one row per verdict (``value`` = points / sum of the sample's weights, or / ten), one row per component with
+    its ``category``, and notes. A verdict without all components of its sample does not count; judges may leave out
     components whose weight comes from a campaign alone. Raises BadScope if hidden weights are not for this viewer.
     """
     parts, opinions = _weights_of(scope, frame)
@@ -41,7 +43,8 @@ def shares_of(scope: Scope, frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataF
             left_out += 1
             continue
         total = sum(points[part.key] for part in counted)
-        verdict_rows.append(row | {"value": HUNDRED * total / sum(part.weight for part in counted)})
+        most = TEN if scope.total == OF_TEN else sum(part.weight for part in counted)
+        verdict_rows.append(row | {"value": HUNDRED * total / most})
         component_rows += [
             {name: row[name] for name in ("item", "model", "group")}
             | {"category": part.category or OTHER, "value": HUNDRED * points[part.key] / part.weight}

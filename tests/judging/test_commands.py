@@ -60,6 +60,23 @@ def test_without_wait_the_run_is_left_to_the_worker(benchmark, judge_at):
 
 
 @pytest.mark.django_db
+def test_a_run_asks_as_its_paper_does_but_for_what_is_chosen_and_says_so(benchmark, judge_at, client_of):
+    """Temperature, top-p and length as MLLM-as-a-Judge has them (C.2), three samples (Table 2), in one order."""
+    judge_at("http://127.0.0.1:9/v1")
+    judge(protocol="pair", as_printed=True)
+    printed = {"temperature": 0.9, "top_p": 0.9, "max_tokens": 2048, "ask_again": 1, "repeats": 3, "order": "fixed"}
+    run = Run.objects.get()
+    assert run.settings.items() >= printed.items()
+    assert "as_printed" not in run.settings
+    page = client_of("curator").get(reverse("judging:run-detail", args=[run.pk])).text
+    assert "in MLLM-as-a-Judge: C.2" in page
+    judge(protocol="pair", as_printed=True, chosen='{"repeats": 6}')
+    assert Run.objects.latest("pk").settings.items() >= (printed | {"repeats": 6}).items()
+    with pytest.raises(CommandError, match="asked in no paper's way"):
+        judge(protocol="pair-graded", as_printed=True)
+
+
+@pytest.mark.django_db
 def test_what_failed_is_made_again_with_retry_all_of_it_or_by_its_status(benchmark, judge_at):
     replies = [answer("Hm."), answer("Answer1"), answer("", finish="length")]
     with Server(lambda call: replies[call.number] if call.number < 3 else answer("Answer2")) as server:

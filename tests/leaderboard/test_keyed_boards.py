@@ -434,8 +434,18 @@ def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, m
     assert row["score"] == pytest.approx((50 + 62.5) / 2)  # 5/10, and 5/8 where the weights sum to 8
     assert row["categories"] == {"mention": pytest.approx((50 + 100 + 50) / 3), "length_limit": 50}
     assert (row["n"], row["rank"]) == (2, 1)
-    answer = client_of("anonymous").get("/api/v1/leaderboards/models/?benchmark=parts&kind=components&source=marker")
-    assert answer.json()[0]["categories"] == row["categories"]
+    client = client_of("anonymous")
+    address = "/api/v1/leaderboards/models/?benchmark=parts&kind=components&source=marker"
+    assert client.get(address).json()[0]["categories"] == row["categories"]
+    # As printed, points are of ten, also where the weights sum to 8.
+    for asked in ("total=ten", "as_printed=1"):
+        assert client.get(f"{address}&{asked}").json()[0]["score"] == pytest.approx((50 + 50) / 2)
+    assert client.get(f"{address}&as_printed=1&total=weights").json()[0]["score"] == row["score"]
+    page = flat(client.get("/leaderboards/parts/models/?kind=components&source=marker"))
+    assert "total=ten" in page
+    assert "as printed in MIA-Bench" not in page
+    page = flat(client.get("/leaderboards/parts/models/?kind=components&source=marker&total=ten"))
+    assert "as printed in MIA-Bench" in page
 
 
 def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_differ():
