@@ -316,7 +316,12 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
     decisions = paired[all_decided].assign(
         a=(told_a == sided)[all_decided].astype(float), b=(told_b == sided)[all_decided].astype(float)
     )
+    on_sides = paired[sided >= 0]
+    agreement = on_sides.assign(
+        a=(told_a == sided)[sided >= 0].astype(float), b=(told_b == sided)[sided >= 0].astype(float)
+    )
     measures = [
+        of_rows("Agreement, where people chose a side", agreement),
         of_rows("Accuracy", accuracy),
         of_rows("Accuracy, where all three chose a side", decisions),
     ]
@@ -336,7 +341,7 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
     )
     runs = tuple(run.pk for run in (*first, *second))
     a, b = named(first, second), named(second, first)
-    return Versus(a, b, "points", measures, by_level_of(scope, accuracy), table, notes=notes, runs=runs)
+    return Versus(a, b, "points", measures, by_level_of(scope, agreement), table, notes=notes, runs=runs)
 
 
 def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:

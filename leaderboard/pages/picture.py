@@ -216,8 +216,10 @@ def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float,
         if dot:
             canvas.svg.append(marks.hit(dot, (point.name, point.words), link=point.link if links else ""))
     taken: list[tuple[float, float, float]] = []
+    levels = (plot.person.value if plot.person else None, plot.floor[1] if plot.floor else None)
+    lines = [at.y(level) for level in levels if level is not None]
     for point in sorted(plot.points, key=lambda point: point not in best):
-        where = _free(point.name, at.x(point.price), at.y(point.value.value or 0.0), at.left, at.right, taken)
+        where = _free(point.name, at.x(point.price), at.y(point.value.value or 0.0), at.left, at.right, taken, lines)
         if where:
             canvas.text(*where, point.name, "pt" if point in best else "tk")
 
@@ -250,11 +252,21 @@ def _round_prices(low: float, high: float) -> list[float]:
 
 
 def _free(
-    name: str, x: float, y: float, left: float, right: float, taken: list[tuple[float, float, float]]
+    name: str,
+    x: float,
+    y: float,
+    left: float,
+    right: float,
+    taken: list[tuple[float, float, float]],
+    lines: Sequence[float],
 ) -> tuple[float, float] | None:
-    """Where the name covers no other: right, left, above or below its dot; None where it would."""
+    """Where the name covers no other and none of the level ``lines``: right, left, above or below its dot, near or a
+    little farther; None where it would.
+    """
     wide = LETTER * 13 * len(name)
-    for begin, line in ((x + 9, y + 16), (x - 9 - wide, y - 8), (x + 9, y - 8), (x - 9 - wide, y + 16)):
+    for begin, line in ((start, y + away) for away in (16, -8, 30, -24) for start in (x + 9, x - 9 - wide)):
+        if any(line - 13 < level < line + 5 for level in lines):
+            continue
         free = all(abs(line - other) >= 15 or begin + wide < start or begin > end for start, end, other in taken)
         if free and begin >= left and begin + wide <= right:
             taken.append((begin, begin + wide, line))

@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from leaderboard.pages import marks
 
-HEAT = ("#F2F6F6", "#E0EDEF", "#C9E1E5", "#AAD0D7", "#86BCC8", "#619FB3", "#33718C", "#235A76", "#164259")
-DARK_FROM = 6  # steps whose text is white
+HEAT = ("#F7F8F8", "#ECF4F4", "#DCEDED", "#C8E3E2", "#AFD6D5")  # as pages have them in light
 INK, QUIET, LINE = "#14191C", "#616C73", "#E1E5E7"
 SERIES = ("#2F6DB5", "#C4631F", "#1E8A63", "#8A63B8")  # distinguishable by color-blind readers
 LETTER = 6.6  # pixels of a letter of 12
@@ -35,7 +34,7 @@ def heatmap(
     left = 16 + round(LETTER * max((len(name) for name, _ in rows), default=0))
     top = 30 + round(LETTER * max((len(name) for name in columns), default=0))
     width, height = 52, 26
-    body = [_text(0, 14, title, fill=INK, size=13, weight=600)]
+    body = [_text(8, 14, title, fill=INK, size=13, weight=600)]
     for at, name in enumerate(columns):
         x = left + width * at + width / 2 + 4
         body.append(_text(x, top - 6, name, fill=QUIET, turn=True))
@@ -45,16 +44,18 @@ def heatmap(
         for at, cell in enumerate(cells):
             step = int(cell.css[1:]) if cell.css[:1] == "q" and cell.css[1:].isdigit() else None
             fill = "#FFFFFF" if step is None else HEAT[step]
-            ink = QUIET if step is None else "#FFFFFF" if step >= DARK_FROM else "#101B20"
+            ink = QUIET if step is None else INK
             x = left + width * at
             body.append(f'<rect x="{x}" y="{y}" width="{width - 1}" height="{height - 1}" fill="{fill}"/>')
             body.append(_text(x + width / 2, y + 17, cell.text, fill=ink, anchor="middle"))
     foot = top + height * len(rows) + 14
     body.append(_text(left, foot + 9, low, fill=QUIET, size=11))
     begin = left + 8 + round(LETTER * len(low))
-    body += [f'<rect x="{begin + 20 * n}" y="{foot}" width="20" height="10" fill="{HEAT[n]}"/>' for n in range(9)]
-    body.append(_text(begin + 188, foot + 9, high, fill=QUIET, size=11))
-    wide = max(left + width * len(columns), begin + 188 + 8 * len(high), round(7.6 * len(title))) + 8
+    body += [
+        f'<rect x="{begin + 20 * n}" y="{foot}" width="20" height="10" fill="{HEAT[n]}"/>' for n in range(len(HEAT))
+    ]
+    body.append(_text(begin + 108, foot + 9, high, fill=QUIET, size=11))
+    wide = max(left + width * len(columns), begin + 108 + 8 * len(high), 8 + round(7.6 * len(title))) + 8
     return _svg("heatmap", wide, foot + 20, title, body)
 
 

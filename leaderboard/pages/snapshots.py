@@ -96,7 +96,7 @@ class Citation:
 
 def citation_of(title: str, key: str, permalink: str) -> str:
     """BibTeX of a page that goes on changing, as of today."""
-    today = timezone.now()
+    today, key = timezone.now(), key.replace("@", "-")
     escaped = re.sub(r"([&%$#_{}])", r"\\\1", title)
     return (
         f"@misc{{evalsite-{key},\n  title = {{{escaped}}},\n  howpublished = {{evalsite leaderboard}},\n"

@@ -97,7 +97,7 @@ def change(
         return Cell(bar=marks.interval_bar(scale, *number(row).ends, write=write))
 
     def figures(row: T) -> Cell:
-        return Cell(write(number(row).value), in_brackets(number(row), write), strong=True)
+        return Cell(write(number(row).value), in_brackets(number(row), write), strong=True, title=number(row).reason)
 
     axis = marks.axis_head(scale, ticks)
     return [Column(label, figures), text("Interval", bar, axis=axis, unseen=True)]

@@ -1,7 +1,8 @@
 """Two models or judges side by side, as a page: measures with the interval of their difference, levels, items."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pandas as pd
 from bank.models import SampleImage
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, Measure, Versus
-from leaderboard.figures import NONE, in_brackets, percent, signed, signed_points, two, whole
+from leaderboard.figures import NONE, in_brackets, listed, percent, signed, signed_points, two, whole
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
@@ -67,6 +68,7 @@ class DifferRow:
     link: str
     key: str
     instruction: str
+    pair: str  # the models whose answers are compared, in words
     level: str
     image: SampleImage | None
     a: str
@@ -84,12 +86,14 @@ def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> 
 
 def judge_choices(scope: Scope) -> list[Choice]:
     """Every judge and setting with verdicts of the view's kind."""
-    newest = (runs[-1] for runs in votes.judge_groups(scope))
-    return [Choice(f"run-{run.pk}", f"{run.judge}, run {run.pk}: {_settings(run)}"[:90]) for run in newest]
+    newest = [runs[-1] for runs in votes.judge_groups(scope)]
+    settings = Counter(run.judge_id for run in newest)
 
+    def words(run: Any) -> str:
+        more = f": {settings_in_words(run.protocol, run.settings)}" if settings[run.judge_id] > 1 else ""
+        return f"{run.judge.titled}, run {run.pk}{more}"
 
-def _settings(run: Any) -> str:
-    return "baseline" if run.judge.is_baseline else settings_in_words(run.protocol, run.settings)
+    return [Choice(f"run-{run.pk}", words(run)) for run in newest]
 
 
 def build_versus_page(versus: Versus) -> VersusPage:
@@ -132,6 +136,7 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
     def bar(row: Measure) -> Cell:
         own = row.measure == STRENGTH
         axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
+        axis = replace(axis, ticks=(0.0,)) if own else axis  # its lines would not be those of the head
         return Cell(bar=marks.interval_bar(axis, *row.difference.ends))
 
     return table(
@@ -175,8 +180,10 @@ def _said(versus: Versus) -> str:
         return "They have nothing in common that could be compared."
     if first.significant is None:
         return "Too little in common for a test."
+    others = [row.measure for row in versus.measures[1:] if row.significant]
     if not first.significant:
-        return f"{first.measure}: no significant difference between the two at the 5% level."
+        said = f"{first.measure}: no significant difference between the two at the 5% level"
+        return f"{said}. By {listed(others)} they do differ." if others else f"{said}."
     lower = "lower is better" in first.measure
     ahead = versus.a if (first.difference.value > 0) != lower else versus.b
     return f"{first.measure}: {ahead} is ahead, and by more than chance at the 5% level."
@@ -236,6 +243,7 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str
                 address.to("leaderboard:item", int(item), **address.view()) if has_item else "",
                 sample.key,
                 sample.instruction,
+                " and ".join(names.get(pk, [])),
                 sample.capability.path if sample.capability else "",
                 images[0] if images else None,
                 *verdicts,

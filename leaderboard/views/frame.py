@@ -14,7 +14,8 @@ from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
-from leaderboard.hidden import Withheld, is_kept_back
+from leaderboard.figures import listed, number_of
+from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Chooser, Table
@@ -51,6 +52,7 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
         "selects": in_sight,
         "more": more,
         "printed": _as_printed(address, names),
+        "beyond": _beyond_visitors(address, board),
         "hidden": [(name, value) for name, value in address.params.items() if name in kept_along],
         "filtered": any(select.on for select in selects),
         "clear": reverse(address.page, args=[address.name]),
@@ -66,6 +68,17 @@ def _as_printed(address: Address, names: set[str]) -> tuple[str, str]:
     if not kind.printed or not set(kind.printed) <= names:
         return "", ""
     return kind.paper, address.to(address.page, **(address.params | dict(kind.printed)))
+
+
+def _beyond_visitors(address: Address, board: str) -> str:
+    """What the figures of a live board count for staff that those of visitors leave out, in words; "" for nothing."""
+    if not address.staff or board in ("benchmark", "snapshots"):
+        return ""
+    runs, items = unseen_runs(address.benchmark, staff=False), sealed_items(address.benchmark)
+    here = address.benchmark.runs.filter(pk__in=runs).count()
+    parts = [number_of(here, "run")] if here else []
+    parts += [f"{number_of(len(items), 'item')} of hidden splits or campaigns under way"] if items else []
+    return listed(parts)
 
 
 LONG = 12  # rows from which a table can be filtered by their names

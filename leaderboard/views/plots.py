@@ -74,7 +74,7 @@ def _judges(address: Address) -> SafeString:
         return SafeString()
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
     names = [name or "No level" for name in page.levels]
-    return plots.heatmap(names, page.heat, title=title, low="15 below people", high="people")
+    return plots.heatmap(names, page.heat, title=title, low="15 or more below one more person", high="level or better")
 
 
 def _agreement(address: Address) -> SafeString:

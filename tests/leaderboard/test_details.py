@@ -243,7 +243,7 @@ def test_a_file_of_models_fills_what_is_not_known_and_a_bad_one_is_refused_with_
 def test_a_benchmarks_page_says_where_its_models_and_judges_stand_and_what_it_holds(grove, manage, client):
     manage("make_items", "pair", "--benchmark", "grove")
     page = text_of(client, "/leaderboards/grove/")
-    for words in ("Overview", "The whole board", "All judges", "About", "@misc{evalsite-grove@1"):
+    for words in ("Overview", "The whole board", "All judges", "About", "@misc{evalsite-grove-1"):
         assert words in page
     levels = re.findall(r'<a href="/leaderboards/grove/models/\?level=[^"]+">([^<]+)</a>', page)
     assert levels == list(dict.fromkeys(capability.level for capability in grove.capabilities.all()))

@@ -25,7 +25,7 @@ def run_of(judge):
 def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     scope = scope_of(benchmark="grove", staff=True)
     found = versus.judges(scope, run_of("keen"), run_of("dull"))
-    accuracy = plain(found.measures)[0]
+    agreement, accuracy = plain(found.measures)[:2]
     table = found.table
     told = table.replace("undecided", "tie")
     hits = {name: told[name] == told["people"] for name in ("a", "b")}
@@ -36,8 +36,13 @@ def test_two_judges_are_tested_on_the_items_that_both_judged(voted):
     assert accuracy["p"] < 0.01
     assert (table["apart"] == (hits["a"] ^ hits["b"])).all()
     assert {row["level"] for row in plain(found.levels)} == {"Perception", "Creation"}
-    assert sum(row["n"] for row in plain(found.levels)) == accuracy["n"] == len(table)
-    turned = plain(versus.judges(scope, run_of("dull"), run_of("keen")).measures)[0]
+    assert accuracy["n"] == len(table)
+    # First, and by level, the number that leads the board: pairs on which people chose a side; a tie is wrong there.
+    sided = told[told["people"].isin(["first", "second"])]
+    hits = {name: (sided[name] == sided["people"]).mean() for name in ("a", "b")}
+    assert (agreement["a"], agreement["b"]) == pytest.approx((hits["a"], hits["b"]))
+    assert sum(row["n"] for row in plain(found.levels)) == agreement["n"] == len(sided)
+    turned = plain(versus.judges(scope, run_of("dull"), run_of("keen")).measures)[1]
     assert turned["difference"] == pytest.approx(-accuracy["difference"])
     with pytest.raises(BadScope, match="two different"):
         versus.judges(scope, run_of("keen"), run_of("keen"))
