@@ -20,7 +20,7 @@ from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
-from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES
+from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
@@ -291,6 +291,7 @@ class RunForm(RequestForm):
             ("after", "The verdict, then reasons"),
             ("three-step", "Three steps, then the verdict"),
             (STEP_CALLS, "Three steps, each in a call of its own"),
+            *((name, f"A step on {name.replace('-', ' ')} in a call of its own, then reasons") for name in ONE_STEP),
         ]
     )
     context = _choice(
@@ -397,6 +398,8 @@ class RunForm(RequestForm):
         chosen = {name: self.cleaned_data[name] for name in NAMES if name not in (*fixed, "step_calls")}
         if chosen.get("reasoning") == STEP_CALLS:
             chosen |= {"reasoning": "three-step", "step_calls": True}
+        elif chosen.get("reasoning") in ONE_STEP:
+            chosen |= {"reasoning": "first", "step_calls": chosen["reasoning"]}
         if "categories" in protocol.own_settings:
             chosen |= {"question": self.cleaned_data["question"]}
             chosen |= {"categories": categories_in(self.cleaned_data["categories"])}
@@ -462,7 +465,7 @@ def as_form(run: Run) -> dict[str, Any]:
     initial |= {"judge": run.judge_id, "benchmark": run.benchmark_id}
     initial |= _items_as_form(run) | {"new": True, "categories": as_lines(settings.get("categories", ()))}
     if settings.get("step_calls"):
-        initial["reasoning"] = STEP_CALLS
+        initial["reasoning"] = STEP_CALLS if settings["step_calls"] is True else settings["step_calls"]
     if "criteria" in settings:
         initial["criteria"] = "yes" if settings["criteria"] else "no"
     if "temperature" in settings:

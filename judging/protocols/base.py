@@ -16,6 +16,7 @@ from judging.protocols.replies import ParsedVerdict, Place
 from judging.protocols.settings import (
     CONTEXTS,
     NAMES,
+    ONE_STEP,
     UNANSWERED,
     BadSettings,
     Printed,
@@ -131,8 +132,12 @@ class Protocol(ABC):
             if chosen.get(name, values[name]) != values[name]:
                 raise BadSettings(f"{name}: always {str(values[name]).lower()} in {self.name}; leave it out.")
         values |= chosen
-        steps = boolean("step_calls", values.get("step_calls", False))
-        if steps and values["reasoning"] != "three-step":
+        steps = values.get("step_calls", False)
+        if isinstance(steps, str):
+            one_of("step_calls", steps, tuple(ONE_STEP))
+            if values["reasoning"] != "first" or "three-step" not in self.reasonings:
+                raise BadSettings("step_calls: one step goes before the reasoning first, in score, pair and batch.")
+        elif boolean("step_calls", steps) and values["reasoning"] != "three-step":
             raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
         if self.answers == 1 and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
@@ -146,7 +151,7 @@ class Protocol(ABC):
             "reasoning": one_of("reasoning", values["reasoning"], self.reasonings),
             "prompt": prompt_setting(self.name, values),
             "repeats": whole("repeats", values.get("repeats", 1)),
-            **({"step_calls": True} if steps else {}),
+            **({"step_calls": steps} if steps else {}),
             **({"unanswered": unanswered} if unanswered != UNANSWERED[0] else {}),
         } | request_settings(values, temperature=0)
 

@@ -34,6 +34,13 @@ BOUNDS = {
     "image_size": (64, 8_192),
     "ask_again": (0, 10),
 }
+# What ``step_calls`` asks in a call of its own before the verdict: every step of three (true), or one of these alone
+# before the reasons and the verdict (MLLM-as-a-Judge, Table 7).
+ONE_STEP = {
+    "picture-and-instruction": "what has to be seen and said so that the instruction is fulfilled?",
+    "picture": "what does the picture show that matters here?",
+    "instruction": "what does the instruction ask for, in substance and in form?",
+}
 CONTEXTS = ("image", "none", "caption", "objects", "caption+objects")
 
 

@@ -91,8 +91,8 @@ def estimate(
     rough = Estimate(int(number), judgments, absent, round(counted.told * share), round(counted.stored * share))
     earlier = None if ordinary else _measured(run, template)
     sent, received = earlier or (counted.sent, _reply_tokens(settings))
-    if settings.get("step_calls") and earlier is None:  # each step sends what was said before
-        sent = len(requests.STEPS) * sent + 1.5 * received
+    if (steps := requests.steps_of(settings)) and earlier is None:  # each step sends what was said before
+        sent = len(steps) * sent + 1.5 * received
     totals = round(rough.calls * sent), round(rough.calls * received)
     cost = price(judge, totals[0], totals[1])
     return replace(rough, sent=totals[0], received=totals[1], cost=cost, measured=earlier is not None)

@@ -16,6 +16,7 @@ from bank.models import Item, SampleImage
 from judging import protocols
 from judging.models import Judge, Judgment, Run, Trial
 from judging.protocols import CannotAsk, Material, Protocol, Settings, prompts
+from judging.protocols.settings import ONE_STEP
 from judging.runs import attacks
 from judging.runs.plan import Job, Subject, orders, reads_criteria, seeded_hash, subjects_by_item, with_criteria
 
@@ -78,14 +79,22 @@ STEPS = (
 )
 
 
-def stepped(request: CallRequest, said: Sequence[str]) -> CallRequest:
-    """The call for the next step of a conversation in which ``said`` are the replies so far."""
+def steps_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the calls of a run with these settings ask after the prompt, the last for the verdict; none by default."""
+    steps = settings.get("step_calls")
+    if isinstance(steps, str):
+        return f"First one step, in a reply of its own and without a judgement: {ONE_STEP[steps]}", STEPS[-1]
+    return STEPS if steps else ()
+
+
+def stepped(request: CallRequest, steps: Sequence[str], said: Sequence[str]) -> CallRequest:
+    """The call for the next of the ``steps`` of a conversation in which ``said`` are the replies so far."""
     first, *_ = request.messages
-    messages = [replace(first, text=f"{first.text.rstrip()}\n\n{STEPS[0]}")]
-    for reply, ask in zip(said, STEPS[1:], strict=False):
+    messages = [replace(first, text=f"{first.text.rstrip()}\n\n{steps[0]}")]
+    for reply, ask in zip(said, steps[1:], strict=False):
         messages += [Message("assistant", reply), Message("user", ask)]
     parameters = dict(request.parameters)
-    if len(said) < len(STEPS) - 1:  # only the last holds the verdict
+    if len(said) < len(steps) - 1:  # only the last holds the verdict
         parameters.pop("response_format", None)
     return replace(request, conversation=tuple(messages), parameters=parameters)
 
@@ -123,7 +132,7 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
         order=job.order,
         repeat=job.repeat,
         overlay=overlay,
-        shared_text=text.replace(material.nonce, "") + ("".join(STEPS) if run.settings.get("step_calls") else ""),
+        shared_text=text.replace(material.nonce, "") + "".join(steps_of(run.settings)),
     )
     return JudgeRequest(text=text, images=images, parameters=parameters, material=material, overlay=overlay, **hashes)
 

@@ -16,7 +16,7 @@ from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Attempt, Run
 from judging.models.runs import BUDGET_SPENT
 from judging.protocols.replies import ParsedVerdict, Reading, Status, joined, read_reply
-from judging.runs.requests import STEPS, TOKEN_LIMITS, CallRequest
+from judging.runs.requests import TOKEN_LIMITS, CallRequest, steps_of
 from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
@@ -194,7 +194,7 @@ class CallResults(Writer):
         """Go on with the next step; False where the reply is that of the last one, or no step."""
         reply = answer.reply or Reply()
         is_step = read_reply(reply, lambda text: ParsedVerdict({})).status == "ok"
-        if len(pending.said) == len(STEPS) - 1 or not is_step:
+        if len(pending.said) == len(steps_of(self.run.settings)) - 1 or not is_step:
             return False
         pending.said.append(reply.text.strip())
         pending.step_costs.append((cost, answer.prompt_tokens, answer.completion_tokens))

@@ -326,8 +326,8 @@ class Session(CallResults):
             request = replace(request, parameters={**request.parameters, "seed": seed})
         if self.run.reuse and not pending.asked and not pending.said and await self._reused(pending, request):
             return None
-        if self.run.settings.get("step_calls"):
-            request = requests.stepped(request, pending.said)
+        if steps := requests.steps_of(self.run.settings):
+            request = requests.stepped(request, steps, pending.said)
         try:
             messages = [
                 (message.role, message.text, [await self._part(picture) for picture in message.pictures])

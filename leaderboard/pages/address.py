@@ -237,7 +237,9 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
         words.append("text only" if context == "none" else context.replace("+", " and "))
     reasoning = {"first": "reason first", "after": "reason after", "three-step": "three steps"}
     if (reason := settings.get("reasoning")) in reasoning:
-        words.append(reasoning[str(reason)] + (", each a call" if settings.get("step_calls") else ""))
+        steps = settings.get("step_calls")
+        before = f"a step on {steps.replace('-', ' ')}, " if isinstance(steps, str) else ""
+        words.append(before + reasoning[str(reason)] + (", each a call" if steps is True else ""))
     if settings.get("repeats", 1) != 1:
         words.append(f"{settings['repeats']} repeats")
     for name, value in settings.items():

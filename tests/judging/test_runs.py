@@ -924,3 +924,25 @@ def test_steps_as_calls_need_three_steps_and_no_batch(benchmark, judge_at):
         stepwise(judge, benchmark, batched=True)
     one = actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings={"reasoning": "three-step"})
     assert "step_calls" not in one.settings
+    alone = {"step_calls": "picture", "reasoning": "none"}
+    with pytest.raises(BadInput, match="one step goes before the reasoning first"):
+        actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings=alone)
+
+
+def test_one_step_alone_is_asked_before_the_reasons_and_the_verdict(benchmark, judge_at, work_on):
+    """Image, instruction, or both, each added by itself (MLLM-as-a-Judge, Table 7)."""
+    asked = {"picture-and-instruction": "seen and said", "picture": "picture show", "instruction": "in substance"}
+    for step, words in asked.items():
+
+        def replies(call):
+            return answer("B is vague.\n[[A]]" if len(call.body["messages"]) == 3 else "A bowl.")
+
+        with Server(replies) as server:
+            judge = judge_at(server.url, name=step)
+            run = actions.start_run(judge=judge, benchmark=benchmark, protocol="pair", settings={"step_calls": step})
+            run = work_on(run)
+        assert (run.state, run.verdicts, run.calls) == ("finished", 6, 12)
+        (ask, said, verdict) = next(call.body["messages"] for call in server.calls if len(call.body["messages"]) == 3)
+        assert words in str(ask["content"])
+        assert (said["content"], "give your judgement" in str(verdict["content"])) == ("A bowl.", True)
+        assert run.judgments.first().analysis == "A bowl.\n\nB is vague."
