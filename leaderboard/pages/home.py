@@ -21,6 +21,7 @@ from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
+from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks, one_item, picture, prices
@@ -464,7 +465,7 @@ def _measured(place: _Place) -> list[Ranked]:
 
 
 def _top_judges(place: _Place) -> list[Ranked]:
-    return _measured(place)[:TOP]
+    return [judge for judge in _measured(place) if judge[1].n >= FEWEST_ITEMS][:TOP]
 
 
 def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, scale: marks.Axis) -> MiniRow:
@@ -490,6 +491,11 @@ def _judges_note(place: _Place, rows: list[Ranked]) -> str:
         return "No labels by people yet, so no judge can be compared with them."
     if labels < FEWEST_ITEMS:
         return f"{number_of(labels, 'label')} by people are too few to compare a judge with; it takes {FEWEST_ITEMS}."
+    if measured := max((row.n for _, row, _ in _measured(place)), default=0):
+        hidden = (
+            " Votes on items that are being labelled do not count yet." if sealed_items(place.counts.benchmark) else ""
+        )
+        return f"{number_of(measured, 'item')} are too few to compare a judge on; it takes {FEWEST_ITEMS}.{hidden}"
     if place.counts.judges:
         return "People have labelled other items than the judges judged, so there is nothing to compare yet."
     return "People have labelled it; no judge has judged it yet."

@@ -245,7 +245,7 @@ def _stand_in(on: _Judged) -> tuple[str, bool | None]:
     if row is None or row.passes is None:
         return row.reason if row else "", None
     rate = two(row.winning_rate)
-    return (f"yes, {rate}" if row.passes else f"not shown, {rate}"), row.passes
+    return (f"yes, {rate}" if row.passes else f"not proven, {rate}"), row.passes
 
 
 def _stand_in_panel(on: _Judged) -> StandIn | None:
@@ -255,7 +255,7 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
     people, numbers = len(row.annotators), ""
     said = f"Too few people: {row.reason}" if row.passes is None else ""
     if row.passes is not None:
-        said = f"May stand in for one of {people} people: {'yes' if row.passes else 'not shown'}"
+        said = f"May stand in for one of {people} people: {'yes' if row.passes else 'not proven'}"
         numbers = (
             f"{standin_page.standin_cell(row).small.capitalize()}; half of them is enough (winning rate "
             f"{two(row.winning_rate)}, margin for its lower price {100 * row.epsilon:g} points). It is at least as "
@@ -276,7 +276,7 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
 
 
 def _result(person: standin.TestedAnnotator) -> str:
-    return "too few items" if person.rejected is None else "as good" if person.rejected else "not shown"
+    return "too few items" if person.rejected is None else "as good" if person.rejected else "not proven"
 
 
 def _measured_biases(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:

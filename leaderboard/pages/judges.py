@@ -375,7 +375,10 @@ def _finding(shown: _Shown) -> SafeString:
         return SafeString()
     best = max(ranked, key=lambda run: shown.value(run).value or 0.0)
     on = "pairs where people chose a side" if shown.metric is SIDED else "items"
-    n = whole(shown.judges[best][shown.metric.name].n)
+    counted = shown.judges[best][shown.metric.name].n
+    n = whole(counted)
+    if counted < PROVISIONAL:
+        return format_html("{} {} are too few to say who may stand in; it takes {}.", n, on, PROVISIONAL)
     person = SafeString()
     if shown.person.value is not None:
         person = format_html("; one more person does on <b>{}%</b>", percent(shown.person.value))

@@ -14,6 +14,7 @@ from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
 from leaderboard.hidden import is_kept_back
+from leaderboard.methods import PROVISIONAL
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.models import as_shown, is_provisional, model_pages
 from leaderboard.pages.picture import Plot, Point
@@ -70,7 +71,7 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
         person=ceiling.number if ceiling and ceiling.number.value is not None else None,
         floor=(f"{floor[0].lower()} {write(floor[1])}", floor[1]) if floor else None,
     )
-    return plot if len(points) >= FEWEST else None
+    return plot if len(points) >= FEWEST and n >= PROVISIONAL else None
 
 
 FEWEST = 3

@@ -110,7 +110,7 @@ def standin_cell(row: StandInRow, run: Run | None = None) -> Cell:
         return Cell("yes", f"as close as {near} of {row.tested} {people}", css="good", icon="check", link=link)
     far = row.tested - near
     who = "all" if not near else f"{far} of"
-    return Cell("not shown", f"less close than {who} {row.tested} {people}", link=link)
+    return Cell("not proven", f"less close than {who} {row.tested} {people}", link=link)
 
 
 # ---- people and a judge together ----

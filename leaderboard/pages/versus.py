@@ -33,13 +33,16 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class VersusPage:
-    """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about."""
+    """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about; ``paired``: whether
+    the two have rows in common.
+    """
 
     measures: Table
     levels: Table | None
     said: str
     by_level: str
     level_word: str
+    paired: bool
 
 
 def columns_in_words(versus: Versus, what: str, kind: Kind) -> str:
@@ -103,6 +106,7 @@ def build_versus_page(versus: Versus) -> VersusPage:
         _said(versus),
         versus.by_level or (versus.measures[0].measure if versus.measures else ""),
         "By data set" if versus.of_sets else "By level",
+        any(row.difference.value is not None and row.measure != STRENGTH for row in versus.measures),
     )
 
 
@@ -123,8 +127,9 @@ def _levels(versus: Versus) -> Table:
 
 def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
     """Measures of two, on one axis of their differences; strengths, of another unit, have one of their own."""
-    shares = [row.difference for row in measures if row.measure != STRENGTH]
-    scale = _scale(shares or [row.difference for row in measures])
+    known = [row for row in measures if row.difference.value is not None]
+    shares = [row.difference for row in known if row.measure != STRENGTH]
+    scale = _scale(shares or [row.difference for row in known])
 
     def value(row: Measure, of: float | None) -> str:
         return signed(of) if row.measure == STRENGTH else percent(of) if unit == "points" else two(of)
@@ -134,7 +139,7 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
         return Cell(write(row.difference.value), in_brackets(row.difference, write), strong=True)
 
     def bar(row: Measure) -> Cell:
-        own = row.measure == STRENGTH
+        own = row.measure == STRENGTH and bool(shares)
         axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
         axis = replace(axis, ticks=(0.0,)) if own else axis  # its lines would not be those of the head
         return Cell(bar=marks.interval_bar(axis, *row.difference.ends))
@@ -145,7 +150,7 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
             Column(a, lambda row: value(row, row.a), head="n name"),
             Column(b, lambda row: value(row, row.b), head="n name"),
             Column("Difference, 95%", difference),
-            text("Interval", bar, axis=marks.axis_head(scale, _ticks(unit)), unseen=True),
+            text("Interval", bar, axis=marks.axis_head(scale, _ticks(unit if shares else STRENGTH)), unseen=True),
             p_column(lambda row: row.p, lambda row: row.significant),
             text("Test", lambda row: METHODS.get(row.method, row.method) or NONE, css="dim"),
             Column("n", lambda row: whole(row.n)),
