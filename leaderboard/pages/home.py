@@ -392,7 +392,7 @@ def _by_other_measure(place: _Place, run: Run) -> str:
 
 
 def _counts(counts: queries.BenchmarkCounts) -> str:
-    parts = [number_of(counts.samples, "sample"), number_of(counts.models, "model")]
+    parts = [number_of(counts.samples, "sample"), *([number_of(counts.models, "model")] if counts.models else [])]
     parts += [number_of(counts.judges, "judge")] if counts.judges else []
     return ", ".join([*parts, number_of(counts.labels, "label")])
 

@@ -205,7 +205,7 @@ def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float,
     for price in _round_prices(10**at.prices.low, 10**at.prices.high):
         canvas.text(at.x(price), at.foot + 18, f"${price:,.10g}", "tk", anchor="middle")
     canvas.text(at.right, at.foot + 38, plot.across, "tk", anchor="end")
-    _compared(canvas, plot, at)
+    taken = _compared(canvas, plot, at)
     best = best_for_price(plot.points)
     canvas.line([(at.x(point.price), at.y(point.value.value or 0.0)) for point in best], "oth", width=1.5, dashed=True)
     for point in plot.points:
@@ -215,7 +215,6 @@ def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float,
         dot = canvas.dot(at.x(point.price), at.y(point.value.value or 0.0), filled=point in best)
         if dot:
             canvas.svg.append(marks.hit(dot, (point.name, point.words), link=point.link if links else ""))
-    taken: list[tuple[float, float, float]] = []
     levels = (plot.person.value if plot.person else None, plot.floor[1] if plot.floor else None)
     lines = [at.y(level) for level in levels if level is not None]
     for point in sorted(plot.points, key=lambda point: point not in best):
@@ -224,17 +223,21 @@ def _drawn(canvas: _Canvas, plot: Plot, width: float, height: float, top: float,
             canvas.text(*where, point.name, "pt" if point in best else "tk")
 
 
-def _compared(canvas: _Canvas, plot: Plot, at: _Frame) -> None:
-    """One more person as a band, and what needs no skill as a dashed line."""
-    person = plot.person
+def _compared(canvas: _Canvas, plot: Plot, at: _Frame) -> list[tuple[float, float, float]]:
+    """One more person as a band, and what needs no skill as a dashed line; returns where their names stand."""
+    person, taken = plot.person, []
     if person and person.value is not None:
         if person.low is not None and person.high is not None:
             canvas.rect(at.left, at.y(person.high), at.right - at.left, at.y(person.low) - at.y(person.high), "band")
         canvas.line(at.across(person.value), "people", width=1.5)
-        canvas.text(at.left + 4, at.y(person.value) - 6, f"one more person {plot.write(person.value)}", "people")
+        name = f"one more person {plot.write(person.value)}"
+        canvas.text(at.left + 4, at.y(person.value) - 6, name, "people")
+        taken.append((at.left + 4, at.left + 4 + LETTER * 13 * len(name), at.y(person.value) - 6))
     if plot.floor:
         canvas.line(at.across(plot.floor[1]), "oth", dashed=True)
         canvas.text(at.right, at.y(plot.floor[1]) - 6, plot.floor[0], "tk", anchor="end")
+        taken.append((at.right - LETTER * 13 * len(plot.floor[0]), at.right, at.y(plot.floor[1]) - 6))
+    return taken
 
 
 def best_for_price(points: Sequence[Point]) -> list[Point]:
