@@ -17,7 +17,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, cached, repeats, reviews, standin, variance, versus
+from leaderboard.boards import Board, cached, lengths, repeats, reviews, standin, variance, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
@@ -27,7 +27,18 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
-from leaderboard.view import MEASURES, RANKINGS, TOGETHER, VIEW, checked_epsilon, judge_run, run_number, scope_of
+from leaderboard.view import (
+    LENGTHS,
+    MEASURES,
+    RANKINGS,
+    SAMPLES,
+    TOGETHER,
+    VIEW,
+    checked_epsilon,
+    judge_run,
+    run_number,
+    scope_of,
+)
 
 STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
 OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
@@ -185,6 +196,14 @@ def repeated(scope: Scope, asked: TableQuery) -> Rows:
     (MLLM-as-a-Judge, Figure 5).
     """
     return _rows_of(cached(scope, "repeats", repeats.repeats))
+
+
+def of_lengths(scope: Scope, asked: TableQuery) -> Rows:
+    """How long each model's answers are, in characters, or with part replies how long each judge's replies are, in
+    tokens: mean, tenths and quarters, and a histogram (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17).
+    """
+    board = cached(scope, "lengths", lengths.lengths)
+    return Rows(plain(board.replies if _part(asked, LENGTHS) == "replies" else board.rows))
 
 
 def reviewed(scope: Scope, asked: TableQuery) -> Rows:
@@ -499,6 +518,7 @@ TABLES = {
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
     "repeats": Table(make=repeated, board="judges", view=OF_REPEATS),
+    "lengths": Table(make=of_lengths, board="bias", view=("kind", "run", *SAMPLES), takes=("part",)),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
     "power": Table(make=power, board="judges", view=("campaign",), takes=plans.PLANNED, rule="read-judging"),
     "variance": Table(

@@ -28,6 +28,7 @@ from leaderboard.scope import ELO, NO_ELO, BadScope, Scope, answers_shown
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 TOGETHER = ("models", "ranks", "levels")
+LENGTHS = ("answers", "replies")
 SAMPLES = ("level", "question_type", "split")
 PEOPLE = ("campaign", "majority")
 # What a page of verdicts of one kind takes, and what one of models does: its votes, and the rows behind them.
@@ -114,7 +115,7 @@ PARAMETERS = {
         Parameter(
             name="part",
             help=f"of correlation: {', '.join(RANKINGS)}; of compare: {', '.join(MEASURES)}; of people-and-judge: "
-            f"{', '.join(TOGETHER)}",
+            f"{', '.join(TOGETHER)}; of lengths: {', '.join(LENGTHS)}",
         ),
         Parameter(name="a", help="one: a model's name, or of judges a run as run-3", metavar="A", required=True),
         Parameter(name="b", help="the other", metavar="B", required=True),

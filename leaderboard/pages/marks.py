@@ -164,6 +164,19 @@ def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     return _on_axis(scale, 'aria-hidden="true"', body)
 
 
+def histogram(shares: Sequence[float], most: float) -> SafeString:
+    """Shares side by side as bars; ``most`` fills the height."""
+    wide, high = 7, 18
+    bars = "".join(
+        f'<rect class="w" x="{wide * at}" y="{round(high - high * share / most, 1)}" width="{wide - 1}" '
+        f'height="{round(high * share / most, 1)}"/>'
+        for at, share in enumerate(shares)
+        if share
+    )
+    size = f'width="{wide * len(shares)}" height="{high}" viewBox="0 0 {wide * len(shares)} {high}"'
+    return _drawn(f'<svg class="histogram" {size} aria-hidden="true">{bars}</svg>')
+
+
 VOTES = {"first": 22, "tie": 66, "undecided": 66, "second": 110}  # where a verdict stands on the line, in pixels
 
 

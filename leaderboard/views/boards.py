@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
@@ -14,8 +15,8 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.rules import allowed, requires, role_of
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
-from leaderboard import boards, queries
-from leaderboard.boards import cached, repeats, reviews, standin
+from leaderboard import boards, queries, votes
+from leaderboard.boards import cached, lengths, repeats, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
@@ -32,6 +33,7 @@ from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
+from leaderboard.pages import lengths as lengths_page
 from leaderboard.pages import marks, prices, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
@@ -233,6 +235,12 @@ def _bias(request: HttpRequest, address: Address) -> str:
         files = [(label, link, "") for label, link in of_biases["page"].files]
         context["downloads"] = [*downloads("bias", address, scope, board), *files]
         context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
+    if not votes.is_large(address.benchmark):
+        found = cached(scope, "lengths", lengths.lengths)
+        context["lengths"] = lengths_page.tables_of(found)
+        parts = (("answers", "Lengths of answers", found.rows), ("replies", "Lengths of replies", found.replies))
+        of_lengths = [table_files("lengths", address, rows=words, part=part) for part, words, rows in parts if rows]
+        context["downloads"] = [*context.get("downloads", ()), *chain.from_iterable(of_lengths)]
     return render_to_string("leaderboard/bias.html", context, request)
 
 

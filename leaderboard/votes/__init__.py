@@ -111,18 +111,22 @@ def _model_names(sides: Sequence[tuple[int, str]]) -> tuple[list[str], Any]:
     return names, np.array([place[name] for name in side_names], dtype=small)
 
 
+def counted_answers(scope: Scope) -> "QuerySet[Response]":
+    """The answers of the view, with a text, whose lengths the viewer may know."""
+    shown = answers_shown(staff=scope.staff)
+    if not scope.staff:  # how long an answer is tells which option it is, and often whose
+        blind = ItemResponse.objects.filter(item__blind=True, item__sample__benchmark=scope.benchmark)
+        shown = shown.exclude(exposure.answers_closed("sample__")).exclude(pk__in=blind.values("response"))
+    return shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
+
+
 def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
     """By model, named as on boards: the mean length of its answers in characters (as AlpacaEval counts), and in tokens
     if all are known. Answers without a text do not count.
     """
 
     def read() -> dict[str, tuple[float, float | None]]:
-        shown = answers_shown(staff=scope.staff)
-        if not scope.staff:  # how long an answer is tells which option it is, and often whose
-            blind = ItemResponse.objects.filter(item__blind=True, item__sample__benchmark=scope.benchmark)
-            shown = shown.exclude(exposure.answers_closed("sample__")).exclude(pk__in=blind.values("response"))
-        answers = shown.filter(sample__in=samples_in(scope).order_by()).exclude(text="")
-        groups = answers.order_by().values_list("model", "variant")
+        groups = counted_answers(scope).order_by().values_list("model", "variant")
         sums = groups.annotate(characters=Avg(Length("text")), mean=Avg("tokens"), n=Count("pk"), known=Count("tokens"))
         means = {(row[0], row[1]): row[2:] for row in sums}
         names = dict(EvaluatedModel.objects.filter(pk__in={pk for pk, _ in means}).values_list("pk", "name"))

@@ -1,0 +1,47 @@
+"""How long answers of models and replies of judges are, as tables."""
+
+from collections.abc import Sequence
+
+from leaderboard.boards.lengths import LengthRow, LengthsBoard
+from leaderboard.figures import whole
+from leaderboard.pages import marks
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.models import simulated
+from leaderboard.pages.table import Column, Table, figure, names, table, text
+
+
+def tables_of(board: LengthsBoard) -> list[Table]:
+    """Of answers and of replies, those that there are."""
+    parts = (("Answers of models, in characters", board.rows), ("Replies of judges, in tokens", board.replies))
+    return [_table(title, rows) for title, rows in parts if rows]
+
+
+def _table(title: str, rows: Sequence[LengthRow]) -> Table:
+    invented = simulated()
+    most = max(max(row.counts) / row.n for row in rows)
+
+    def name(row: LengthRow) -> Cell:
+        chips = (Chip("simulated"),) if row.simulated or row.model in invented else ()
+        return Cell(row.model or row.judge, f"run {row.run}" if row.run else "", chips=chips)
+
+    def between(row: LengthRow) -> Cell:
+        return Cell(f"{whole(row.p10)} to {whole(row.p90)}", title=f"Half: {whole(row.p25)} to {whole(row.p75)}")
+
+    def drawn(row: LengthRow) -> Cell:
+        return Cell(bar=marks.histogram([count / row.n for count in row.counts], most))
+
+    longest = whole(rows[0].width * (len(rows[0].counts) - 1))
+    return table(
+        [
+            names("Model" if rows[0].model else "Judge", name),
+            Column("Half are below", lambda row: whole(row.p50), title="The median"),
+            Column("Most are", between, title="Nine tenths are above the first, and below the second"),
+            figure("Mean", lambda row: row.mean, whole),
+            Column("n", lambda row: whole(row.n)),
+            text(f"0 to {longest}, and longer", drawn),
+        ],
+        sorted(rows, key=lambda row: -row.p50),
+        label=title,
+        caption=title,
+        fill=True,
+    )
