@@ -17,7 +17,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, cached, lengths, repeats, reviews, standin, variance, versus
+from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versus
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
@@ -423,6 +423,11 @@ def _choices(scope: Scope) -> ChoiceBoard:
     return cast(ChoiceBoard, cached(scope, "models", boards.models))
 
 
+def of_abilities(scope: Scope, asked: TableQuery) -> Rows:
+    """How well all models together do on each ability, hardest first (MMBench, 5.3)."""
+    return _rows_of(cached(scope, "abilities", abilities.abilities))
+
+
 def letters(scope: Scope, asked: TableQuery) -> Rows:
     """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
     board = _choices(scope)
@@ -528,6 +533,7 @@ TABLES = {
         view=("kind", "run", "campaign", "level", "question_type", "split"),
     ),
     "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),
+    "abilities": Table(make=of_abilities, board="models", fits=lambda kind: not kind.pairwise and not kind.no_models),
     "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
     "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),
     "places": Table(make=places, board="models", fits=lambda kind: kind.pairwise, view=OF_PLACES),

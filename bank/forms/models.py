@@ -19,4 +19,10 @@ class CardForm(Styled, forms.ModelForm):
         model = EvaluatedModel
         fields = EvaluatedModel.CARD
         widgets = {"released": forms.DateInput(attrs={"type": "date"})}
-        help_texts = {"parameters": "As its makers say, such as 7B.", "licence": "Of the weights."}
+        help_texts = {
+            "parameters": "As its makers say, such as 7B.",
+            "licence": "Of the weights.",
+            "architecture": "How its parts are joined.",
+            "vision": "The part that sees.",
+            "language": "The part that writes.",
+        }

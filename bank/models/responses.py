@@ -26,13 +26,21 @@ class EvaluatedModel(models.Model):
     family = models.CharField(max_length=100, blank=True)
     licence = models.CharField(max_length=200, blank=True)  # of the weights
     parameters = models.CharField(max_length=60, blank=True)  # how many, as its makers say: 7B, 8 x 7B
+    architecture = models.CharField(
+        max_length=200, blank=True, db_default=""
+    )  # how its parts are joined: Q-Former, MLP
+    vision = models.CharField(max_length=200, blank=True, db_default="")  # the part that sees: EVA-G, CLIP ViT-L/14
+    language = models.CharField(max_length=200, blank=True, db_default="")  # the part that writes: Vicuna 7B
     released = models.DateField(null=True, blank=True)
     homepage = models.URLField(max_length=500, blank=True)
     price_in = models.FloatField(null=True, blank=True)  # US dollars per million tokens
     price_out = models.FloatField(null=True, blank=True)
     simulated = models.BooleanField(default=False, db_default=False)  # its answers are invented, as the demo's are
 
-    CARD = ("organisation", "open", "family", "licence", "parameters", "released", "homepage", "price_in", "price_out")
+    CARD = (
+        *("organisation", "open", "family", "licence", "parameters", "architecture", "vision", "language"),
+        *("released", "homepage", "price_in", "price_out"),
+    )
 
     objects = FinishedManager["EvaluatedModel"]()
 

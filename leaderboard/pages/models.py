@@ -1,6 +1,7 @@
 """The board of models by pairs as a page."""
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -627,8 +628,26 @@ def _tick(value: float) -> str:
 # ---- which models are shown ----
 
 
-FILTERS = ("weights", "organisation")
+FILTERS = ("weights", "organisation", "size")
 WEIGHTS = {"open": "open", "closed": "closed"}
+# Groups by billions of parameters, above the first and up to the second (MIA-Bench, Table 1).
+SIZES = {"8": ("up to 8B", 0.0, 8.0), "13": ("over 8B to 13B", 8.0, 13.0), "110": ("over 13B", 13.0, math.inf)}
+_BILLIONS = re.compile(r"(?:(\d+)\s*[x×]\s*)?(\d+(?:\.\d+)?)\s*B\b", re.IGNORECASE)
+
+
+def billions(parameters: str) -> float | None:
+    """How many billions of parameters a card tells: 7 of ``7B``, 56 of ``8 x 7B``; None where it tells none."""
+    found = _BILLIONS.search(parameters)
+    return int(found[1] or 1) * float(found[2]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What the filters ask about a model."""
+
+    organisation: str = ""
+    is_open: bool | None = None
+    billions: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -644,34 +663,43 @@ def filtered_board(address: Address, board: ModelsBoard) -> FilteredBoard:
     """The rows of the address' models; a control appears where there is something to choose from."""
     models = EvaluatedModel.objects.filter(name__in=[row.model for row in board.rows])
     facts = {
-        name: (organisation, is_open)
-        for name, organisation, is_open in models.values_list("name", "organisation", "open")
+        name: _Made(organisation, is_open, billions(parameters))
+        for name, organisation, is_open, parameters in models.values_list("name", "organisation", "open", "parameters")
     }
-    weights, organisation = (address.params.get(name, "") for name in FILTERS)
-    rows = [row for row in board.rows if _matches(facts.get(row.model, ("", None)), weights, organisation)]
+    asked = {name: value for name in FILTERS if (value := address.params.get(name, ""))}
+    rows = [row for row in board.rows if _matches(facts.get(row.model, _Made()), asked)]
     note = ""
-    if weights or organisation:
+    if asked:
         note = (
             f"{len(rows)} of {len(board.rows)} models are shown. Ranks, strengths and intervals are those among all "
             "models: the filter hides rows and does not recompute anything."
         )
-    return FilteredBoard(replace(board, rows=rows), note, _selects(facts, weights, organisation))
+    return FilteredBoard(replace(board, rows=rows), note, _selects(list(facts.values()), asked))
 
 
-def _matches(facts: tuple[str, bool | None], weights: str, organisation: str) -> bool:
-    maker, is_open = facts
-    if weights and is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
+def _matches(made: _Made, asked: Mapping[str, str]) -> bool:
+    weights, organisation, size = (asked.get(name, "") for name in FILTERS)
+    if weights and made.is_open is not {"open": True, "closed": False}.get(weights, "no such weights"):
         return False
-    return not organisation or maker == organisation
+    if size:
+        _, above, most = SIZES.get(size, ("", math.inf, math.inf))
+        if made.billions is None or not above < made.billions <= most:
+            return False
+    return not organisation or made.organisation == organisation
 
 
-def _selects(facts: dict[str, tuple[str, bool | None]], weights: str, organisation: str) -> list[Select]:
+def _selects(facts: Sequence[_Made], asked: Mapping[str, str]) -> list[Select]:
     selects = []
-    if weights or any(is_open is not None for _, is_open in facts.values()):
-        choices = [Choice("", "open and closed"), *(Choice(value, label) for value, label in WEIGHTS.items())]
-        selects.append(Select("weights", "Weights", [("", choices)], weights, on=bool(weights)))
-    names = sorted({maker for maker, _ in facts.values() if maker}, key=str.casefold)
-    if organisation or len(names) > 1:
-        choices = [Choice("", "all"), *(Choice(name, name) for name in names)]
-        selects.append(Select("organisation", "Organisation", [("", choices)], organisation, on=bool(organisation)))
+
+    def offer(name: str, label: str, every: str, choices: Iterable[tuple[str, str]]) -> None:
+        shown = [Choice("", every), *(Choice(value, words) for value, words in choices)]
+        selects.append(Select(name, label, [("", shown)], asked.get(name, ""), on=name in asked))
+
+    if "weights" in asked or any(made.is_open is not None for made in facts):
+        offer("weights", "Weights", "open and closed", WEIGHTS.items())
+    names = sorted({made.organisation for made in facts if made.organisation}, key=str.casefold)
+    if "organisation" in asked or len(names) > 1:
+        offer("organisation", "Organisation", "all", [(name, name) for name in names])
+    if "size" in asked or any(made.billions is not None for made in facts):
+        offer("size", "Parameters", "any number", [(value, words) for value, (words, *_) in SIZES.items()])
     return selects

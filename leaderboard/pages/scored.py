@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from bank.forms.fields import whole_number
+from leaderboard.boards.abilities import AbilitiesBoard
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
-from leaderboard.figures import NONE, interval, percent, value_or_interval, whole
+from leaderboard.figures import NONE, in_brackets, interval, percent, value_or_interval, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
@@ -34,6 +35,7 @@ from leaderboard.pages.table import (
     names,
     number_cell,
     table,
+    text,
     tiers,
 )
 from leaderboard.rows import UNKNOWN
@@ -226,6 +228,31 @@ def reading(page: ScoredPage) -> list[tuple[str, str]]:
         (True, "", "A click on a head sorts, a click on a number opens what is behind it."),
     ]
     return [(term, said) for shown, term, said in words if shown]
+
+
+def abilities_of(board: AbilitiesBoard, main: NumberColumn, unit: float) -> Table | None:
+    """All models together on each ability, hardest first; None where one model or ability is all there is."""
+    rows = board.rows
+    if len(rows) < 2 or max(row.models for row in rows) < 2:
+        return None
+    scale = marks.axis([end for row in rows for end in row.mean.ends], unit=unit, width=marks.WIDE)
+    return table(
+        [
+            names("Ability", lambda row: row.ability, css=""),
+            Column(main.label, lambda row: Cell(main.write(row.mean.value), in_brackets(row.mean, main.write))),
+            text(
+                "Interval",
+                lambda row: Cell(bar=marks.interval_bar(scale, *row.mean.ends, write=main.write)),
+                axis=marks.axis_head(scale, lambda value: whole(100 * value) if unit != 1.0 else f"{value:g}"),
+                unseen=True,
+            ),
+            Column("n", lambda row: whole(row.n)),
+        ],
+        rows,
+        label="All models together, by ability",
+        caption="The mean of all models on each ability, hardest first",
+        css="cmpt",
+    )
 
 
 STEPS = {

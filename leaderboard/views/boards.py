@@ -16,7 +16,7 @@ from accounts.rules import allowed, requires, role_of
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries, votes
-from leaderboard.boards import cached, lengths, repeats, reviews, standin
+from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
@@ -26,6 +26,7 @@ from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, two, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
+from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Edition, Snapshot
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
@@ -41,7 +42,7 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
-from leaderboard.pages.table import SHOW
+from leaderboard.pages.table import SHOW, Table
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
@@ -138,12 +139,13 @@ def _models_context(
     }
 
 
-def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[str, Any]:
+def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live: bool = True) -> dict[str, Any]:
     counted = number_of(board.items, scope.kind.counted_word)
     facts = provenance.source_facts(scope, board, address.viewer)
     page = scored_page.build_scored_page(address, scope, board)
     return {
         "page": page,
+        "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
         "reading": scored_page.reading(page),
         "defined": in_words(scope, *DEFINITIONS),
@@ -152,6 +154,12 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard) -> dict[
         "notes": board.all_notes,
         "board": board,
     }
+
+
+def _abilities(scope: Scope, main: NumberColumn) -> Table | None:
+    if shows_edition(scope):
+        return None
+    return scored_page.abilities_of(cached(scope, "abilities", abilities.abilities), main, scope.kind.shape.unit)
 
 
 def _judges(request: HttpRequest, address: Address) -> str:
@@ -296,7 +304,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     except BadScope:
         return SafeString()
     kinds: dict[str, tuple[type[Board], str, Callable[..., dict[str, Any]]]] = {
-        "models": (scope.kind.board, "_scored.html", _scored_context),
+        "models": (scope.kind.board, "_scored.html", partial(_scored_context, live=False)),
         "judges": (JudgesBoard, "_judges.html", partial(_judges_context, live=False)),
         "bias": (BiasBoard, "_bias.html", _bias_context),
         "agreement": (AgreementBoard, "_agreement.html", _agreement_context),

@@ -405,6 +405,33 @@ def test_answers_can_be_read_as_popes_own_script_reads_them(folder, manage, clie
     assert client.get("/api/v1/leaderboards/judges/?benchmark=there&kind=yes-no&reading=pope").status_code == 400
 
 
+def test_all_models_together_have_a_mean_by_ability_at_each_depth_the_hardest_first(folder, manage, client_of):
+    samples = [
+        {
+            "key": f"q{n}", "instruction": "Which?", "options": {"A": "a", "B": "b"}, "answer": "A",
+            "capability": ["Reasoning", "Logic"] if n < 4 else ["Perception"],
+        }
+        for n in range(8)
+    ]  # fmt: skip
+    said = {"Finch": "AABBAAAA", "Wren": "ABBBAAAB"}
+    answers = [
+        {"sample": f"q{n}", "model": model, "text": letter}
+        for model, row in said.items()
+        for n, letter in enumerate(row)
+    ]
+    more = ("--public", "--open-keys")
+    assert manage("import_benchmark", "generic", folder("samples", samples), "--benchmark", "both", *more)[0] == 0
+    assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "both")[0] == 0
+    client = client_of("anonymous")
+    rows = client.get("/api/v1/leaderboards/abilities/?benchmark=both&kind=choice").json()
+    assert [(row["ability"], row["mean"], row["models"], row["n"]) for row in rows] == [
+        ("Reasoning", 3 / 8, 2, 4),
+        ("Reasoning / Logic", 3 / 8, 2, 4),
+        ("Perception", 7 / 8, 2, 4),
+    ]
+    assert "All models together" in client.get("/leaderboards/both/models/?kind=choice").content.decode()
+
+
 def test_components_are_a_share_of_their_weights_whole_and_by_category(folder, manage, client_of):
     """Total / 10 in percent, and by category the mean of points per weight (MIA-Bench, section 2.2)."""
 

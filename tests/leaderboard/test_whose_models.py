@@ -17,7 +17,7 @@ BASE = "/leaderboards/grove"
 
 
 def rows_of(html):
-    return {cells[1][0]: cells for cells in Tables(html).rows}
+    return {cells[1][0]: cells for cells in Tables(html).rows if len(cells) > 4}  # of models alone
 
 
 @pytest.mark.parametrize("kind", ["pair", "score"])
@@ -43,6 +43,16 @@ def test_a_filter_by_weights_or_organisation_hides_rows_and_leaves_their_numbers
             assert shown[name][2] == everyone[name][2]
     nobody = flat(client.get(f"{page}&weights=closed&organisation=Wood+%26+Co"))
     assert "Nothing is counted under these filters" in nobody
+
+
+def test_models_are_shown_by_size_as_their_cards_tell_it(voted, client):
+    """The groups of MIA-Bench, Table 1: up to 8, 13 and more billions of parameters."""
+    page = f"{BASE}/models/?kind=pair"
+    assert "Parameters" not in flat(client.get(page))
+    for name, size in {"Alder": "7B", "Birch": "13 B", "Cedar": "8 x 7B"}.items():
+        EvaluatedModel.objects.filter(name=name).update(parameters=size)
+    for size, left in (("8", {"Alder"}), ("13", {"Birch"}), ("110", {"Cedar"})):
+        assert set(rows_of(flat(client.get(f"{page}&size={size}")))) == left
 
 
 def test_a_judge_that_is_swayed_carries_a_mark_that_leads_to_its_bias(brought, client):

@@ -54,6 +54,14 @@ def test_relative_robustness_follows_from_the_printed_accuracies(printed):
     assert wrong == ["InstructBLIP MMBench"]
 
 
+def test_the_average_over_models_of_an_ability_is_the_mean_of_their_printed_figures():
+    """MMBench (arXiv 2307.06281), 5.3 prints 27.7 and 23.4 (FP-C) and 17.8 (LR); Tables 5 and 6 the sixteen models."""
+    dev = [2.8, 1.4, 3.4, 9.0, 21.4, 23.4, 32.4, 38.6, 38.6, 40.7, 38.6, 57.9, 49.0, 35.2, 26.2, 24.8]
+    test = [1.6, 0.8, 5.2, 11.2, 17.6, 24.4, 20.0, 33.2, 34.4, 26.8, 36.4, 47.9, 50.4, 20.4, 19.6, 24.0]
+    logic = [9.1, 11.4, 1.1, 13.6, 11.4, 21.6, 15.9, 13.1, 14.8, 19.9, 22.2, 48.6, 33.5, 15.3, 17.0, 17.0]
+    assert [round(float(np.mean(row)), 1) for row in (dev, test, logic)] == [27.7, 23.4, 17.8]
+
+
 def test_win_rates_of_mllm_bench_are_wins_of_420(printed):
     """MLLM-Bench (arXiv 2311.13951), Tables 5 and 8."""
     for table in ("Table 5", "Table 8"):

@@ -223,6 +223,9 @@ class ModelRecord(Record):
     family: Annotated[str, Field(max_length=100), AfterValidator(_clean)] = ""
     licence: Short = ""
     parameters: Annotated[str, Field(max_length=60), BeforeValidator(_name), AfterValidator(_clean)] = ""
+    architecture: Short = ""
+    vision: Short = ""
+    language: Short = ""
     released: Annotated[date | None, BeforeValidator(_day)] = None
     homepage: Annotated[str, Field(max_length=500, pattern=r"^(https?://\S+)?$"), AfterValidator(_clean)] = ""
     price_in: Price | None = None
