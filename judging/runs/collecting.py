@@ -259,6 +259,7 @@ class Objects(Captions):
 
     name = "objects"
     title = "Objects in pictures"
+    printed = Printed("MLLM-Bench", "F.2: ten boxes with confidence, there by a detector", {"prompt": "boxes"})
     complete = "All pictures have a list of objects"
     without = {"objects_found": []}
 

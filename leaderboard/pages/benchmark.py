@@ -12,6 +12,7 @@ from django.urls import reverse
 from annotations.models import Label
 from bank import guard
 from bank.models import Item, Sample, SampleImage
+from bank.samples import contents
 from leaderboard import queries, votes
 from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
@@ -46,12 +47,22 @@ class SampleCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What is counted, of how many, and the most frequent of it, each with its number and share of METER."""
+
+    title: str
+    of: str
+    rows: list[tuple[str, str, int]]
+
+
+@dataclass(frozen=True, slots=True)
 class BenchmarkPage:
     lead: str
     entry: home.Entry
     summary: home.Summary
     levels: list[LevelRow]
     samples: list[SampleCard]
+    contents: list[Counted]
     facts: list[Fact]
     sealed: list[Sealed]
 
@@ -67,6 +78,7 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
         summary=summary,
         levels=_levels(address),
         samples=_samples(address),
+        contents=_contents(address),
         facts=_facts(address, counts),
         sealed=parts_of(benchmark),
     )
@@ -110,6 +122,25 @@ def _levels(address: Address) -> list[LevelRow]:
             )
         )
     return rows
+
+
+def _contents(address: Address) -> list[Counted]:
+    """The first words of instructions, and what pictures show (MLLM-Bench, Figure 4), of the samples that one sees."""
+    samples = Sample.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).in_use().order_by()
+    lists = SampleImage.objects.filter(sample__in=samples).exclude(objects_found=[]).order_by()
+    words = contents.first_words(samples.values_list("instruction", flat=True).iterator())
+    objects = contents.objects(lists.values_list("objects_found", flat=True).iterator())
+    found = [
+        _counted("How instructions begin", words, number_of(words.total(), "instruction")),
+        _counted("What pictures show", objects, number_of(lists.count(), "picture") if objects else ""),
+    ]
+    return [counted for counted in found if counted.rows and counted.rows[0][1] != "1"]
+
+
+def _counted(title: str, counts: Counter[str], of: str) -> Counted:
+    top = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[: contents.MOST]
+    most = top[0][1] if top else 1
+    return Counted(title, of, [(name, whole(n), round(METER * n / most)) for name, n in top])
 
 
 def _samples(address: Address) -> list[SampleCard]:

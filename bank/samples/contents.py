@@ -1,0 +1,28 @@
+"""What a benchmark asks and shows, in counts (MLLM-Bench, arXiv 2311.13951, Figure 4)."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+MOST = 15  # of each, as in print
+_SPACELESS = re.compile(r"[぀-ヿ㐀-鿿]")  # kana and Chinese characters
+
+
+def first_words(instructions: Iterable[str]) -> Counter[str]:
+    """How many instructions begin with each word, in lower case; where words are not set apart, its two characters."""
+    return Counter(filter(None, map(_first, instructions)))
+
+
+def _first(text: str) -> str:
+    words = text.split(None, 1)
+    word = words[0].strip(".,:;!?\"'“”()[]<>*#") if words else ""
+    return word[:2] if _SPACELESS.match(word) else word.casefold()
+
+
+def objects(lists: Iterable[list[object]]) -> Counter[str]:
+    """In how many pictures each object is, in lower case, of the lists that endpoints made."""
+    return Counter(name for lines in lists for name in {_name(line) for line in lines} - {""})
+
+
+def _name(line: object) -> str:
+    return str(line).partition(":")[0].strip().casefold()
