@@ -134,11 +134,12 @@ def _contents(address: Address) -> list[Counted]:
         _counted("How instructions begin", words, number_of(words.total(), "instruction")),
         _counted("What pictures show", objects, number_of(lists.count(), "picture") if objects else ""),
     ]
-    return [counted for counted in found if counted.rows and counted.rows[0][1] != "1"]
+    return [counted for counted in found if counted.rows]
 
 
 def _counted(title: str, counts: Counter[str], of: str) -> Counted:
-    top = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[: contents.MOST]
+    several = ((name, n) for name, n in counts.items() if n > 1)
+    top = sorted(several, key=lambda each: (-each[1], each[0]))[: contents.MOST]
     most = top[0][1] if top else 1
     return Counted(title, of, [(name, whole(n), round(METER * n / most)) for name, n in top])
 
