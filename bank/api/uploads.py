@@ -73,6 +73,9 @@ class NewUploadSerializer(serializers.Serializer[Any]):
     """The files that will come as one stream, in this order."""
 
     files = FileSerializer(many=True)
+    benchmark = serializers.CharField(
+        required=False, help_text="SLUG or SLUG@VERSION, a stored one that they are checked for first."
+    )
     sha256 = serializers.CharField(required=False, help_text="Of the whole stream, if you know it; it is checked.")
 
 
@@ -113,12 +116,14 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         user = cast(User, request.user)
         try:
             if request.content_type.startswith("multipart/"):
-                upload = actions.receive_form(by=user, files=request.FILES.getlist("files"))
+                benchmark = request.POST.get("benchmark", "")
+                upload = actions.receive_form(by=user, files=request.FILES.getlist("files"), benchmark=benchmark)
             else:
                 asked = NewUploadSerializer(data=request.data)
                 asked.is_valid(raise_exception=True)
                 files = [(file["name"], file["size"]) for file in asked.validated_data["files"]]
-                upload = actions.start(by=user, files=files, sha256=asked.validated_data.get("sha256", ""))
+                named = {name: asked.validated_data.get(name, "") for name in ("sha256", "benchmark")}
+                upload = actions.start(by=user, files=files, **named)
         except actions.BadInput as error:
             raise serializers.ValidationError({"files": [str(error)]}) from None
         return Response(self.get_serializer(upload).data, status=status.HTTP_201_CREATED)

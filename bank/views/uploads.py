@@ -16,6 +16,7 @@ from bank.images import TYPES
 from bank.intake.formats import templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
+from bank.views.common import benchmark_named
 
 PAGE = 30
 HERE = {"section": "bank"}
@@ -27,13 +28,17 @@ def upload_list(request: HttpRequest) -> HttpResponse:
     fault = ""
     if request.method == "POST":
         try:
-            upload = actions.receive_form(by=cast(User, request.user), files=cast(Any, request.FILES.getlist("files")))
+            files = cast(Any, request.FILES.getlist("files"))
+            named = request.POST.get("benchmark", "")
+            upload = actions.receive_form(by=cast(User, request.user), files=files, benchmark=named)
         except actions.BadInput as error:
             fault = str(error)
         else:
             return redirect("bank:upload-detail", upload.pk)
     page = Paginator(Upload.objects.select_related("by"), PAGE).get_page(request.GET.get("page"))
-    context = HERE | {"page": page, "fault": fault} | _sending()
+    chosen = request.POST.get("benchmark") or request.GET.get("benchmark", "")
+    benchmark = benchmark_named(chosen) if chosen else None
+    context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
     return render(request, "bank/uploads.html", context, status=422 if fault else 200)
 
 

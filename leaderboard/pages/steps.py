@@ -61,7 +61,7 @@ def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
         number_of(answers, "answer") if answers else "no answers yet: bring them in, or have endpoints write them",
         samples > 0,
         [
-            ("Add a file", reverse("bank:upload-list")),
+            ("Add a file", f"{reverse('bank:upload-list')}?{urlencode({'benchmark': str(benchmark)})}"),
             ("Have a model answer", f"{reverse('judging:collect-new')}?{urlencode({'benchmark': benchmark.pk})}"),
         ],
     )

@@ -128,6 +128,7 @@
     if (!sending.id) {
       const begun = await json("POST", api, {
         files: files.map(({ path, file }) => ({ name: path, size: file.size })),
+        benchmark: form.querySelector("[name=benchmark]")?.value,
       });
       if (begun.status !== 201)
         return stop(begun.status ? words(begun) : "No connection. Try again when there is one.");

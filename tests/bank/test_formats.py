@@ -254,7 +254,7 @@ def test_oddities_of_the_instructions_are_told_and_kept(write):
         "record 1: instruction: is the same as that of sample '0'",
         "record 2: component_weight: 4, 4 sum to 8, not 10; kept as they are",
         "record 3: component_weight: 5, 5.01 sum to 10.01, not 10; kept as they are",
-        "record 3: component_type: math stands more than once; kept as it is",
+        "record 3: component_type: 'math' stands more than once; kept as it is",
         "record 4: image: the address does not begin with http:// or https://; kept as it is",
         "record 4: num_of_component: says 3, there are 2",
     ]

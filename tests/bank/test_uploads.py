@@ -380,7 +380,61 @@ def test_a_table_of_no_format_is_told_its_columns_and_what_they_come_nearest_to(
     assert "Questions with pictures" in page
     assert re.search(r">key</b>: rename your <span[^>]*>id<", page)
     assert re.search(r">instruction</b>: rename your <span[^>]*>question<", page)
+    assert re.search(r">images</b>: rename your <span[^>]*>image<", page)
+    assert re.search(r">criteria</b>: rename your <span[^>]*>critera<", page), "all of them in one round"
     assert "Says cat" not in page + upload.fault
+
+
+def failed(upload, client_of):
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    assert upload.state == "failed"
+    return flat(get(client_of, upload, "").decode())
+
+
+def test_a_file_that_is_no_table_of_ours_is_told_what_it_is(sent, client_of, api):
+    page = failed(sent({"mine.csv": b"foo,bar,baz\n1,2,3\n"}), client_of)
+    assert "3 columns: bar, baz, foo" in page
+    assert re.search(r"Questions with pictures.*0 of 3.*>key</b>: add it", page)
+    assert "mine.csv is a picture (PNG), not a table" in failed(sent({"mine.csv": picture()}), client_of)
+    assert begin(api, {"mine.csv": b""}).json() == {"files": ["mine.csv is empty."]}
+
+
+def test_a_line_that_is_not_json_is_named_in_the_sentence_with_an_example(sent, client_of):
+    raw = b'{"key": "a", "instruction": "Which?"}\n{"key": "b", "instruction": "Wh\n'
+    upload = checked(sent({"samples.jsonl": raw}))
+    page = flat(get(client_of, upload, "").decode())
+    assert "samples.jsonl, line 2</span>: is not JSON: no quote closes the text that begins at character 29" in page
+    assert "Example: <span" in page
+    assert "&quot;road-signs.jpg&quot;]}" in page
+
+
+def test_remarks_of_one_kind_are_one_line_and_ask_for_no_cure(sent, client_of):
+    row = {"instruction": "Two?", "image": "https://x.org/1.jpg", "type": "basic", "num_of_component": 2,
+           "components": ["one", "two"]}  # fmt: skip
+    kinds = [(["math", "math"], [5, 4]), (["style", "style"], [4, 4]), (["math", "style"], [3, 4])]
+    rows = [
+        row | {"instruction": f"{n}?", "component_type": types, "component_weight": weights}
+        for n, (types, weights) in enumerate(kinds)
+    ]
+    upload = checked(sent({"all.json": json.dumps(rows).encode()}))
+    counts = [(reason["field"], reason["count"]) for reason in upload.found["reasons"]]
+    assert ("component_type", 2) in counts
+    assert ("component_weight", 3) in counts
+    assert "What mends it" not in flat(get(client_of, upload, "").decode())
+
+
+def test_a_file_added_at_a_benchmark_is_checked_for_it(sent, client_of, api):
+    brought(checked(sent(bundle())), benchmark="boats")
+    page = flat(client_of("curator").get("/bank/uploads/?benchmark=boats@1"))
+    assert f"for {Benchmark.objects.get().title}" in page
+    assert 'name="benchmark" value="boats@1"' in page
+    raw = b'{"sample": "nowhere", "model": "m", "text": "A"}\n'
+    pk = begin(api, {"answers.jsonl": raw}, benchmark="boats@1").json()["id"]
+    assert send(api, pk, 0, raw).json()["state"] == "received"
+    upload = checked(Upload.objects.get(pk=pk))
+    assert (upload.choices["benchmark"], upload.choices["version"], upload.found["bad"]) == ("boats", "1", 1)
+    assert begin(api, {"answers.jsonl": raw}, benchmark="nobody").status_code == 400
 
 
 def test_checked_files_of_one_name_are_one_line_of_the_start_page_and_can_be_dismissed(sent, client_of):

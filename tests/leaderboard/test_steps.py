@@ -21,7 +21,7 @@ def test_the_first_step_that_is_not_done_is_the_next_one(client_of):
     benchmark = Benchmark.objects.create(slug="new", title="New")
     found, page = states(curator, "new")
     assert found == ["now", "later", "later", "later"]
-    assert 'href="/bank/uploads/"' in page
+    assert 'href="/bank/uploads/?benchmark=new%401"' in page
     assert "Make items" not in page
     made = make_benchmark()
     found, page = states(curator, made.slug)

@@ -23,7 +23,7 @@ from bank.intake.formats import (
     pope,
     templates,
 )
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table
 
 MODULES: dict[str, ModuleType] = {
     module.NAME: module
@@ -39,14 +39,15 @@ class UnknownFormat(BadFile):
     """No format knows the file; says its columns, and what they come nearest to."""
 
     def __init__(self, path: Path) -> None:
+        self.is_no_table = no_table(path) if path.is_file() else ""
         names = first_names(path) if path.is_file() else set()
         self.columns = sorted(name for name in names if COLUMN.fullmatch(name))  # what is no name may be content
         self.nearest = templates.nearest(self.columns)
-        words = "is in no format known here"
+        words = f"is {self.is_no_table}, not a table" if self.is_no_table else "is in no format known here"
         if self.columns:
             words += f". Its columns: {', '.join(self.columns[:MOST_COLUMNS])}"
         if self.nearest:
-            words += f". It comes nearest to {self.nearest[0].words}"
+            words += f". {self.nearest[0].words}"
         super().__init__(Where(str(path)), words)
 
 

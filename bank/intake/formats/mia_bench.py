@@ -158,7 +158,7 @@ def _warnings(row: Row, keys_by_instruction: dict[str, str]) -> Iterator[Problem
         yield warn("component_weight", f"{shown} sum to {total:g}, not {SUM:g}; kept as they are")
     twice = [name for name, count in Counter(data.component_type).items() if count > 1]
     if twice:
-        yield warn("component_type", f"{', '.join(twice)} stands more than once; kept as it is")
+        yield warn("component_type", f"{', '.join(map(repr, twice))} stands more than once; kept as it is")
     if data.num_of_component not in (None, len(data.components)):
         yield warn("num_of_component", f"says {data.num_of_component}, there are {len(data.components)}")
     if data.instruction in keys_by_instruction:

@@ -193,6 +193,20 @@ def _too_blank(name: str, line: int) -> BadFile:
     return BadFile(Where(name, line), f"more than {MOST_BLANK:,} blank lines")
 
 
+# What Python's parser says of JSON, in words that go on with the place.
+JSON_IN_WORDS = {
+    "Unterminated string starting at": "no quote closes the text that begins",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting value": "a value is missing",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is missing",
+    "Illegal trailing comma before end of object": "a comma stands before the closing bracket",
+    "Illegal trailing comma before end of array": "a comma stands before the closing bracket",
+    "Extra data": "something follows the end of the object",
+    "Invalid control character at": "a line break or another control character stands",
+}
+
+
 def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
     """The same as the fast path, which does not say what is wrong."""
     if not line.strip():
@@ -201,7 +215,8 @@ def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
         data = parse_json(line)
     except json.JSONDecodeError as error:
         cut = " (is the line cut off?)" if error.pos >= len(line.rstrip()) - 1 else ""
-        yield Problem(where, "", f"is not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}{cut}")
+        words = JSON_IN_WORDS.get(error.msg, error.msg.removesuffix(" at"))
+        yield Problem(where, "", f"is not JSON: {words} at character {error.pos + 1}{cut}")
         return
     except ValueError as error:
         yield Problem(where, "", str(error))
@@ -296,6 +311,24 @@ def parquet_length(path: Path) -> int:
         raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
 
 
+# What is no table, by its first bytes.
+NO_TABLES = {
+    b"\x89PNG": "a picture (PNG)",
+    b"\xff\xd8\xff": "a picture (JPEG)",
+    b"GIF8": "a picture (GIF)",
+    b"%PDF": "a PDF document",
+    b"\xd0\xcf\x11\xe0": "an old Office document (XLS, DOC)",
+}
+
+
+def no_table(path: Path) -> str:
+    """What a file is by its first bytes, in words, if these are not of a table; else ""."""
+    start = head(path, 16)
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        return "a picture (WebP)"
+    return next((words for first, words in NO_TABLES.items() if start.startswith(first)), "")
+
+
 def kind_of(path: Path) -> str:
     """``jsonl``, ``json``, ``csv``, ``parquet`` or ``zip``, detected from the first bytes and not from the name."""
     start = head(path)
@@ -340,6 +373,8 @@ def head(path: Path, size: int = 4096) -> bytes:
 def rows(path: Path) -> Iterator[Row | Problem]:
     """The rows of a file in any of the four formats."""
     kind = kind_of(path)
+    if words := no_table(path):
+        raise BadFile(Where(path.name), f"is {words}, not a table")
     if kind not in READERS:
         raise BadFile(Where(path.name), "is an archive; unpack it first")
     return READERS[kind](path)

@@ -59,6 +59,7 @@ TITLES = {
     "judgments": "Verdicts of judges",
 }
 ROWS = {"samples": SAMPLES, "responses": RESPONSES, "labels": LABELS, "judgments": JUDGMENTS}
+ADDED = ("capability", "criteria")  # what a row is whole without
 SHAPES = {"csv": "text/csv", "jsonl": "application/jsonl"}
 
 
@@ -76,7 +77,10 @@ def as_file(part: str, shape: str) -> str:
 
 
 def example(part: str, field: str) -> str:
-    """A value of this field as a file writes it; "" if the templates have none."""
+    """A value of this field as a file writes it, without a field a whole row; "" if the templates have none."""
+    if not field:
+        rows = ({name: row[name] for name in row if name not in ADDED} for row in ROWS.get(part, ()))
+        return min((json.dumps(row, ensure_ascii=False) for row in rows), key=len, default="")
     name = field.split(".")[0]
     value = next((row[name] for row in ROWS.get(part, ()) if name in row), "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -93,14 +97,15 @@ NEEDED = {
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """How near a file is to a part: how many of its columns are known, and the needed fields that it lacks, each with
-    the column that may be meant by it, or "".
+    """How near a file is to a part: how many of its columns are known; the fields to name otherwise or to add, the
+    needed ones first, each with the column that may be meant by it, or ""; and the columns that nothing is known of.
     """
 
     part: str
     known: int
     columns: int
     lacking: dict[str, str]
+    unknown: list[str]
 
     @property
     def title(self) -> str:
@@ -109,19 +114,30 @@ class Nearest:
     @property
     def words(self) -> str:
         fields = [f"{field} (your {column}?)" if column else field for field, column in self.lacking.items()]
-        return f"{self.title.lower()}, {self.known} of {self.columns} columns known; lacking: {', '.join(fields)}"
+        title = self.title.lower()
+        if not self.known:
+            return f"None of them is known; {title} have {', '.join(fields)}"
+        known = f"It comes nearest to {title}, {self.known} of {self.columns} columns known"
+        unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
+        return f"{known}; lacking: {', '.join(fields)}{unknown}"
 
 
 def nearest(columns: Collection[str]) -> list[Nearest]:
-    """The parts that a file with these columns could be meant as, the nearest first; none without any likeness."""
-    found = []
+    """The parts that a file with these columns could be meant as, the nearest first; all of them without any likeness,
+    and none without columns.
+    """
+    found: list[tuple[int, Nearest]] = []
     for part, record in RECORDS.items():
         if part not in NEEDED:
             continue
         fields = record.model_fields
-        meant = {meant_by(column, fields): column for column in columns if column not in fields}
-        known = sum(column in fields for column in columns) + len(meant.keys() - {""})
-        lacking = {field: meant.get(field, "") for field in NEEDED[part] if field not in columns}
-        if known and lacking:
-            found.append(Nearest(part, known, len(columns), lacking))
-    return sorted(found, key=lambda one: (-one.known, len(one.lacking)))
+        strange = [column for column in columns if column not in fields]
+        meant = {field: column for column in strange if (field := meant_by(column, fields)) not in ("", *columns)}
+        known = len(columns) - len(strange) + len(meant)
+        needed = {field: meant.pop(field, "") for field in NEEDED[part] if field not in columns}
+        if needed and columns:
+            lacking = needed | meant
+            unknown = [column for column in strange if column not in lacking.values()]
+            found.append((len(needed), Nearest(part, known, len(columns), lacking, unknown)))
+    like = [one for one in found if one[1].known] or found
+    return [one for _, one in sorted(like, key=lambda pair: (-pair[1].known, pair[0]))]

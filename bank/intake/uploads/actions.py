@@ -17,6 +17,7 @@ from bank.errors import BadInput
 from bank.intake.imports import scratch, writer
 from bank.intake.uploads import staging
 from bank.models import Upload
+from bank.samples.benchmarks import find_benchmark
 
 CHUNK = 8 * 2**20  # the size of a browser's pieces
 MAX_CHUNK = 64 * 2**20
@@ -38,11 +39,13 @@ class WrongState(Exception):
     """The upload is past the requested step, or not there yet."""
 
 
-def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Upload:
+def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", benchmark: str = "") -> Upload:
     """Start an upload of these files (path, bytes), whose content arrives as one stream in this order. Raises BadInput.
 
-    ``sha256`` is the digest of the whole stream, if the sender knows it; it is verified at the end.
+    ``sha256`` is the digest of the whole stream, if the sender knows it; it is verified at the end. ``benchmark``, SLUG
+    or SLUG@VERSION, is the stored one that they are first checked for.
     """
+    choices = _choices_of(benchmark) if benchmark else {}
     if not files:
         raise BadInput("There is no file in it.")
     if len(files) > staging.MAX_FILES:
@@ -55,7 +58,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
         raise BadInput(str(error)) from None
     size = sum(size for _, size in files)
     if size == 0:
-        raise BadInput("The file is empty.")
+        raise BadInput(f"{_name_of(names)} is empty." if len(files) == 1 else "All of these files are empty.")
     if size > settings.UPLOAD_LIMIT:
         raise BadInput(
             f"{_megabytes(size)} are more than the {_megabytes(settings.UPLOAD_LIMIT)} that can be sent here. "
@@ -72,6 +75,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "") -> Up
         files=[list(pair) for pair in zip(names, (size for _, size in files), strict=True)],
         size=size,
         sha256=sha256,
+        choices=choices,
         folder=secrets.token_hex(16),
         secret=secrets.token_hex(32),
     )
@@ -120,9 +124,9 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
     return upload
 
 
-def receive_form(*, by: User, files: Sequence[UploadedFile]) -> Upload:
+def receive_form(*, by: User, files: Sequence[UploadedFile], benchmark: str = "") -> Upload:
     """The whole upload at once, as a plain form sends it. Raises BadInput."""
-    upload = start(by=by, files=[(_last(file.name), file.size or 0) for file in files])
+    upload = start(by=by, files=[(_last(file.name), file.size or 0) for file in files], benchmark=benchmark)
     try:
         pieces = (piece for file in files for piece in file.chunks(PIECE))
         staging.write(upload, offset=0, pieces=pieces, most=upload.size)
@@ -232,6 +236,11 @@ def _end(upload: Upload) -> bool:
     return bool(
         Upload.objects.open().filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
     )
+
+
+def _choices_of(benchmark: str) -> dict[str, str]:
+    stored = find_benchmark(benchmark)
+    return {"benchmark": stored.slug, "version": stored.version, "title": stored.title, "visibility": stored.visibility}
 
 
 def _name_of(names: Sequence[str]) -> str:

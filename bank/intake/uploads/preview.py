@@ -144,6 +144,7 @@ def _title(slug: str) -> str:
 
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*")
+SEVERAL = re.compile(r"…(?:,? …)+")
 ONE = {"criteria": "criterion"}
 # Reasons as a library or the command line words them, and as the page does.
 ON_THE_PAGE = (
@@ -157,6 +158,7 @@ ON_THE_PAGE = (
 # What mends a fault, by words of its reason.
 FIXES = (
     ("is not a known field", "Rename it or take it out."),
+    ("is not JSON", "Mend the line there: each is one row, as in the example."),
     ("is missing", "Add it to each of these rows."),
     ("is none of", "Write one of these words."),
     ("is no object", "Write it as JSON, as in the example."),
@@ -180,7 +182,8 @@ def fix(problem: Problem) -> str:
 
 def example(part: str, problem: Problem) -> str:
     """What the field may hold, as the templates write it."""
-    return templates.example(part, problem.field) if problem.field and not problem.warning else ""
+    has_one = problem.field or problem.reason.startswith("is not JSON")
+    return templates.example(part, problem.field) if has_one and not problem.warning else ""
 
 
 def counts(made: "Counter[str] | dict[str, int]") -> str:
@@ -206,7 +209,7 @@ def reason(problem: Problem) -> str:
 
 def kind(problem: Problem) -> str:
     """The same text for all rows with the same fault: names and numbers are left out."""
-    text = NUMBER.sub("…", QUOTED.sub("…", reason(problem)))
+    text = SEVERAL.sub("…", NUMBER.sub("…", QUOTED.sub("…", reason(problem))))
     field = ".".join(part for part in problem.field.split(".") if not part.isdigit())
     return f"{field}: {text}" if field else text
 

@@ -124,6 +124,7 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
         staging.remove(upload)
     except UnknownFormat as error:
         upload.found = {
+            "is": error.is_no_table,
             "columns": error.columns,
             "nearest": [asdict(one) | {"title": one.title} for one in error.nearest[:3]],
         }
