@@ -2,12 +2,15 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from accounts.http import PageRequest
 from accounts.models import Role, User
 from accounts.rules import allowed, requires, role_of
 from annotations.views.labelling import desk_for
+from bank.models import Benchmark
 from bank.recipes import store
 from bank.views.common import benchmark_named
 from leaderboard import queries
@@ -20,6 +23,7 @@ from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
 from leaderboard.pages.snapshots import citation_of
+from leaderboard.submissions import open_benchmarks
 from leaderboard.tables import BOARDS
 from leaderboard.views.frame import frame
 
@@ -124,4 +128,12 @@ def benchmark(request: HttpRequest, name: str) -> HttpResponse:
     title = address.benchmark.titled
     citation = citation_of(f"{title}, a benchmark", str(address.benchmark), request.build_absolute_uri())
     context = frame(request, address, "benchmark", []) | {"page": page, "citation": citation}
+    context["submit_link"] = _submit_link(request, address.benchmark)
     return render(request, "leaderboard/benchmark.html", context)
+
+
+def _submit_link(request: HttpRequest, benchmark: Benchmark) -> str:
+    """Where the viewer may submit to the benchmark; "" if they may not."""
+    if not allowed(request.user, "submit") or not open_benchmarks(request.user).filter(pk=benchmark.pk).exists():
+        return ""
+    return f"{reverse('leaderboard:submission-new')}?{urlencode({'benchmark': str(benchmark)})}"
