@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.text import get_valid_filename
 
 from accounts import notices
@@ -97,13 +98,17 @@ def open_benchmarks(viewer: Viewer) -> QuerySet[Benchmark]:
 
 
 def offers(person: User, now: datetime) -> list[dict[str, Any]]:
-    """Each benchmark that takes submissions, with the number that the person has left."""
+    """Each benchmark that takes submissions, with the number that the person has left, and where its questions are in
+    the API.
+    """
     rows = []
     for benchmark in open_benchmarks(person).order_by("title", "pk"):
         rules = benchmark.submission_rules
         remaining = quota.left(rules=rules, person=person, now=now)
         splits = needed_splits(benchmark, rules)
-        rows.append({"benchmark": benchmark, "rules": rules, "left": remaining, "needed": splits})
+        named = urlencode({"benchmark": benchmark.slug, "version": benchmark.version})
+        row = {"benchmark": benchmark, "rules": rules, "left": remaining, "needed": splits}
+        rows.append(row | {"questions": f"{reverse('api-sample-list')}?{named}"})
     return rows
 
 

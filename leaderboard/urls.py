@@ -75,6 +75,7 @@ urlpatterns = [
     path("submissions/new/", submissions.submission_new, name="submission-new"),
     path("submissions/export.csv", submissions.submission_export, name="submission-export"),
     path("submissions/template/<str:name>/", submissions.submission_template, name="submission-template"),
+    path("submissions/questions/<str:name>/", submissions.submission_questions, name="submission-questions"),
     path("submissions/rules/<str:name>/", submissions.submission_rules, name="submission-rules"),
     path("submissions/<int:pk>/", submissions.submission_detail, name="submission-detail"),
     path("submissions/<int:pk>/problems.csv", submissions.submission_problems, name="submission-problems"),

@@ -18,6 +18,7 @@ import bank.criteria
 from accounts import audit
 from accounts.csv import escape
 from accounts.models import User
+from accounts.rules import Viewer
 from bank.database import batched, chunks
 from bank.errors import BadInput
 from bank.intake import parquet, registry
@@ -47,6 +48,7 @@ COLUMNS = {
     "judgments": f"""kind protocol sample responses judge simulated run settings order repeat status {VERDICT}
         analysis raw prompt_tokens completion_tokens cost reported_model""".split(),
     "preferences": """prompt images chosen rejected chosen_model rejected_model sample agree against source""".split(),
+    "questions": "key split instruction hint options images".split(),
 }
 
 
@@ -166,6 +168,20 @@ def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
         yield {"kind": item.kind, "sample": item.sample.key, "responses": refs(item)}
 
 
+def questions(benchmark: Benchmark, viewer: Viewer) -> Records:
+    """What a model is asked: the samples in use that the viewer may see, without anything that answers are judged by.
+
+    Of a picture that is not stored here its address, if it has one: the name of its file may tell too much.
+    """
+    samples = benchmark.samples.visible_to(viewer).in_use().prefetch_related("images").order_by("position", "pk")
+    for sample in samples.iterator(chunk_size=500):
+        placed: list[tuple[int, dict[str, Any]]] = [(i.position, {"file": i.path}) for i in sample.images.all()]
+        placed += [(image["position"], {"absent": True, "url": image.get("url")}) for image in sample.absent_images]
+        images = [trimmed(image) for _, image in sorted(placed, key=lambda pair: pair[0])]
+        names = ("key", "split", "instruction", "hint", "options")
+        yield trimmed({name: getattr(sample, name) for name in names} | {"images": images})
+
+
 _OWN: dict[str, Table] = {
     "samples": _samples,
     "responses": _responses,
@@ -228,22 +244,25 @@ def pieces(*, records: Records, what: str, shape: str) -> Iterator[bytes]:
     return makers[shape](records, COLUMNS[what])
 
 
-def zipped(*, records: Records, shape: str) -> Iterator[bytes]:
-    """A zip of samples as ``pieces`` makes them, with the pictures they name; it can be imported as it is."""
+def zipped(*, records: Records, shape: str, what: str = "samples") -> Iterator[bytes]:
+    """A zip of samples as ``pieces`` makes them, with the pictures they name; it can be imported as it is. Of
+    ``questions`` likewise, to be answered.
+    """
     pictures: dict[str, None] = {}
     file = _Pieces()
 
     def noted() -> Records:
         for record in records:
-            present = (image for image in record.get("images", ()) if image.get("required", True))
+            named = (image for image in record.get("images", ()) if "file" in image)
+            present = (image for image in named if image.get("required", True))
             pictures.update(dict.fromkeys(image["file"] for image in present))
             yield record
 
     with zipfile.ZipFile(file, "w") as archive:
-        table = zipfile.ZipInfo(f"samples.{shape}")
+        table = zipfile.ZipInfo(f"{what}.{shape}")
         table.compress_type = zipfile.ZIP_DEFLATED
         with archive.open(table, "w", force_zip64=True) as into:
-            for piece in pieces(records=noted(), what="samples", shape=shape):
+            for piece in pieces(records=noted(), what=what, shape=shape):
                 into.write(piece)
                 yield file.take()
         for name in pictures:

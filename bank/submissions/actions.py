@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
+from django.urls import reverse
 from pydantic import TypeAdapter, ValidationError
 
 import bank.criteria
-from accounts import audit
+from accounts import audit, notices
 from accounts.models import User
 from bank import guard
 from bank.criteria import answer_keys
@@ -167,6 +168,12 @@ def release(*, submission: Submission, now: datetime, by: User | None = None) ->
     submission.refresh_from_db()
     about = f"{submission.name} on {submission.benchmark}"
     audit.record("submission-released", by=by, about=about, submission=submission.pk)
+    notices.tell(
+        submission.by,
+        key=f"released-{submission.pk}",
+        text=f"The score of {submission.name} on {submission.benchmark.title} that ranks is released.",
+        link=reverse("leaderboard:submission-detail", args=[submission.pk]),
+    )
 
 
 def clean_name(name: str) -> str:

@@ -18,6 +18,7 @@ ROWS_PER_WANTED = 2  # a file with more rows than this for each that is wanted i
 MOST_PROBLEMS = 2_000  # row errors that are listed; further ones are only counted
 MOST_IDS = 200_000
 MOST_WARNINGS = 20
+MANY = 0.1  # of the answers: if so many are empty, the sender is warned
 ROTATION = re.compile(r"circular-(\d{1,2})")
 
 
@@ -130,6 +131,7 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
     samples = wanted_samples(benchmark)
     sent: dict[tuple[str, str], Where] = {}
     extra: dict[str, None] = {}
+    empty = 0
     try:
         for row in read_responses(path, benchmark=benchmark, name=name, most=most_rows(samples)):
             checked.rows += 1
@@ -146,6 +148,7 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
                 where = named(record.sample, record.variant)
                 checked.add(Problem(row.where, "sample", f"{where} was answered already at {earlier}"))
                 continue
+            empty += record.known_status == "empty"
             fault = variant_fault(record, sample)
             if fault is not None:
                 checked.add(Problem(row.where, *fault))
@@ -158,6 +161,8 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
     if not checked.rows:
         checked.add(Problem(Where(path.name), "", "holds no rows"))
     checked.responses = len(sent)
+    if empty and empty >= MANY * len(sent):
+        checked.warnings.insert(0, f"{empty:,} of {len(sent):,} answers are empty: an empty answer is never right.")
     checked.extra, checked.extra_count = list(extra)[:MOST_IDS], len(extra)
     _completeness(checked, samples=samples, sent=set(sent), rules=rules)
     return checked

@@ -16,6 +16,7 @@ from judging.runs.submissions import Progress
 from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
 from leaderboard.figures import rank_range, tick
+from leaderboard.models import Edition
 from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
@@ -84,6 +85,8 @@ class Block:
     hidden: bool
     kept: bool
     halved: bool
+    is_open: bool  # everybody may see the keys
+    board: str  # the kind of board that counts it
     n: int | None
     words: str
     lines: list[Line] = field(default_factory=list)
@@ -122,8 +125,8 @@ def _seen_scores(
         if staff or score.open:
             numbers = {name: value for name, value in score.numbers.items() if name not in FOR_TELLING}
             words = _whole_words(score, submission)
-            if not score.open and score.part != SubmissionScore.Part.KEPT:
-                words += f" Its sender was told: {_told_words(score, row)}"
+            if not score.open and (score.part != SubmissionScore.Part.KEPT or submission.released_at):
+                words += f" Its sender was told: {_told_words(score, row)}{_told_interval(score, row)}"
             found.append(SeenScore(score, numbers, score.n, words))
         else:
             # How many questions are answered by yes or no depends on their keys.
@@ -162,6 +165,18 @@ def _told_number(score: SubmissionScore, told: ToldScore, value: float, n: int |
         interval = wilson(successes=value * score.n / alike, n=score.n / alike)
         number |= {"low": round(interval.low, 2), "high": round(interval.high, 2), "method": "wilson"}
     return number
+
+
+def _told_interval(score: SubmissionScore, told: ToldScore | None) -> str:
+    """For staff, why the interval of a released figure is another than theirs."""
+    number = _told_number(score, told, told.value, score.n) if told is not None and told.value is not None else None
+    if number is None or number["low"] is None:
+        return ""
+    return (
+        f" Their interval, {_whole_percent(number['low'])} to {_whole_percent(number['high'])}, follows from this "
+        "rounded figure alone, so that it tells nothing more: as if answers about one picture were right or wrong "
+        "together."
+    )
 
 
 def _whole_percent(value: float | None) -> str:
@@ -208,15 +223,17 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
 def _block(one: SeenScore, submission: Submission) -> Block:
     score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    counts = numbers.get("extraction")
+    counts, about = numbers.get("extraction"), ""
     if counts is None and score.kind == SubmissionScore.Kind.CHOICE:
-        counts = submission.counts.get("read")
+        counts, about = submission.counts.get("read"), "Of the whole file, "
     return Block(
         split=score.split,
         title=f"{split_name(score.split)}, {kind}",
         hidden=score.hidden,
         kept=score.part == SubmissionScore.Part.KEPT,
         halved=score.part == SubmissionScore.Part.SHOWN,
+        is_open=score.open,
+        board=score.kind.replace("_", "-"),
         n=one.n,
         words=one.words,
         lines=[_line(name, numbers[name], in_whole_percent=not score.open) for name in NAMES if numbers.get(name)],
@@ -227,7 +244,7 @@ def _block(one: SeenScore, submission: Submission) -> Block:
             )
             for level in numbers.get("levels", [])
         ],
-        extraction=_extraction(counts, score.kind),
+        extraction=about + _extraction(counts, score.kind) if counts else "",
         chance=percent(numbers["chance"]) if numbers.get("chance") else "",
     )
 
@@ -263,9 +280,7 @@ def _whole_words(score: SubmissionScore, submission: Submission) -> str:
     return f"{score.n} samples of the split whose keys are not open. Only staff see these numbers."
 
 
-def _extraction(counts: dict[str, int] | None, kind: str) -> str:
-    if not counts:
-        return ""
+def _extraction(counts: dict[str, int], kind: str) -> str:
     total = sum(counts.values())
     reading = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
     sentence = f"{counts['label']:,} of {total:,} responses name {reading}"
@@ -283,6 +298,45 @@ STATES = {
     "stopped": "Not judged",
     "withdrawn": "Withdrawn",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What is still to come before a scored submission ranks: its release (``waits``), then, where keys are not open
+    (``sealed``), an edition of the board (``to_come``). ``edition``: where that is published, for those who may;
+    ``board``: where it stands then.
+    """
+
+    waits: bool
+    halved: bool
+    sealed: bool
+    to_come: bool
+    edition: str
+    board: str
+
+
+def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> Next:
+    """The steps that a submission has before it."""
+    listed = list(shown)
+    closed = next((block for block in listed if not block.is_open), None)
+    scored = submission.state == Submission.State.SCORED
+    to_come, view, query = False, {}, ""
+    if closed is not None:
+        view = {"kind": closed.board, "split": closed.split if closed.hidden else ""}
+        query = f"?{urlencode({name: value for name, value in view.items() if value})}"
+    if closed is not None and scored and submission.released_at is not None:
+        editions = Edition.objects.filter(benchmark=submission.benchmark, what=Edition.What.MODELS, **view)
+        newest = editions.order_by("-number").first()
+        to_come = newest is None or submission.name not in newest.cells
+    publish = reverse("leaderboard:edition-new", args=[submission.benchmark])
+    return Next(
+        waits=scored and submission.released_at is None,
+        halved=any(block.halved for block in listed),
+        sealed=closed is not None,
+        to_come=to_come,
+        edition=publish + query if to_come and allowed(viewer, "publish") else "",
+        board=reverse("leaderboard:models", args=[submission.benchmark]) + query,
+    )
 
 
 @dataclass(frozen=True, slots=True)

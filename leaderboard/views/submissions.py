@@ -6,7 +6,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import urlencode
@@ -16,6 +16,7 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
 from judging.runs import submissions as queue
@@ -156,7 +157,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "staff": allowed(request.user, "manage-submissions"),
         "may_manage": allowed(request.user, "manage-submissions"),
         "kept": any(block.kept for block in blocks),
-        "halved": any(block.halved for block in blocks),
+        "next": shown.next_of(submission, request.user, blocks),
     }
     return render(request, "leaderboard/submission.html", context)
 
@@ -242,11 +243,11 @@ def submission_judge_again(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("manage-submissions")
 @require_POST
 def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Tell the submitter the figure of the kept half."""
+    """Let the model rank, and tell the submitter the figure of the kept half."""
 
     def release(submission: Submission) -> str:
         actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
-        return f"{submission.by} sees the score of the kept half now."
+        return f"{submission.by} sees the score that ranks now, and is told so."
 
     return _changed(request, pk, release)
 
@@ -297,6 +298,20 @@ def submission_template(request: HttpRequest, name: str) -> HttpResponse:
     circular = request.GET.get("circular") == "1"
     rows = submissions.template_rows(benchmark, request.GET.get("split"), circular=circular)
     return submissions.template_file(rows, shape, name=f"{benchmark.slug}-responses")
+
+
+@requires("submit")
+@require_safe
+def submission_questions(request: HttpRequest, name: str) -> HttpResponseBase:
+    """The questions to answer and their pictures, as a zip."""
+    benchmark = _benchmark(request, name)
+    records = exports.questions(benchmark, cast(User, request.user))
+    pieces = exports.zipped(records=records, shape="jsonl", what="questions")
+    answer = StreamingHttpResponse(pieces, content_type=exports.TYPES["zip"])
+    filename = f"{benchmark.slug}-{benchmark.version}-questions.zip"
+    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
+    answer["Cache-Control"] = "no-store"
+    return answer
 
 
 @requires("manage-submissions")

@@ -221,6 +221,7 @@ TABLE = {
     "leaderboard:submission-new": READERS,
     "leaderboard:submission-export": STAFF,
     "leaderboard:submission-template": READERS,
+    "leaderboard:submission-questions": READERS,
     "leaderboard:submission-rules": STAFF,
     "leaderboard:submission-detail": READERS,
     "leaderboard:submission-problems": READERS,

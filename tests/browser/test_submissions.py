@@ -27,7 +27,7 @@ def test_a_researcher_submits_by_page_and_by_api_and_reads_the_scores(
     said = faults(page)
     page.goto(live_server.url + "/submissions/")
     with page.expect_download() as taken:
-        page.get_by_role("link", name="Sample ids").click()
+        page.get_by_role("link", name="Ids to fill in").click()
     rows = [json.loads(line) for line in Path(taken.value.path()).read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 24
     for row in rows:
@@ -45,6 +45,8 @@ def test_a_researcher_submits_by_page_and_by_api_and_reads_the_scores(
     assert "1 missing" in page.content()
     assert page.get_by_label("Model's name").input_value() == "Finch"
     page.get_by_label("File").set_input_files(good)
+    page.get_by_role("button", name="Check only").click()
+    page.get_by_text("The file is still chosen").wait_for()
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(re.compile(r"/submissions/\d+/$"))
     table = page.get_by_role("region", name="test, multiple choice")

@@ -3,18 +3,21 @@
 import io
 import json
 import re
+import zipfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from knox.models import AuthToken
 
-from accounts.models import User
+from accounts.models import Notice, User
 from annotations.models import Campaign
 from bank.models import Benchmark, EvaluatedModel, Item, Response, ResponseMark, Sample, Submission, SubmissionScore
 from bank.submissions import actions
 from bank.submissions.scoring import is_kept
 from judging.models import Run
+from leaderboard.models import Edition
 from tests.access.crawl import TOKEN
+from tests.bank.conftest import picture
 from tests.bank.test_submissions import LABELS, allow, answers, choices, send
 from tests.hidden import criteria, show
 from tests.markup import flat
@@ -173,7 +176,7 @@ def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, research
     page = f"/submissions/{pk}/"
     assert "kept half" not in flat(researcher.get(page))
     assert "the other half of the answers" in flat(researcher.get(page))
-    assert f'href="/leaderboards/{bench}/models/"' in flat(researcher.get(page))
+    assert f'href="/leaderboards/{bench}/models/?kind=choice&amp;split=test"' in flat(researcher.get(page))
     curator = client_of("curator")
     assert "Only staff see it" in flat(curator.get(page))
     assert researcher.post(f"{page}release/").status_code == 403
@@ -181,6 +184,8 @@ def test_the_kept_half_shows_to_a_researcher_once_it_is_released(bench, research
     assert "100% of the kept half, whose score ranks, as it was at its release" in flat(researcher.get(page))
     assert "the other half of the answers" not in flat(researcher.get(page))
     assert "It is released" in flat(curator.get(page))
+    assert "no better" not in Notice.objects.get().text
+    assert (Notice.objects.get().person.username, Notice.objects.get().link) == ("researcher", page)
     assert [score["part"] for score in researcher.get(f"{API}{pk}/").json()["scores"]] == ["whole", "kept", "shown"]
 
 
@@ -348,6 +353,9 @@ def test_a_released_figure_comes_in_whole_per_cents_with_an_interval_that_follow
     assert found["value"] == round(exact, 2)
     assert found["low"] < found["value"] < found["high"]
     assert "levels" not in scores["kept"]["numbers"]
+    page = flat(client_of("curator").get(f"/submissions/{sent['id']}/"))
+    assert f"Their interval, {100 * found['low']:.0f}% to {100 * found['high']:.0f}%, follows" in page
+    assert f"of {120} responses name an option" in flat(researcher.get(f"/submissions/{sent['id']}/"))
     assert scores["shown"] == sent["scores"][0], "nothing more about the shown half"
 
 
@@ -383,6 +391,81 @@ def test_check_only_on_the_page_names_everything_and_keeps_what_was_typed(bench,
     assert "missing,test23,,has no response" in text
     assert 'value="Finch"' in text
     assert not Submission.objects.exists()
+
+
+def test_after_a_release_staff_are_led_to_the_edition_that_brings_the_model_on_the_board(bench, researcher, client_of):
+    pk = post(researcher, bench, answers(bench)).json()["id"]
+    curator, page = client_of("curator"), f"/submissions/{pk}/"
+    assert "Release it above" in flat(curator.get(page))
+    assert "with the next edition of the board after a curator has released it" in flat(researcher.get(page))
+    curator.post(f"{page}release/")
+    edition = f"/leaderboards/{bench}/models/editions/new/?kind=choice&split=test"
+    assert f'href="{edition.replace("&", "&amp;")}"' in flat(curator.get(page))
+    assert "joins the board with the next edition" in flat(researcher.get(page))
+    assert "editions/new/" not in flat(researcher.get(page))
+    curator.post(edition, {"kind": "choice", "split": "test"})
+    assert Edition.objects.get().split == "test"
+    assert "Publish the next edition" not in flat(curator.get(page))
+    assert "stands on the board" in flat(researcher.get(page))
+
+
+def test_the_score_of_open_keys_alone_can_be_released_too(choices, allow, researcher, client_of):
+    benchmark = choices(dev=12)
+    allow(benchmark)
+    page = f"/submissions/{post(researcher, benchmark, answers(benchmark)).json()['id']}/"
+    assert "once a curator has released it" in flat(researcher.get(page))
+    curator = client_of("curator")
+    assert "Release</button>" in flat(curator.get(page))
+    curator.post(f"{page}release/")
+    assert "stands on the boards below" in flat(researcher.get(page))
+
+
+def test_the_questions_come_as_a_zip_without_what_answers_are_judged_by(folder, manage, allow, researcher, client_of):
+    for name in ("boat.png", "hut.png"):
+        (folder.root / name).write_bytes(picture(colour="teal" if name == "boat.png" else "tan"))
+    rows = [
+        {"key": "a", "instruction": "How many?", "split": "test", "hint": "Count.", "options": {"A": "one", "B": "two"},
+         "images": ["boat.png", {"file": "secret-3.png", "url": "https://x.org/3", "required": False}],
+         "criteria": [{"key": "answer", "kind": "answer_key", "text": "B"}], "metadata": {"note": "SECRET"}},
+        {"key": "b", "instruction": "Where?", "images": ["boat.png"], "criteria": [{"text": "SECRET"}]},
+        {"key": "c", "instruction": "Not yet.", "images": ["hut.png"], "status": "draft"},
+    ]  # fmt: skip
+    path = folder("samples", rows)
+    assert manage("import_benchmark", "generic", path, "--benchmark", "boats", "--public")[0] == 0
+    benchmark = Benchmark.objects.get()
+    allow(benchmark, hidden=["test"])
+    answer = researcher.get("/submissions/questions/boats/")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="boats-1-questions.zip"'
+    sent = b"".join(answer.streaming_content)
+    archive = zipfile.ZipFile(io.BytesIO(sent))
+    boat = next(name for name in archive.namelist() if name != "questions.jsonl")
+    assert archive.namelist() == ["questions.jsonl", boat]
+    assert archive.read(boat).startswith(b"\x89PNG")
+    assert [json.loads(line) for line in archive.read("questions.jsonl").splitlines()] == [
+        {"key": "a", "split": "test", "instruction": "How many?", "hint": "Count.", "options": {"A": "one", "B": "two"},
+         "images": [{"file": boat}, {"absent": True, "url": "https://x.org/3"}]},
+        {"key": "b", "instruction": "Where?", "images": [{"file": boat}]},
+    ]  # fmt: skip
+    assert "/submissions/questions/boats@1/" in flat(researcher.get("/submissions/new/"))
+    assert client_of("annotator").get("/submissions/questions/boats/").status_code == 403
+    Benchmark.objects.update(visibility="private")
+    assert researcher.get("/submissions/questions/boats/").status_code == 404
+
+
+def test_a_benchmark_that_takes_submissions_says_so_at_its_head_to_those_who_may_send(bench, allow, researcher, client):
+    assert "Submit a model" in flat(researcher.get(f"/leaderboards/{bench}/"))
+    assert "Submit a model" not in flat(client.get(f"/leaderboards/{bench}/"))
+    allow(bench, open=False)
+    assert "Submit a model" not in flat(researcher.get(f"/leaderboards/{bench}/"))
+
+
+@pytest.mark.parametrize(("empty", "warned"), [(28, True), (3, True), (2, False)])
+def test_a_check_warns_where_many_answers_are_empty(empty, warned, bench, researcher):
+    rows = [row | {"text": ""} if n < empty else row for n, row in enumerate(answers(bench))]
+    form = {"benchmark": bench.pk, "model": "Finch", "file": as_file(rows), "check": "1"}
+    text = flat(researcher.post("/submissions/new/", form))
+    assert "The file passes: 28 responses" in text
+    assert (f"{empty} of 28 answers are empty" in text) == warned
 
 
 @pytest.mark.parametrize("query", ["shape=jsonl", "shape=csv", "shape=csv&circular=1", "shape=jsonl&split=dev"])
