@@ -81,6 +81,7 @@ class Run(models.Model):
         CAPTIONS = "captions"
         OBJECTS = "objects"  # in pictures
         REWRITES = "rewrites"  # questions in other words
+        VERBS = "verbs"  # of instructions
         DRAFTS = "drafts"  # of instructions and criteria
         ATTACKS = "attacks"
         RECIPE = "recipe"  # a model's answers by a recipe
@@ -211,7 +212,7 @@ class Run(models.Model):
     @property
     def shows_pictures(self) -> bool:
         """Whether its calls show the images of their samples, if there are any."""
-        sees = not self.judge.is_baseline and self.kind != Run.Kind.REWRITES
+        sees = not self.judge.is_baseline and self.kind not in (Run.Kind.REWRITES, Run.Kind.VERBS)
         return sees and self.settings.get("context", "image") == "image"
 
     @property

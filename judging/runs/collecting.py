@@ -31,6 +31,7 @@ from judging.runs.requests import CallRequest, identified, request_parameters
 
 STORED_MEANWHILE = "another response of this model to this sample was stored meanwhile"
 MOST_OPTIONS = 27
+MOST_WORDS = 4  # of a noun
 MOST_OBJECTS = 40
 MOST_COMPONENTS = 12
 
@@ -306,6 +307,39 @@ class Rewrites(Collector):
         drafts.store(texts=texts, origin=self.origin(run))
 
 
+class Verbs(Collector):
+    """The verb at the root of each instruction and its direct object, which the benchmark's page counts (MIA-Bench,
+    Figure 5). They are kept in the run alone.
+    """
+
+    name = "verbs"
+    title = "Verbs of instructions"
+    complete = "All instructions have a verb"
+
+    def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
+        return [0]
+
+    def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
+        return ()
+
+    def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
+        found = Collected.objects.filter(run__kind=self.name, sample__benchmark=benchmark, status=Collected.Status.OK)
+        return {(sample, 0) for sample in found.values_list("sample", flat=True)}
+
+    def values(self, task: Task, settings: Settings) -> dict[str, Any]:
+        return {"instruction": task.sample.instruction}
+
+    def read(self, text: str, run: Run) -> str:
+        verb, _, noun = text.strip().partition("\n")[0].casefold().strip(" .\"'").partition(":")
+        verb, noun = verb.strip(), noun.strip()
+        if not verb or len(verb.split()) > 2 or len(noun.split()) > MOST_WORDS:
+            raise NoVerdict("the reply is not a verb and its noun")
+        return f"{verb}: {noun}" if noun else verb
+
+    def keep(self, run: Run, rows: Sequence[Collected]) -> None:
+        """The run's own rows are all there is."""
+
+
 class Drafts(Collector):
     """Instructions and criteria for people to verify: criteria for the instruction that is there (prompt ``default``),
     an instruction with criteria (``instruction``; MLLM-Bench, 4.2.2), or one composed of weighted ``components``
@@ -365,7 +399,7 @@ class Drafts(Collector):
 
 
 COLLECTORS: dict[str, Collector] = {
-    collector.name: collector for collector in (Responses(), Captions(), Objects(), Rewrites(), Drafts())
+    collector.name: collector for collector in (Responses(), Captions(), Objects(), Rewrites(), Verbs(), Drafts())
 }
 
 

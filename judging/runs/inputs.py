@@ -53,6 +53,7 @@ class RunIn(StrictSerializer):
         help_text=(
             "responses: a model's answers to the benchmark; captions and objects: what its pictures "
             "show; rewrites (questions in other words) and drafts (instructions and criteria), for people to read; "
+            "verbs: what instructions ask to do, counted on the benchmark's page; "
             "attacks: how far the judge can be misled"
         ),
     )

@@ -13,6 +13,7 @@ from annotations.models import Label
 from bank import guard
 from bank.models import Item, Sample, SampleImage
 from bank.samples import contents
+from judging.models import Collected, Run
 from leaderboard import queries, votes
 from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
@@ -125,12 +126,20 @@ def _levels(address: Address) -> list[LevelRow]:
 
 
 def _contents(address: Address) -> list[Counted]:
-    """The first words of instructions, and what pictures show (MLLM-Bench, Figure 4), of the samples that one sees."""
+    """Of the samples that one sees the verbs of their instructions (MIA-Bench, Figure 5), the words these begin with,
+    and what pictures show (MLLM-Bench, Figure 4).
+    """
     samples = Sample.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).in_use().order_by()
     lists = SampleImage.objects.filter(sample__in=samples).exclude(objects_found=[]).order_by()
     words = contents.first_words(samples.values_list("instruction", flat=True).iterator())
     objects = contents.objects(lists.values_list("objects_found", flat=True).iterator())
+    asked = Collected.objects.filter(
+        run__kind=Run.Kind.VERBS, sample__in=samples.values("pk"), status=Collected.Status.OK, last=True
+    )
+    # Of an instruction that was asked about twice, what was said last.
+    verbs = dict(asked.order_by("pk").values_list("sample", "text"))
     found = [
+        _counted("What instructions ask to do", contents.verbs(verbs.values()), number_of(len(verbs), "instruction")),
         _counted("How instructions begin", words, number_of(words.total(), "instruction")),
         _counted("What pictures show", objects, number_of(lists.count(), "picture") if objects else ""),
     ]

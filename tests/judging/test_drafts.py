@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bank.errors import BadInput
-from bank.models import Capability, CriteriaAccess, Draft, Sample, SampleImage
+from bank.models import Benchmark, Capability, CriteriaAccess, Draft, Sample, SampleImage
 from bank.models.drafts import REWRITINGS
 from bank.recipes import store
 from bank.recipes.spec import from_yaml as read
@@ -52,6 +52,30 @@ def test_questions_in_other_words_wait_until_a_person_takes_them(benchmark, judg
     client.post(f"/bank/benchmarks/{benchmark}/drafts/", {"draft": [casual.pk], "dismiss": ""})
     casual.refresh_from_db()
     assert (casual.state, casual.by.username) == ("dismissed", "curator")
+
+
+def test_verbs_of_instructions_are_asked_for_once_and_counted_on_the_benchmarks_page(
+    benchmark, judge_at, work_on, client_of
+):
+    def says(call):
+        return answer(
+            "I cannot tell what this is asking for at all." if call.text.endswith("2") else "Describe: Picture."
+        )
+
+    number = benchmark.samples.count()
+    with Server(says) as server:
+        for at, sample in enumerate(benchmark.samples.order_by("pk")):
+            Sample.objects.filter(pk=sample.pk).update(instruction=f"Describe picture {at}")
+        run = collect("verbs", judge_at(server.url), benchmark, work_on)
+        assert not any(call.images for call in server.calls)
+    assert (run.state, run.verdicts, run.failures) == ("finished", number - 1, 1)
+    Benchmark.objects.update(visibility="public")
+    page = flat(client_of("anonymous").get(f"/leaderboards/{benchmark.slug}/"))
+    assert "What instructions ask to do" in page
+    assert "describe (picture)" in page
+    with Server(says) as server:  # what failed alone is asked again
+        again = actions.start_collecting(kind="verbs", judge=judge_at(server.url, name="other"), benchmark=benchmark)
+    assert again.planned == 1
 
 
 def test_drafts_are_read_taken_and_dismissed_by_api(benchmark, judge_at, work_on, client_of):
