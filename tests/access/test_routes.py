@@ -252,6 +252,8 @@ TABLE = {
     "api-leaderboard-power": READERS,
     "api-leaderboard-apart": EVERYBODY,
     "api-leaderboard-variance": EVERYBODY,
+    "api-leaderboard-abilities": EVERYBODY,
+    "api-leaderboard-lengths": EVERYBODY,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,
     "api-leaderboard-places": EVERYBODY,
