@@ -322,6 +322,8 @@ class MakeItemsSerializer(StrictSerializer):
     rotations = serializers.BooleanField(required=False)
     bare = serializers.BooleanField(required=False)
     size = serializers.IntegerField(required=False, allow_null=True, min_value=3, max_value=26)
+    least = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
+    apart = serializers.BooleanField(required=False)
     after = serializers.IntegerField(required=False, min_value=0)
 
 

@@ -138,7 +138,9 @@ class ItemPlan:
         if self.bare:
             return len(self.samples)
         if self.picked is not None:
-            return sum(self._items_of(len(names), 0) for names in self.picked.values())
+            anchored = [self.anchor in names for names in self.picked.values()]
+            counts = zip(self.picked.values(), anchored, strict=True)
+            return sum(self._items_of(len(names) - is_in, int(is_in)) for names, is_in in counts)
         answers = Response.objects.filter(sample__benchmark=self.benchmark, variant="", model__name__in=self.wanted)
         anchors = Count("pk", filter=Q(model__name=self.anchor))
         counted = answers.order_by().values_list("sample").annotate(n=Count("pk"), anchors=anchors)
@@ -175,6 +177,8 @@ def plan_items(
     rotations: bool = False,
     bare: bool = False,
     size: int | None = None,
+    least: int = 0,
+    apart: bool = False,
 ) -> ItemPlan:
     """Items from the stored responses of variant "". With ``rotations``, also score items of the answers to rotated
     options, whose options a judge may then read (CircularEval). With ``bare``, the samples themselves instead: texts
@@ -183,14 +187,18 @@ def plan_items(
     Canonical order is the order of ``models`` (by default all models by name, without withdrawn ones), the anchor last.
     Pairs: with an anchor, each model against it; without one, every pair of models. Batches: one item per sample with
     every model. ``sample`` draws that many samples, seeded. With ``size``, batches of so many answers, or all pairs
-    within such a batch, balanced over samples by model and by length (MLLM-as-a-Judge, arXiv 2402.04788, step 3).
-    Raises BadInput.
+    within such a batch, balanced over samples by model and by length (MLLM-as-a-Judge, arXiv 2402.04788, step 3). With
+    ``least``, only answers of so many characters that were neither refused nor cut off; ``apart``, only samples without
+    items of other kinds, so that the sets do not overlap (2.2 there). Raises BadInput.
     """
     if size is not None and (kind == Item.Kind.SCORE or anchor or not 3 <= size <= MOST_IN_BATCH):
         raise BadInput(f"--size: 3 to {MOST_IN_BATCH} answers of a batch, for batches or the pairs of them, no anchor.")
     if rotations and kind != Item.Kind.SCORE:
         raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
     samples = benchmark.samples.order_by("position", "pk")
+    if apart:
+        others = Item.objects.filter(sample=OuterRef("pk")).exclude(kind=kind)
+        samples = samples.filter(~Exists(others))
     if bare:
         if kind != Item.Kind.SCORE or models or anchor or rotations:
             raise BadInput("--bare makes score items of samples alone; models, an anchor and rotations have no part.")
@@ -203,21 +211,33 @@ def plan_items(
     names_needed = {*names, anchor} - {""}
     for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")
-    answered = Response.objects.filter(sample=OuterRef("pk"), variant="", model__name__in=names_needed)
-    ids = _drawn(samples.filter(Exists(answered)), sample, seed)
+    answers = Response.objects.filter(variant="", model__name__in=names_needed)
+    if least:
+        longer = answers.annotate(length=Length("text")).filter(length__gte=least, status=Response.Status.OK)
+        answers = answers.filter(pk__in=longer.values("pk"))
+    ids = _drawn(samples.filter(Exists(answers.filter(sample=OuterRef("pk")))), sample, seed)
     plan = ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, ids, rotations)
-    return plan if size is None else replace(plan, picked=_balanced(plan, size, seed))
+    lengths = _lengths(answers.filter(sample__benchmark=benchmark)) if least or size else {}
+    if size is not None:
+        return replace(plan, picked=_balanced(plan, lengths, size, seed))
+    return replace(plan, picked={pk: frozenset(lengths.get(pk, ())) for pk in ids}) if least else plan
 
 
-def _balanced(plan: ItemPlan, size: int, seed: int) -> dict[int, frozenset[str]]:
+def _lengths(answers: QuerySet[Response]) -> dict[int, dict[str, int]]:
+    """By sample and model, the characters of these answers."""
+    lengths: dict[int, dict[str, int]] = {}
+    for sample, name, length in answers.values_list("sample", "model__name", Length("text")).iterator():
+        lengths.setdefault(sample, {})[name] = length
+    return lengths
+
+
+def _balanced(
+    plan: ItemPlan, lengths: Mapping[int, Mapping[str, int]], size: int, seed: int
+) -> dict[int, frozenset[str]]:
     """For each sample with enough answers, so many of their models: those that were taken least often so far; among
     these, the answers whose length, from the shortest to the longest of their sample in so many classes, was; else by
     the seed.
     """
-    lengths: dict[int, dict[str, int]] = {}
-    answers = Response.objects.filter(sample__benchmark=plan.benchmark, variant="", model__name__in=plan.names)
-    for sample, name, length in answers.values_list("sample", "model__name", Length("text")).iterator():
-        lengths.setdefault(sample, {})[name] = length
     of_model, of_length = Counter[str](), Counter[int]()
     rng, picked = random.Random(seed), {}
     for sample in plan.samples:

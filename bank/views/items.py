@@ -51,6 +51,14 @@ class MakeItems(Styled):
     seed = forms.IntegerField(
         required=False, min_value=0, max_value=2**31 - 1, initial=0, help_text="The same seed draws the same samples."
     )
+    least = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        label="Answers of at least so many characters",
+        help_text="Then none that was refused or cut off either. Empty: all.",
+    )
+    apart = forms.BooleanField(required=False, label="Only samples without items of other kinds")
     rotations = forms.BooleanField(required=False, label="Also the answers to rotated options (CircularEval)")
 
     def __init__(self, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
@@ -71,6 +79,7 @@ class MakeItems(Styled):
         """The plan that the form requests. Raises BadInput."""
         values = self.cleaned_data
         drawn = {"benchmark": self.benchmark, "sample": values["sample"], "seed": values["seed"] or 0}
+        drawn |= {"apart": values["apart"], "least": values["least"] or 0}
         if values["kind"] == BARE:
             return plan_items(kind=Item.Kind.SCORE, bare=True, **drawn)
         return plan_items(

@@ -218,3 +218,23 @@ def test_a_size_is_for_batches_of_three_or_more_and_needs_as_many_answers(six_mo
             plan_items(benchmark=six_models, **values)
     with pytest.raises(BadInput, match="no sample has so many answers"):
         plan_items(kind="batch", benchmark=six_models, size=7)
+
+
+def test_brief_and_refused_answers_are_left_out_on_request_and_so_are_samples_with_items_of_other_kinds(six_models):
+    """As MLLM-as-a-Judge makes its sets (arXiv 2402.04788, 2.2)."""
+    benchmark = six_models
+    first, second, *_ = benchmark.samples.order_by("position", "pk")
+    Response.objects.update(text="long enough an answer")
+    Response.objects.filter(sample=first, model__name="m0").update(text="brief")
+    Response.objects.filter(sample=first, model__name="m1").update(status="refused")
+    plan = plan_items(kind="score", benchmark=benchmark, least=6)
+    answers, samples = Response.objects.count(), benchmark.samples.count()
+    assert plan.count() == make_items(plan)[0] == answers - 2
+    assert plan_items(kind="pair", benchmark=benchmark, least=6, anchor="m0").count() == (
+        (samples - 1) * 5  # the first sample lacks the anchor
+    )
+    with pytest.raises(BadInput, match="no sample has so many answers"):
+        plan_items(kind="batch", benchmark=benchmark, size=3, least=1_000)
+    Item.objects.exclude(sample=second).delete()
+    assert second.pk not in plan_items(kind="pair", benchmark=benchmark, apart=True).samples
+    assert len(plan_items(kind="score", benchmark=benchmark, apart=True).samples) == samples

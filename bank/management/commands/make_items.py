@@ -26,6 +26,10 @@ class Command(InstallationCommand):
             metavar="N",
             help="of batches, balanced by model and length; of pairs, those within",
         )
+        parser.add_argument(
+            "--least", type=int, default=0, metavar="N", help="only answers of N characters, not refused or cut off"
+        )
+        parser.add_argument("--apart", action="store_true", help="only samples without items of other kinds")
         parser.add_argument("--rotations", action="store_true", help="score: the answers to rotated options, too")
 
         parser.add_argument(
@@ -44,6 +48,8 @@ class Command(InstallationCommand):
                 rotations=options["rotations"],
                 bare=options["bare"],
                 size=options["size"],
+                least=options["least"],
+                apart=options["apart"],
             )
             made, everything = items.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")
