@@ -119,12 +119,16 @@ class Campaign(models.Model):
 
     @property
     def as_run(self) -> str:
-        """The query that fills the form of a run in which a judge is asked the same about the same items.
+        """The query that fills the form of a run in which a judge is asked the same about the same items; empty where
+        judges are not asked this.
 
         Without categories that are too long for an address; the form asks for them.
         """
-        from judging.protocols.label import as_lines  # loads the prompts, which models have no other use for
+        from judging import protocols  # loads the prompts, which models have no other use for
+        from judging.protocols.label import as_lines
 
+        if self.protocol not in protocols.all_by_name():
+            return ""
         asked = {"benchmark": self.benchmark_id, "protocol": self.protocol, "campaign": self.name}
         if categories := self.ballot.get("categories"):
             whole = asked | {"categories": as_lines(categories), "question": self.ballot.get("question", "")}
@@ -163,20 +167,23 @@ class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
         labels stay, but nobody gets them any more.
         """
         told = Q(reviewed__isnull=True) | exposure.counted(held="reviewed__run__held")
-        return self.filter(told, item__sample__status=Sample.Status.APPROVED)
+        both = Q(against__isnull=True) | exposure.counted(held="against__run__held")
+        return self.filter(told, both, item__sample__status=Sample.Status.APPROVED)
 
 
 class CampaignItem(models.Model):
     """An item of a campaign. ``taken`` counts the slots that are leased or labelled, at most the overlap.
 
     Hidden gold items (``gold`` is their right verdict in canonical order) and practice items (``practice``, with
-    ``gold``) go to everyone, so their slots are unlimited. ``note`` says why that verdict is right.
+    ``gold``) go to everyone, so their slots are unlimited. ``note`` says why that verdict is right. ``reviewed`` is the
+    judgment under review, or the first of two whose analyses are compared; the second is ``against``.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="campaign_items")
     # RESTRICT: deleting a judgment must not delete people's labels.
     reviewed = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
+    against = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     gold = models.JSONField(null=True, blank=True)
     practice = models.BooleanField(default=False)
     note = models.TextField(blank=True)
@@ -194,13 +201,35 @@ class CampaignItem(models.Model):
                 fields=["campaign", "item"], condition=Q(reviewed__isnull=True), name="campaign_item_once"
             ),
             models.UniqueConstraint(
-                fields=["campaign", "reviewed"], condition=Q(reviewed__isnull=False), name="campaign_review_once"
+                fields=["campaign", "reviewed"],
+                condition=Q(reviewed__isnull=False, against__isnull=True),
+                name="campaign_review_once",
+            ),
+            models.UniqueConstraint(
+                fields=["campaign", "reviewed", "against"],
+                condition=Q(against__isnull=False),
+                name="campaign_comparison_once",
+            ),
+            # One order for each two, so that none is there twice.
+            models.CheckConstraint(
+                condition=Q(against__isnull=True) | Q(reviewed__isnull=False, reviewed__lt=F("against")),
+                name="campaign_comparison_in_order",
             ),
         ]
         indexes = [
             models.Index(fields=["campaign", "taken", "-priority", "position"], name="campaign_item_next"),
             models.Index(fields=["campaign", "position"], name="campaign_item_in_order"),
         ]
+
+    @property
+    def judgments(self) -> tuple[int, ...]:
+        """What is labelled, if it is not the item: the judgment under review, or the two that are compared."""
+        return tuple(pk for pk in (self.reviewed_id, self.against_id) if pk is not None)
+
+    @property
+    def subject(self) -> tuple[int, ...]:
+        """What is labelled, once in a campaign: the item, or its ``judgments``."""
+        return self.judgments or (self.item_id,)
 
 
 class Assignment(models.Model):
@@ -220,7 +249,7 @@ class Assignment(models.Model):
 
     campaign_item = models.ForeignKey(CampaignItem, on_delete=models.CASCADE, related_name="assignments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="assignments")
-    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order
+    order = models.CharField(max_length=10, default="01")  # canonical positions in presented order, of what is compared
     state = models.CharField(max_length=9, choices=State.choices, default=State.LEASED)
     slot = models.PositiveSmallIntegerField(null=True, blank=True)
     leased_at = models.DateTimeField()
@@ -228,7 +257,8 @@ class Assignment(models.Model):
     draft: Any = EncryptedJSONField(default=dict, blank=True)  # it may quote criteria that the campaign shows
     draft_at = models.DateTimeField(null=True, blank=True)
     feedback_seen = models.BooleanField(default=False)  # of a practice item
-    # The judge's analysis as last displayed, for spans: its SHA-256 and its length in characters.
+    # The judge's analysis as last displayed, for spans: its SHA-256 and its length in characters. Of two that are
+    # compared the same of both, one after the other; a length of 0 if they could not be displayed.
     displayed_sha256 = models.CharField(max_length=64, blank=True)
     displayed_length = models.PositiveIntegerField(null=True, blank=True)
 
@@ -248,6 +278,14 @@ class Assignment(models.Model):
             models.Index(fields=["annotator", "state"], name="assignment_of_annotator"),
             models.Index(fields=["lease_until"], condition=Q(state="leased"), name="assignment_lease_end"),
         ]
+
+    @property
+    def order_of_answers(self) -> str:
+        """Canonical positions of the answers in presented order. Where analyses are compared, the order is that in
+        which both judges saw the answers.
+        """
+        second, first = self.campaign_item.against_id, self.campaign_item.reviewed
+        return first.order if second and first else self.order
 
     # Used by bank.criteria.for_assignment.
     @property
@@ -276,6 +314,11 @@ class LabelQuerySet(models.QuerySet["Label"]):
     def seen_by(self, viewer: Viewer) -> "LabelQuerySet":
         """Labels that this viewer may see one by one, besides their own."""
         return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
+
+    def of_answers(self) -> "LabelQuerySet":
+        """Labels that say something about answers, and not about judges."""
+        # Reviews from files do not name the judgment.
+        return self.filter(assignment__campaign_item__reviewed__isnull=True, agree__isnull=True)
 
     def counted(self) -> "LabelQuerySet":
         """Labels that count: not excluded, and not of a practice round."""

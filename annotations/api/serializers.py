@@ -45,6 +45,13 @@ class ReviewOut(serializers.Serializer[Any]):
     analysis_sha256 = serializers.CharField()
 
 
+class AnalysisOut(serializers.Serializer[Any]):
+    """One of the two that are compared: the judge's verdict in words and what it wrote."""
+
+    verdict = serializers.CharField()
+    analysis = serializers.CharField()
+
+
 class RoundOut(serializers.Serializer[Any]):
     """A practice round that is over."""
 
@@ -74,6 +81,7 @@ class AssignmentOut(serializers.Serializer[Any]):
     verdicts = serializers.DictField(help_text="what may be answered, field by field")
     lease_until = serializers.DateTimeField()
     review = ReviewOut(required=False, help_text="the judge's verdict, in review campaigns")
+    analyses = AnalysisOut(many=True, required=False, help_text="left and right, where two are compared")
     warning = serializers.CharField(
         required=False, help_text="told once: labels of items with a known verdict went wrong"
     )
@@ -146,11 +154,16 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
     annotator = serializers.CharField(source="annotator.pseudonym")
     annotator_name = serializers.SerializerMethodField()
     simulated = serializers.BooleanField(source="annotator.simulated")
+    judgments = serializers.ListField(
+        source="assignment.campaign_item.judgments",
+        child=serializers.IntegerField(),
+        help_text="what is reviewed, or the two that are compared; first is the first of them",
+    )
 
     class Meta:
         model = Label
         fields = (
-            *("id", "benchmark", "campaign", "sample", "item", "annotator", "annotator_name"),
+            *("id", "benchmark", "campaign", "sample", "item", "judgments", "annotator", "annotator_name"),
             "simulated",
             *("choice", "preference", "situation", "score", "ranking", "parts", "option", "answer", "agree", "grade"),
             *(

@@ -179,7 +179,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
 
     def get_queryset(self) -> Any:
         labels = Label.objects.seen_by(self.request.user)
-        return labels.select_related("campaign__benchmark", "item__sample", "annotator")
+        return labels.select_related("campaign__benchmark", "item__sample", "annotator", "assignment__campaign_item")
 
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
     def create(self, request: Request) -> Response:
@@ -279,9 +279,11 @@ def _describe_assignment(assignment: Assignment) -> dict[str, Any]:
     }
     if assignment.shows_criteria:
         described["criteria"] = [{"text": criterion.text} for criterion in shown.criteria]
-    if shown.review is not None:
-        review = {"verdict": shown.review.verdict, "analysis": shown.review.analysis}
-        described["review"] = review | {"analysis_sha256": assignment.displayed_sha256}
+    reviews = [{"verdict": review.verdict, "analysis": review.analysis} for review in shown.reviews]
+    if ballot.of_two:
+        described["analyses"] = reviews
+    elif reviews:
+        described["review"] = reviews[0] | {"analysis_sha256": assignment.displayed_sha256}
     return described
 
 

@@ -98,7 +98,7 @@ def gold_from_file(campaign: Campaign, path: Path) -> GoldVerdicts:
     or the order of the answers matters. ``note`` is shown in practice. Raises BadInput for an unreadable file.
     """
     if ballots.get(campaign.protocol).of_judgments:
-        raise BadInput("Reviews are about judgments, which a file cannot name. Take the verdicts from a campaign.")
+        raise BadInput("These labels are about judgments, which a file cannot name. Take the verdicts from a campaign.")
     items_by_sample = _items_by_sample(campaign)
     notes: list[str] = []
 
@@ -144,10 +144,9 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
     """
     if source.pk == campaign.pk or source.protocol != campaign.protocol:
         raise BadInput(f"Choose another campaign with the protocol {campaign.protocol}.")
-    column = "reviewed_id" if ballots.get(campaign.protocol).of_judgments else "item_id"
     unassigned = campaign.campaign_items.filter(taken=0, gold__isnull=True, assignments__isnull=True)
-    campaign_items = {getattr(row, column): row for row in unassigned.select_related("item__sample", "campaign")}
-    settled = _settled_verdicts(source, column)
+    campaign_items = {row.subject: row for row in unassigned.select_related("item__sample", "campaign")}
+    settled = _settled_verdicts(source)
     verdicts, problems = [], []
     for subject in sorted(set(campaign_items) & set(settled)):
         campaign_item = campaign_items[subject]
@@ -195,12 +194,12 @@ def _checked_verdict(campaign: Campaign, campaign_item: CampaignItem, verdict: M
     return {name: value for name, value in columns.items() if value is not None}
 
 
-def _settled_verdicts(source: Campaign, column: str) -> dict[int, dict[str, Any]]:
-    """The adjudicated or majority verdicts of a campaign, by item or by reviewed judgment."""
-    labels: dict[int, list[dict[str, Any]]] = defaultdict(list)
+def _settled_verdicts(source: Campaign) -> dict[tuple[int, ...], dict[str, Any]]:
+    """The adjudicated or majority verdicts of a campaign, by ``CampaignItem.subject``."""
+    labels: dict[tuple[int, ...], list[dict[str, Any]]] = defaultdict(list)
     counted = Label.objects.counted().filter(campaign=source)
     for label in counted.select_related("assignment__campaign_item").order_by("pk"):
-        labels[getattr(label.assignment.campaign_item, column)].append(label.verdict())
+        labels[label.assignment.campaign_item.subject].append(label.verdict())
     settled = {}
     for subject, verdicts in labels.items():
         keys = [verdict_key(verdict) or "" for verdict in verdicts]
@@ -209,5 +208,5 @@ def _settled_verdicts(source: Campaign, column: str) -> dict[int, dict[str, Any]
             settled[subject] = verdicts[keys.index(majority)]
     adjudications = Adjudication.objects.filter(campaign_item__campaign=source)
     for adjudication in adjudications.select_related("campaign_item"):
-        settled[getattr(adjudication.campaign_item, column)] = adjudication.verdict()
+        settled[adjudication.campaign_item.subject] = adjudication.verdict()
     return settled

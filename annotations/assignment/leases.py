@@ -284,8 +284,13 @@ def _check_daily_cap(campaign: Campaign, annotator: Annotator, open_count: int, 
 
 
 def _order_for(campaign: Campaign, campaign_item: CampaignItem, annotator: Annotator) -> str:
-    """The presented order. Reviewers get the judge's own, because its analysis refers to the answers in that order."""
+    """The presented order. Reviewers get the judge's own, because its analysis refers to the answers in that order. Two
+    analyses that are compared stand in an order of their own.
+    """
     item = campaign_item.item
+    if campaign_item.against_id is not None:
+        place = campaign_item.pk
+        return presented_order(seed=campaign.seed, item_id=place, annotator_id=annotator.pk, size=2)
     if campaign_item.reviewed_id is not None:
         return Judgment.objects.values_list("order", flat=True).get(pk=campaign_item.reviewed_id)
     size = 2 if item.kind == Item.Kind.PAIR else ItemResponse.objects.filter(item=item).count()

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 import bank.criteria
 import bank.text.masking
+from annotations import ballots
 from annotations.ballots import COMPONENTS, OPTIONS, Ballot, Component, Material
 from annotations.ballots.pairs import SITUATIONS
 from annotations.labels.verdicts import describe, names_as_shown
@@ -39,7 +40,7 @@ class ShownMaterial:
 
     material: Material
     criteria: list[bank.criteria.Text]
-    review: ReviewedVerdict | None = None
+    reviews: tuple[ReviewedVerdict, ...] = ()  # one, or two in presented order
 
 
 @guard.working()
@@ -72,8 +73,7 @@ def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
     """Everything the page shows. Logs that the annotator read criteria, and stores which analysis was displayed."""
     campaign, sample = assignment.campaign_item.campaign, assignment.sample
     criteria = bank.criteria.for_assignment(assignment)
-    reviewed = assignment.campaign_item.reviewed
-    review = None if reviewed is None else _reviewed_verdict(assignment, ballot, reviewed)
+    reviews = _reviewed_verdicts(assignment, ballot)
     material = material_for(assignment, ballot)
     if ballot.shows == COMPONENTS:
         if not campaign.shows_criteria:
@@ -84,7 +84,26 @@ def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
         material = replace(material, components=parts)
         others = [criterion for criterion in criteria if criterion.key not in texts]
         criteria = others if campaign.shows_criteria else []
-    return ShownMaterial(material, criteria, review)
+    return ShownMaterial(material, criteria, reviews)
+
+
+def _reviewed_verdicts(assignment: Assignment, ballot: Ballot) -> tuple[ReviewedVerdict, ...]:
+    """The verdict under review; the two that are compared, in presented order, both without analyses if one of them
+    cannot be shown. Stores on the assignment what is displayed.
+    """
+    place = assignment.campaign_item
+    reviews = [_reviewed_verdict(assignment, ballot, each) for each in (place.reviewed, place.against) if each]
+    if not (reviews and ballot.shows_analyses):
+        return tuple(reviews)
+    if ballot.of_two and not all(review.analysis for review in reviews):
+        reviews = [replace(review, analysis="", gaps=0) for review in reviews]
+    text = "".join(review.analysis for review in reviews)
+    digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
+    length = len(text) if text or ballot.of_two else None
+    if (digest, length) != (assignment.displayed_sha256, assignment.displayed_length):
+        assignment.displayed_sha256, assignment.displayed_length = digest, length
+        assignment.save(update_fields=["displayed_sha256", "displayed_length"])
+    return tuple(reviews[at] for at in ballots.places(assignment.order)) if ballot.of_two else tuple(reviews)
 
 
 def _reviewed_verdict(assignment: Assignment, ballot: Ballot, judgment: Judgment) -> ReviewedVerdict:
@@ -92,15 +111,11 @@ def _reviewed_verdict(assignment: Assignment, ballot: Ballot, judgment: Judgment
     if not ballot.shows_analyses:
         return ReviewedVerdict(words, "")
     analysis = analyses.for_review(judgment, reader=assignment.reader)
-    text = analysis.text.strip() if analysis else ""
+    if analysis is None:
+        return ReviewedVerdict(words, "", released=False)
+    text = analysis.text.strip()
     if assignment.campaign_item.campaign.blind:
         text = bank.text.masking.mask(text, names_to_mask())
-    digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
-    if digest != assignment.displayed_sha256:
-        assignment.displayed_sha256, assignment.displayed_length = digest, len(text) or None
-        assignment.save(update_fields=["displayed_sha256", "displayed_length"])
-    if analysis is None:
-        return ReviewedVerdict(words, text, released=False)
     return ReviewedVerdict(words, text, analysis.gaps, analysis.withheld)
 
 

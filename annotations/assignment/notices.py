@@ -113,8 +113,8 @@ def practice_round(campaign: Campaign, annotator: Annotator) -> PracticeRound | 
 def practice_feedback(label: Label) -> PracticeFeedback:
     """Compare the label of a practice item with the right verdict."""
     campaign_item = label.assignment.campaign_item
-    names = names_as_shown(label.assignment.order)
     gold, verdict, protocol = campaign_item.gold or {}, label.verdict(), campaign_item.campaign.protocol
+    names = names_as_shown(label.assignment.order, protocol)
     return PracticeFeedback(
         assignment=label.assignment_id,
         right=is_right(verdict, gold),

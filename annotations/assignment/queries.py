@@ -110,13 +110,14 @@ class Work:
 
     @property
     def shape(self) -> str:
-        """Layout of the answers: single, pair, ranking, components or review."""
+        """Layout of the page: single, pair, ranking, components, review or analyses."""
         return self.ballot.layout
 
     @property
     def answers_template(self) -> str:
         described = self.shape == "single" and self.ballot.rubric
-        name = "described" if described else {"pair": "answers", "single": "answers"}.get(self.shape, self.shape)
+        files = {"pair": "answers", "single": "answers", "analyses": "review"}
+        name = "described" if described else files.get(self.shape, self.shape)
         return f"annotations/ballot/_{name}.html"
 
     @property
@@ -136,7 +137,7 @@ class Work:
         """CSS classes of a question's title. A single question is already shown above the answers."""
         if len(self.groups) > 1:
             return "gtitle"
-        return "gtitle small-only" if self.shape == "review" or self.ballot.settings.get("question") else "sr"
+        return "gtitle small-only" if self.shown.reviews or self.ballot.settings.get("question") else "sr"
 
     @property
     def given_title(self) -> str:
@@ -340,21 +341,23 @@ def submitted_values(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": verdict, **{name: given.get(name) for name in BESIDE_VERDICT}}
 
 
-def presented_responses(assignment: Assignment) -> list[tuple[str, str]]:
-    """Text and status of the responses in presented order. Blind campaigns mask names with ``masking.MARK``."""
+def presented_responses(assignment: Assignment, order: str = "") -> list[tuple[str, str]]:
+    """Text and status of the responses in presented order, or in another. Blind campaigns mask names with
+    ``masking.MARK``.
+    """
     campaign_item = assignment.campaign_item
     responses = ItemResponse.objects.filter(item=campaign_item.item_id).order_by("position")
     rows = list(responses.values_list("response__text", "response__status"))
-    rows = [rows[position] for position in ballots.places(assignment.order)[: len(rows)]]
+    rows = [rows[position] for position in ballots.places(order or assignment.order_of_answers)[: len(rows)]]
     if not campaign_item.campaign.blind:
         return [(text.replace(bank.text.masking.MARK, ""), status) for text, status in rows]
     names = material.names_to_mask()
     return [(bank.text.masking.mask(text, names, placeholder=bank.text.masking.MARK), status) for text, status in rows]
 
 
-def presented_answers(assignment: Assignment) -> list[Answer]:
+def presented_answers(assignment: Assignment, order: str = "") -> list[Answer]:
     answers = []
-    responses = presented_responses(assignment)
+    responses = presented_responses(assignment, order)
     for number, (text, status) in enumerate(responses, 1):
         letter, name = ascii_uppercase[number - 1], str(number)
         if len(responses) > 2:

@@ -29,11 +29,11 @@ SELECT id, campaign_item_id FROM annotations_assignment WHERE state = 'leased' A
 # As CampaignItemQuerySet.assignable: no items of withdrawn samples, no verdicts under review that tell a closed key.
 ASSIGNABLE = f"""EXISTS (
     SELECT 1 FROM bank_item AS item JOIN bank_sample AS sample ON sample.id = item.sample_id
-    LEFT JOIN judging_judgment AS verdict ON verdict.id = ci.reviewed_id
-    LEFT JOIN judging_run AS run ON run.id = verdict.run_id
-    WHERE item.id = ci.item_id AND sample.status = 'approved' AND (
-        run.id IS NULL OR ((run.held & sample.closed & {exposure.KEYED:d}) = 0
-            AND (NOT item.outside OR (run.held & sample.closed) = 0))
+    WHERE item.id = ci.item_id AND sample.status = 'approved' AND NOT EXISTS (
+        SELECT 1 FROM judging_judgment AS verdict JOIN judging_run AS run ON run.id = verdict.run_id
+        WHERE verdict.id IN (ci.reviewed_id, ci.against_id) AND (
+            (run.held & sample.closed & {exposure.KEYED:d}) > 0 OR (item.outside AND (run.held & sample.closed) > 0)
+        )
     )
 )"""  # noqa: S608 (a number of ours)
 

@@ -29,7 +29,7 @@ from annotations.ballots.base import (
 )
 from annotations.ballots.pairs import LEFT_RIGHT, PRESENTED, Pair, PairGraded, PairwiseCriteria
 from annotations.ballots.rankings import Batch
-from annotations.ballots.reviews import Review
+from annotations.ballots.reviews import CompareAnalyses, Review
 from annotations.ballots.scores import Components, Score
 from bank.models.verdict import Choice as Stored
 from bank.models.verdict import turned
@@ -77,7 +77,7 @@ FLAGS: dict[str, Words] = {
 
 _CLASSES: tuple[type[Ballot], ...] = (
     *(PairwiseCriteria, Pair, PairGraded, Score, Batch),
-    *(Components, ChoiceExtraction, YesNo, Label, Review),
+    *(Components, ChoiceExtraction, YesNo, Label, Review, CompareAnalyses),
 )
 # Each protocol with its default settings. ``of(campaign)`` has a campaign's own.
 BALLOTS: dict[str, Ballot] = {ballot.protocol: ballot() for ballot in _CLASSES}
@@ -110,6 +110,8 @@ def alone(protocol: str) -> str:
     if protocol not in BALLOTS:
         return ""
     first = next(name for name, ballot in BALLOTS.items() if ballot.fields[0] == BALLOTS[protocol].fields[0])
+    if BALLOTS[protocol].of_two:
+        return "comparisons of analyses"
     if first == protocol or protocols.get(first).verdict_kind == protocols.get(protocol).verdict_kind:
         return ""
     return protocols.get(protocol).title.lower()

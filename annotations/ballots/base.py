@@ -58,7 +58,8 @@ class Component:
 class Material:
     """What a verdict is about. ``order`` holds canonical positions in presented order.
 
-    ``length`` is the length of the judge's analysis as displayed, in code points; None without an analysis.
+    ``length`` is the length of the judge's analysis as displayed, in code points; None without an analysis. Of two that
+    are compared that of both, 0 if they cannot be displayed.
     """
 
     order: str
@@ -136,7 +137,7 @@ class Ballot(ABC):
     """
 
     protocol: ClassVar[str]
-    layout: ClassVar[str] = "single"  # of the answers on the page: single, pair, ranking, components, review
+    layout: ClassVar[str] = "single"  # of the page: single, pair, ranking, components, review, analyses
     fields: ClassVar[tuple[str, ...]]
     title: ClassVar[Words]
     noun: ClassVar[Words]  # for its items, in the plural
@@ -155,7 +156,9 @@ class Ballot(ABC):
     shows: ClassVar[str] = ""  # what the page asks about beside the answers: COMPONENTS or OPTIONS
     needs_answer: ClassVar[bool] = False  # or a sample can be labelled by itself
     of_judgments: ClassVar[bool] = False  # what is labelled is a judgment, not an item
-    shows_analyses: bool = False  # of the judgment under review
+    of_two: ClassVar[bool] = False  # judgments, which are compared
+    shows_analyses: bool = False  # of the judgments under review
+    asks_why: ClassVar[bool] = False  # the comment says why, and must not be empty
     numbered: ClassVar[bool] = False  # adjudicators give each answer or part a number, instead of a decision
     single_votes: ClassVar[bool] = False  # of closed campaigns everybody may read, where the benchmark is public
     lacking: ClassVar[str] = "no item belongs to an approved sample."  # why a benchmark with such items has none for it

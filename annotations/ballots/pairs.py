@@ -64,11 +64,11 @@ class Pair(OfPairs):
     """Left or right; also a tie and "unable to decide" with its situation, if the campaign allows them."""
 
     protocol = "pair"
-    fields = ("choice", "situation")
+    fields: ClassVar[tuple[str, ...]] = ("choice", "situation")
     title = lazy("Pairs")
     question = lazy("Which answer helps the person more?")
     about = lazy("The better of two answers, or a tie.")
-    setting_names = ("choices",)
+    setting_names: ClassVar[tuple[str, ...]] = ("choices",)
     default_choices: ClassVar[tuple[str, ...]] = ("left", "right", "tie")
 
     @classmethod

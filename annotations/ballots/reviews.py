@@ -1,8 +1,8 @@
-"""Reviews of a judge's verdict and analysis, as in MLLM-as-a-Judge."""
+"""Reviews of a judge's verdict and analysis, and comparisons of two, as in MLLM-as-a-Judge."""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
@@ -22,6 +22,8 @@ from annotations.ballots.base import (
     button_group,
     required_bool,
 )
+from annotations.ballots.pairs import Pair
+from bank.models.verdict import ANALYSES
 
 GRADES = tuple(
     Choice(str(grade), words, KEYS[grade - 1])
@@ -118,6 +120,47 @@ class Review(Ballot):
             "hallucination": hallucination,
             "spans": spans or None,
         }
+
+
+class CompareAnalyses(Pair):
+    """Which of two judges' analyses of one item is better, or a tie, with the reason (MLLM-as-a-Judge, Figure 21).
+
+    Left and right are the analyses as this annotator saw them.
+    """
+
+    protocol = ANALYSES
+    layout = "analyses"
+    fields = ("choice",)
+    title = lazy("Two judges' analyses compared")
+    noun = lazy("pairs of analyses")
+    question = lazy("Which analysis is better?")
+    advice = lazy("The more accurate first, then the more complete. Say why.")
+    about = lazy("The better of two judges' released analyses of one item, or a tie, and the reason in words.")
+    setting_names = ()
+    choices = Pair.default_choices  # type: ignore[assignment]
+    usual_seconds = 90
+    of_judgments = True
+    of_two = True
+    shows_analyses = True
+    asks_why: ClassVar[bool] = True
+    single_votes = False
+    lacking = (
+        "there are no two judges whose analyses of one item annotators may see. An analysis is shown once two people "
+        "have released it, or where its sample hides nothing; both judges must have seen the answers in the same order."
+    )
+
+    @classmethod
+    def clean_settings(cls, given: Mapping[str, Any], *, scale: Scale = ()) -> Settings:
+        """None of its own: a tie is always possible."""
+        return super(Pair, cls).clean_settings(given)
+
+    def parse(self, given: Mapping[str, Any], material: Material) -> dict[str, Any]:
+        if material.length == 0:
+            raise BadVerdict("choice", _("One of these analyses is not shown any more. Skip this item."))
+        return super().parse(given, material)
+
+    def groups(self, material: Material, values: Mapping[str, Any]) -> list[Group]:
+        return [] if material.length == 0 else super().groups(material, values)
 
 
 def _spans(given: object, length: int) -> list[list[int]]:

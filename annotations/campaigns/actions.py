@@ -5,7 +5,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Max
@@ -41,6 +41,8 @@ from bank.models import Benchmark
 from bank.text.names import as_stored
 from judging.models import Run
 
+Subject = TypeVar("Subject")
+
 
 @transaction.atomic
 def make_campaign(
@@ -64,8 +66,8 @@ def make_campaign(
 
     If ``annotators`` is None, every annotator may join. ``seed`` decides the plan's random choices, the order of items
     and, with the annotator, the order of answers; None draws one. ``ballot`` has the protocol's settings, see
-    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``. ``settings`` are
-    ``CampaignSettings``. Raises BadInput.
+    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``; comparisons
+    every two of them, see ``comparisons_for``. ``settings`` are ``CampaignSettings``. Raises BadInput.
     """
     name = _free_name(name)
     settings = checked_settings(settings)
@@ -154,7 +156,7 @@ def change_ballot(*, campaign: Campaign, ballot: Mapping[str, Any]) -> None:
     before = campaign.ballot
     campaign.ballot = ballot_settings(benchmark=campaign.benchmark, protocol=campaign.protocol, ballot=ballot)
     if not ballots.get(campaign.protocol).of_judgments:
-        fitting = {candidate.pk for candidate in candidates_of(campaign)}
+        fitting = {candidate.item for candidate in candidates_of(campaign)}
         lost = sum(item not in fitting for item in campaign.campaign_items.values_list("item", flat=True))
         if lost:
             campaign.ballot = before
@@ -185,7 +187,7 @@ def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
     copied.closed_at = None
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
-    columns = ("item_id", "reviewed_id", "gold", "practice", "note", "why", "position")
+    columns = ("item_id", "reviewed_id", "against_id", "gold", "practice", "note", "why", "position")
     rows = campaign.campaign_items.order_by("position", "pk").values(*columns)
     CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in rows], batch_size=1000)
     pictures = campaign.pictures.values("name", "sha256", "kind", "width", "height")
@@ -201,9 +203,8 @@ def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) ->
     if campaign.imported or campaign.state == Campaign.State.CLOSED:
         raise Refused(f"{campaign.name} is closed and takes no more items.")
     Campaign.objects.select_for_update().get(pk=campaign.pk)  # one addition at a time
-    column = "reviewed" if ballots.get(campaign.protocol).of_judgments else "item"
-    existing = set(campaign.campaign_items.values_list(column, flat=True))
-    new = [candidate for candidate in selection.candidates if candidate.pk not in existing]
+    existing = {place.subject for place in campaign.campaign_items.only("item_id", "reviewed_id", "against_id")}
+    new = [candidate for candidate in selection.candidates if candidate.subject not in existing]
     last = campaign.campaign_items.aggregate(last=Max("position"))["last"]
     _store_items(campaign, Selection(new, selection.why), start=0 if last is None else last + 1, priority=priority)
     return len(new)
@@ -211,44 +212,43 @@ def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) ->
 
 def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, priority: int = 0) -> None:
     """Store the selected items in the order in which they will be assigned."""
-    by_pk = {candidate.pk: candidate for candidate in selection.candidates}
+    candidates = {candidate.subject: candidate for candidate in selection.candidates}
     if campaign.order == Campaign.Order.FIXED:
         samples = campaign.benchmark.samples.order_by("position", "pk").values_list("pk", flat=True)
         rank = {pk: index for index, pk in enumerate(samples)}
-        order = sorted(by_pk, key=lambda pk: (rank[by_pk[pk].sample], pk))
+        order = sorted(candidates, key=lambda subject: (rank[candidates[subject].sample], subject))
     else:
-        samples_by_pk = {pk: candidate.sample for pk, candidate in by_pk.items()}
-        order = deal(samples_by_pk, rng=random.Random(keyed("deal", f"{campaign.seed}:{start}")))
-    reviews = ballots.get(campaign.protocol).of_judgments
+        samples_of = {subject: candidate.sample for subject, candidate in candidates.items()}
+        order = deal(samples_of, rng=random.Random(keyed("deal", f"{campaign.seed}:{start}")))
     CampaignItem.objects.bulk_create(
         [
             CampaignItem(
                 campaign=campaign,
-                item_id=by_pk[pk].item,
-                reviewed_id=pk if reviews else None,
+                item_id=candidates[subject].item,
+                **dict(zip(("reviewed_id", "against_id"), candidates[subject].judgments, strict=False)),
                 position=position,
                 priority=priority,
-                why=selection.why.get(pk, "")[:200],
+                why=selection.why.get(subject, "")[:200],
             )
-            for position, pk in enumerate(order, start)
+            for position, subject in enumerate(order, start)
         ],
         batch_size=1000,
     )
     note_blind_in(campaign)
 
 
-def deal(samples: dict[int, int], *, rng: random.Random) -> list[int]:
-    """Items (given by id, with their sample's id) in the order in which they will be assigned.
+def deal(samples: Mapping[Subject, int], *, rng: random.Random) -> list[Subject]:
+    """What is labelled, given with its sample's id, in the order in which it will be assigned.
 
     They are dealt like cards: a shuffled round with one item of each sample, then the next round. So nobody sees the
     same picture twice in a row, and a campaign that stops early covers every sample.
     """
-    of_sample: dict[int, list[int]] = defaultdict(list)
+    of_sample: dict[int, list[Subject]] = defaultdict(list)
     for item, sample in samples.items():
         of_sample[sample].append(item)
     for items in of_sample.values():
         rng.shuffle(items)
-    order: list[int] = []
+    order: list[Subject] = []
     last = None  # the sample that closed the round before
     while of_sample:
         round_ = list(of_sample)

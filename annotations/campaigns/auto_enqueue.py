@@ -5,6 +5,7 @@ campaign's benchmark that no worker is processing. It is applied when somebody a
 page; if there are no new judgments, that costs one index lookup per run.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 from django.db import transaction
@@ -80,24 +81,29 @@ def add_doubtful_items(*, campaign: Campaign, run: Run, reasons: Iterable[str], 
 
 
 def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selection:
-    """The items of these judgments that the campaign can take; in a review campaign, the judgments themselves.
+    """The items of these judgments that the campaign can take; in a review campaign, the judgments themselves; where
+    two are compared, every two of which one is among these.
 
     Raises Refused, and takes none, if one of them is not about the campaign's benchmark.
     """
-    candidates = {candidate.pk: candidate for candidate in candidates_of(campaign)}
-    reviews = ballots.get(campaign.protocol).of_judgments
-    why: dict[int, str] = {}
+    candidates: dict[int, list[Candidate]] = defaultdict(list)  # by judgment; by item, where that is labelled
+    for candidate in candidates_of(campaign):
+        for number in candidate.subject:
+            candidates[number].append(candidate)
+    of_judgments = ballots.get(campaign.protocol).of_judgments
+    chosen: dict[tuple[int, ...], Candidate] = {}
+    why: dict[tuple[int, ...], str] = {}
     foreign = set(ids)
     for batch in chunks(ids):
         judgments = Judgment.objects.filter(pk__in=batch, run__benchmark=campaign.benchmark_id).order_by("pk")
         for pk, item, run in judgments.values_list("pk", "item", "run"):
             foreign.discard(pk)
-            candidate = pk if reviews else item
-            if candidate in candidates:
-                why.setdefault(candidate, f"chosen by hand (run {run})")
+            for candidate in candidates.get(pk if of_judgments else item, ()):
+                chosen.setdefault(candidate.subject, candidate)
+                why.setdefault(candidate.subject, f"chosen by hand (run {run})")
     if foreign:
         subject = "One of these judgments is" if len(foreign) == 1 else f"{len(foreign):,} of these judgments are"
         raise Refused(
             f"{subject} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it."
         )
-    return Selection([candidates[pk] for pk in why], why)
+    return Selection(list(chosen.values()), why)

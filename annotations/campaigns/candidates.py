@@ -1,7 +1,9 @@
-"""Which items of a benchmark can be labelled with a protocol, and which judgments can be reviewed."""
+"""Which items of a benchmark can be labelled with a protocol, and which judgments can be reviewed or compared."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -15,6 +17,8 @@ from bank import exposure
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample
 from bank.models.catalogue import in_hidden_splits
+from judging import protocols
+from judging.judgments import analyses
 from judging.models import OVERLAP, Judgment, Run
 
 
@@ -72,11 +76,45 @@ def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool =
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that can be labelled. ``pk`` is that of the item, or of the judgment under review."""
+    """Something that can be labelled: an item, or ``judgments``, one under review or two that are compared."""
 
-    pk: int
     item: int
     sample: int
+    judgments: tuple[int, ...] = ()
+
+    @property
+    def subject(self) -> tuple[int, ...]:
+        """As ``CampaignItem.subject``."""
+        return self.judgments or (self.item,)
+
+
+def comparisons_for(*, benchmark: Benchmark, run: Run | None = None) -> Iterator[Candidate]:
+    """Every two judges on every item, once: two judgments as in ``judgments_for`` whose analyses annotators may read,
+    with verdicts of one kind, by different judges, or by one with different protocols or settings; with ``run``, one of
+    them of this run.
+
+    Both saw the answers in the same order, for their analyses name the answers by it: in the first order in which both
+    have judged the item, the first judgment of each.
+    """
+    kinds = {name: protocol.verdict_kind for name, protocol in protocols.all_by_name().items()}
+    judgments = judgments_for(benchmark=benchmark)
+    readable = analyses.open_among(judgments)
+    columns = ("pk", "item", "item__sample", "order", "run", "run__judge", "run__protocol", "run__settings_hash")
+    on_item: dict[tuple[int, int, str], dict[str, dict[tuple[Any, ...], tuple[int, int]]]] = defaultdict(dict)
+    for pk, item, sample, order, of_run, *judge in judgments.values_list(*columns):
+        if pk in readable:
+            on_item[item, sample, kinds.get(judge[1], judge[1])].setdefault(order, {}).setdefault(
+                tuple(judge), (pk, of_run)
+            )
+    for (item, sample, _), in_orders in on_item.items():
+        drawn = set()
+        for _, first in sorted(in_orders.items()):
+            for a, b in combinations(sorted(first, key=first.__getitem__), 2):
+                (one, run_of_one), (other, run_of_other) = first[a], first[b]
+                if frozenset((a, b)) in drawn or (run is not None and run.pk not in (run_of_one, run_of_other)):
+                    continue
+                drawn.add(frozenset((a, b)))
+                yield Candidate(item, sample, (one, other))
 
 
 def candidates_for(
@@ -89,11 +127,15 @@ def candidates_for(
 ) -> list[Candidate]:
     """Everything in a benchmark that can be labelled with this protocol and ballot. Raises BadInput."""
     configured = configured_ballot(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
+    if configured.of_two:
+        return list(comparisons_for(benchmark=benchmark, run=run))
     if configured.of_judgments:
         judgments = judgments_for(benchmark=benchmark, run=run)
-        return [Candidate(*row) for row in judgments.values_list("pk", "item", "item__sample")]
+        return [
+            Candidate(item, sample, (pk,)) for item, sample, pk in judgments.values_list("item", "item__sample", "pk")
+        ]
     items = items_for(benchmark=benchmark, ballot=configured, shows_criteria=shows_criteria)
-    return [Candidate(pk, pk, sample) for pk, sample in items.values_list("pk", "sample_id")]
+    return [Candidate(*row) for row in items.values_list("pk", "sample_id")]
 
 
 def candidates_of(campaign: Campaign) -> list[Candidate]:

@@ -12,7 +12,7 @@ from annotations.labels.agreement import by_item, label_rows
 from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models.items import ItemResponse
-from bank.models.verdict import Choice
+from bank.models.verdict import ANALYSES, Choice
 from judging import protocols
 from stats.generalizability import intraclass
 from stats.power import Plan
@@ -23,7 +23,10 @@ FEWEST = 30  # items with two labels, to know how alike labels are; labels, to k
 OF_PLAN = {"items": "items", "labels": "labels", "rate": "rate", "tie_rate": "ties", "alike": "alike"}
 WHOLE = ("items", "labels")
 PLANNED = (*OF_PLAN, "difference")
-UNFIT = "This is reckoned for campaigns of pairs and of single right or wrong verdicts, not for scores and rankings."
+UNFIT = (
+    "This is reckoned for campaigns of pairs and of single right or wrong verdicts, not for scores, rankings and what "
+    "compares judges."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,14 @@ class Outlook:
 
 
 def fits(campaign: Campaign) -> bool:
-    """Whether its verdicts make a rate: wins, right answers."""
-    return verdict_kind(campaign) not in ("score", "components", "batch", "reference", "reasoning")
+    """Whether its verdicts make a rate of models: wins, right answers."""
+    return campaign.protocol != ANALYSES and verdict_kind(campaign) not in (
+        "score",
+        "components",
+        "batch",
+        "reference",
+        "reasoning",
+    )
 
 
 def verdict_kind(campaign: Campaign) -> str:

@@ -150,7 +150,7 @@ def differs(judge: Verdict, people: Verdict) -> bool:
 def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
     """People's verdict on each of these items: the adjudicated one, else the one their labels make together."""
     wanted = set(items)
-    answers = Label.objects.counted().filter(agree__isnull=True)  # reviews are about a judge, not about the answers
+    answers = Label.objects.counted().of_answers()
     labels = _verdicts_by_item(answers, wanted, "item")
     choices = [(item, label["choice"]) for item, verdicts in labels.items() for label in verdicts if label["choice"]]
     people = _majorities(choices, rule) if choices else {}

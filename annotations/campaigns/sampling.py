@@ -14,7 +14,7 @@ from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, ItemResponse, Sample
 from bank.text.names import as_stored
-from judging.models import Run
+from judging.models import Judge, Judgment, Run
 
 ALL, PER_CAPABILITY, STRATIFIED, RUN, KEYS = "all", "per-capability", "stratified", "run", "keys"
 
@@ -41,14 +41,15 @@ class Plan(BaseModel, frozen=True):
     """How items are chosen.
 
     ``n`` is the number of samples, per capability or in all, and ``by`` what they are spread over. ``models`` limits
-    items to these models and the anchor. ``run`` and ``reasons`` are those of ``run_doubts``, ``keys`` are sample keys,
-    ``most`` limits the number of items.
+    items to these models and the anchor, ``judges`` reviews and comparisons to verdicts of these judges. ``run`` and
+    ``reasons`` are those of ``run_doubts``, ``keys`` are sample keys, ``most`` limits the number of items.
     """
 
     how: str = ALL
     n: int | None = None
     by: str = "capability"
     models: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
     run: int | None = None
     reasons: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
@@ -100,10 +101,10 @@ def _is_positive(number: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a plan selects, in no particular order. ``why`` is stored with the item, by its pk."""
+    """What a plan selects, in no particular order. ``why`` is stored with the item, by its subject."""
 
     candidates: list[Candidate]
-    why: dict[int, str]
+    why: dict[tuple[int, ...], str]
 
     @property
     def samples(self) -> int:
@@ -127,9 +128,11 @@ def select_items(
     selected = candidates_for(
         benchmark=benchmark, protocol=protocol, shows_criteria=shows_criteria, run=run, ballot=ballot
     )
-    why: dict[int, str] = {}
+    why: dict[tuple[int, ...], str] = {}
     if plan.models:
         selected = _only_about(selected, _model_ids(plan.models, benchmark))
+    if plan.judges:
+        selected = _only_by(selected, plan.judges)
     if plan.how == RUN:
         doubtful = select_doubtful(selected, find_run(benchmark, plan.run), plan.reasons)
         selected, why = doubtful.candidates, doubtful.why
@@ -138,15 +141,17 @@ def select_items(
     elif plan.how in (PER_CAPABILITY, STRATIFIED):
         selected = _spread(plan, selected, rng)
     if plan.most is not None and len(selected) > plan.most:
-        selected = rng.sample(sorted(selected, key=lambda candidate: candidate.pk), plan.most)
-    return Selection(selected, {candidate.pk: why[candidate.pk] for candidate in selected if candidate.pk in why})
+        selected = rng.sample(sorted(selected, key=lambda candidate: candidate.subject), plan.most)
+    subjects = [candidate.subject for candidate in selected]
+    return Selection(selected, {subject: why[subject] for subject in subjects if subject in why})
 
 
 def select_doubtful(candidates: Iterable[Candidate], run: Run, reasons: Iterable[str]) -> Selection:
     """Those of the candidates that a run leaves in doubt for these reasons."""
     doubts = run_doubts.doubts_of(run, reasons=reasons)
     selected = [candidate for candidate in candidates if candidate.item in doubts]
-    return Selection(selected, {candidate.pk: describe_reasons(doubts[candidate.item], run) for candidate in selected})
+    why = {candidate.subject: describe_reasons(doubts[candidate.item], run) for candidate in selected}
+    return Selection(selected, why)
 
 
 def find_run(benchmark: Benchmark, pk: int | None) -> Run:
@@ -181,6 +186,19 @@ def _only_about(candidates: list[Candidate], models: set[int]) -> list[Candidate
         rows = ItemResponse.objects.filter(item__in=ids).exclude(response__model__in=models)
         others.update(rows.values_list("item_id", flat=True))
     return [candidate for candidate in candidates if candidate.item not in others]
+
+
+def _only_by(candidates: list[Candidate], names: Sequence[str]) -> list[Candidate]:
+    """Candidates whose judgments are all by these judges. Raises BadInput."""
+    wanted = dict(Judge.objects.filter(name__in=set(map(as_stored, names))).values_list("name", "pk"))
+    missing = sorted(set(map(as_stored, names)) - set(wanted))
+    if missing:
+        raise BadInput(f"Unknown judge: {missing[0]!r}.")
+    theirs: set[int] = set()
+    for ids in chunks({pk for candidate in candidates for pk in candidate.judgments}):
+        rows = Judgment.objects.filter(pk__in=ids, run__judge__in=wanted.values())
+        theirs.update(rows.values_list("pk", flat=True))
+    return [candidate for candidate in candidates if theirs.issuperset(candidate.judgments)]
 
 
 def _with_keys(candidates: list[Candidate], keys: Sequence[str], benchmark: Benchmark) -> list[Candidate]:

@@ -95,9 +95,9 @@ def size_of(
     if not candidates and not candidates_for(**every):
         return _none(**every)
     readable = None
-    if ballots.get(protocol).of_judgments and ballot.get("analyses", True):
-        judgments = Judgment.objects.filter(pk__in=[candidate.pk for candidate in candidates])
-        readable = analyses.open_count(judgments)
+    if ballots.get(protocol).of_judgments and not ballots.get(protocol).of_two and ballot.get("analyses", True):
+        judgments = Judgment.objects.filter(pk__in=[pk for candidate in candidates for pk in candidate.judgments])
+        readable = len(analyses.open_among(judgments))
     usual, timed = usual_seconds(protocol)
     first = candidates[0] if candidates else None
     return Size(benchmark, protocol, len(candidates), selection.samples, overlap, usual, timed, readable, first=first)
@@ -142,7 +142,7 @@ class Preview:
     answers: list[Answer]
     groups: list[ballots.Group]
     components: Sequence[ballots.Component]
-    reviewed: str
+    reviewed: list[str]  # the verdicts in words
 
     @property
     def ranked(self) -> bool:
@@ -157,12 +157,13 @@ def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview
     settings = ballot_settings(benchmark=size.benchmark, protocol=size.protocol, ballot=ballot)
     campaign = Campaign(benchmark=size.benchmark, protocol=size.protocol, ballot=settings, blind=blind)
     item = Item.objects.select_related("sample").get(pk=first.item)
-    configured, judgment = ballots.of(campaign), None
-    if configured.of_judgments:
-        judgment = Judgment.objects.select_related("run", "item").get(pk=first.pk)
-    assignment = material.unshuffled(CampaignItem(campaign=campaign, item=item, reviewed=judgment))
-    if judgment:
-        assignment.order = judgment.order
+    configured = ballots.of(campaign)
+    judgments = list(Judgment.objects.filter(pk__in=first.judgments).select_related("run", "item").order_by("pk"))
+    place = CampaignItem(campaign=campaign, item=item)
+    place.reviewed, place.against = [*judgments, None, None][:2]
+    assignment = material.unshuffled(place)
+    if len(judgments) == 1:
+        assignment.order = judgments[0].order
     subject = material.material_for(assignment, configured)
     return Preview(
         ballot=configured,
@@ -172,5 +173,5 @@ def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview
         answers=presented_answers(assignment) if item.places.exists() else [],
         groups=configured.groups(subject, {}),
         components=subject.components,
-        reviewed=material.verdict_in_words(judgment) if judgment else "",
+        reviewed=[material.verdict_in_words(judgment) for judgment in judgments],
     )

@@ -207,10 +207,14 @@ def _columns(
     confidence: float | None,
 ) -> dict[str, Any]:
     ballot = ballots.of(campaign)
+    columns = ballot.parse(verdict, material.material_for(assignment, ballot))
+    comment = _clean("comment", comment, MAX_COMMENT)
+    if ballot.asks_why and not comment:
+        raise BadVerdict("comment", _("Say why, in a sentence or two."))
     return {
-        **ballot.parse(verdict, material.material_for(assignment, ballot)),
+        **columns,
         "seconds": _seconds(seconds, timedelta(minutes=campaign.lease_minutes)),
-        "comment": _clean("comment", comment, MAX_COMMENT),
+        "comment": comment,
         "flags": _flags(flags),
         "confidence": _confidence(confidence),
         "displayed_sha256": assignment.displayed_sha256,

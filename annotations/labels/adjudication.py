@@ -141,7 +141,8 @@ def answers_to(campaign_item: CampaignItem) -> list[tuple[str, str, Answer]]:
     not show the model until it is asked for.
     """
     models = [response.model.name for response in campaign_item.item.ordered_responses()]
-    return list(zip(LETTERS, models, presented_answers(material.unshuffled(campaign_item)), strict=False))
+    assignment = material.unshuffled(campaign_item)
+    return list(zip(LETTERS, models, presented_answers(assignment, assignment.order), strict=False))
 
 
 def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:

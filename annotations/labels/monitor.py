@@ -362,12 +362,20 @@ class RecentLabel:
 
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels. With ``noted`` only those with a flag or a comment."""
-    labels = Label.objects.seen_by(viewer).filter(campaign=campaign).select_related("annotator", "item__sample")
+    place = "assignment__campaign_item__"
+    labels = (
+        Label.objects.seen_by(viewer)
+        .filter(campaign=campaign)
+        .select_related("annotator", "item__sample", f"{place}reviewed__run__judge", f"{place}against__run__judge")
+    )
     if noted:
         labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
     rows = []
     for label in labels.prefetch_related(with_answers("item__")).order_by("-changed_at", "-pk")[:RECENT]:
         names = [response.model.name for response in label.item.ordered_responses()]
+        first, second = label.assignment.campaign_item.reviewed, label.assignment.campaign_item.against
+        if first and second:  # whose analyses are compared
+            names = [first.run.judge.name, second.run.judge.name]
         better, over = "", ""
         if len(names) == 2:
             better, over = names if label.choice == Choice.FIRST else names[::-1]

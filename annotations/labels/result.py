@@ -272,7 +272,7 @@ def _look(campaign: Campaign, given: dict[int, Label], annotator: int, majority:
     mine = given[annotator]
     keys = {label.annotator_id: verdict_key(label.verdict()) or "" for label in given.values()}
     other = next(label for label in given.values() if UNDECIDED.get(key := keys[label.annotator_id], key) == majority)
-    names = names_as_shown(mine.assignment.order)
+    names = names_as_shown(mine.assignment.order, campaign.protocol)
     said = [describe(label.verdict(), campaign.protocol, letters=names) for label in (mine, other)]
     words = _("you: {own}; {same} of the {others} others: {other}")
     return _look_at(mine, words.format(own=said[0], other=said[1], same=counts[0], others=counts[1]))

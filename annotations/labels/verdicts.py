@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from bank.models.verdict import Choice, is_of_categories
+from bank.models.verdict import ANALYSES, Choice, is_of_categories
 
 # Two verdicts are the same if they agree in the first of these columns that is set.
 VERDICT_COLUMNS = ("choice", "ranking", "parts", "score", "option", "answer", "agree", "hallucination", "grade")
@@ -104,15 +104,16 @@ def disagreement(keys: Iterable[str]) -> float | None:
     return 1 - same / (n * (n - 1))
 
 
-def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = "ABCDEFGHIJ") -> str:
+def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = ()) -> str:
     """A verdict of this protocol in words, in the reader's language; "" without a decision.
 
-    ``letters`` name the answers in canonical order.
+    ``letters`` name the answers, or the analyses that are compared, in canonical order: by default A, B and so on.
     """
     name = main_column(verdict)
     if name is None:
         return ""
     value = verdict[name]
+    letters = letters or ([_analysis("A"), _analysis("B")] if protocol == ANALYSES else "ABCDEFGHIJ")
     match name:
         case "choice":
             if verdict.get("preference") in (0, 1):
@@ -150,9 +151,18 @@ def stacked_bar(counts: Iterable[tuple[str, int]], *, width: float, gap: float) 
     return segments
 
 
-def names_as_shown(order: str) -> list[str]:
-    """The names of the answers in canonical order, numbered as somebody saw them in this order."""
-    return [_("Answer {number}").format(number=order.index(str(place)) + 1) for place in range(len(order))]
+def names_as_shown(order: str, protocol: str = "") -> list[str]:
+    """The names of the answers in canonical order, or of the analyses that this protocol compares, numbered as somebody
+    saw them in this order.
+    """
+    numbers = [order.index(str(place)) + 1 for place in range(len(order))]
+    if protocol == ANALYSES:
+        return [_analysis(str(number)) for number in numbers]
+    return [_("Answer {number}").format(number=number) for number in numbers]
+
+
+def _analysis(name: str) -> str:
+    return _("Analysis {name}").format(name=name)
 
 
 def _unable(situation: int | None) -> str:

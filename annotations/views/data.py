@@ -165,7 +165,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     except Refused as error:
         messages.error(request, str(error))
     else:
-        left = len(ids) - len(selection.candidates)
+        left = max(0, len(ids) - len(selection.candidates))
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
         messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")
     return redirect("annotations:campaign-items", campaign.pk)

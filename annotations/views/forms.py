@@ -26,7 +26,7 @@ from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, CleanCharField, whole_number
 from bank.forms.folds import Fold
 from bank.models import Benchmark, EvaluatedModel, Item
-from judging.models import Judgment, Run
+from judging.models import Judge, Judgment, Run
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 
 
@@ -242,6 +242,13 @@ class SamplingForm(Styled):
         help_text="Plus the anchor. None selected: all models.",
         widget=forms.SelectMultiple(attrs={"size": 5}),
     )
+    judges = forms.ModelMultipleChoiceField(
+        queryset=Judge.objects.filter(runs__kind=Run.Kind.JUDGMENTS).distinct().order_by("name"),
+        required=False,
+        label="Only these judges",
+        help_text="For reviews; for comparisons, both of the two. None selected: all judges.",
+        widget=forms.SelectMultiple(attrs={"size": 5}),
+    )
     most = forms.IntegerField(
         required=False, min_value=1, label="At most", help_text="Items in total. Empty: no limit."
     )
@@ -263,7 +270,7 @@ class SamplingForm(Styled):
         data = self.cleaned_data
         how = data.get("how") or sampling.ALL
         plan: dict[str, Any] = {"how": how, "most": data.get("most")}
-        plan["models"] = [model.name for model in data.get("models") or ()]
+        plan |= {name: [one.name for one in data.get(name) or ()] for name in ("models", "judges")}
         if how in (sampling.PER_CAPABILITY, sampling.STRATIFIED):
             plan["n"] = data.get("n")
         if how == sampling.STRATIFIED and data.get("by"):
@@ -416,6 +423,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
             else f"{len(value['models'])} models"
             if value["models"]
             else "all models",
+            *([f"judges chosen: {len(value['judges'])}"] if value["judges"] else []),
             f"at most {value['most']}" if value["most"] else "no limit",
             f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
         ]
@@ -424,7 +432,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
             for name, title, fields, said in (
                 ("guidelines", "Guidelines", ("guidelines",), f"{words} words" if words else "none yet"),
                 ("ballot", "Ballot", BALLOT_FIELDS, "as the protocol has it, unless you change it"),
-                ("fewer", "Fewer items", ("models", "most", "seed"), ", ".join(fewer)),
+                ("fewer", "Fewer items", ("models", "judges", "most", "seed"), ", ".join(fewer)),
                 ("handing", "Assignment", HANDING_FIELDS, ", ".join(handing)),
                 ("checks", "Quality checks", CHECK_FIELDS, ", ".join(checks)),
                 ("seen", "What they see", ("blind", "shows_criteria"), ", ".join(seen)),

@@ -17,6 +17,7 @@ class Choice(models.TextChoices):
 TURNED = {Choice.FIRST: Choice.SECOND, Choice.SECOND: Choice.FIRST}
 GRADED = "pair-graded"  # the protocol of preferences
 LABEL = "label"  # the protocol of categories: ``option`` is one of them, not an option of the sample
+ANALYSES = "compare-analyses"  # ``choice`` is between two judges' analyses of an item of any kind, not between answers
 MAX_OPTION, MAX_CATEGORY = 8, 500  # characters
 EVEN = 0.5  # the preference of a tie
 

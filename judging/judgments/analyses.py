@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 import bank.criteria
 from accounts.models import User
@@ -45,19 +45,17 @@ def released(judgment: Judgment, *, reader: User) -> Redacted | None:
 
 
 def for_review(judgment: Judgment, *, reader: User) -> Redacted | None:
-    """The analysis for an annotator of a review campaign: redacted and logged as in ``released``."""
+    """The analysis for an annotator of a campaign of reviews or comparisons: redacted and logged as in ``released``."""
     return _opened(judgment, reader=reader, about=f"review of judgment {judgment.pk}")
 
 
-def open_count(judgments: QuerySet[Judgment]) -> int:
-    """How many of these have an analysis that people below staff may read."""
-    with_analysis = judgments.filter(analysis__isnull=False)
-    released_count = with_analysis.filter(
-        release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING
-    ).count()
-    counts = list(with_analysis.order_by().values_list("item__sample_id").annotate(n=Count("pk")))
-    guarded = bank.criteria.guarded(sample for sample, _ in counts)
-    return released_count + sum(n for sample, n in counts if sample not in guarded)
+def open_among(judgments: QuerySet[Judgment]) -> set[int]:
+    """Those of these (by id) with an analysis that people below staff may read."""
+    rows = list(judgments.filter(analysis__isnull=False).order_by().values_list("pk", "item__sample_id"))
+    guarded = bank.criteria.guarded({sample for _, sample in rows})
+    released = judgments.filter(release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING)
+    open_ones = set(released.order_by().values_list("pk", flat=True))
+    return {pk for pk, sample in rows if pk in open_ones or sample not in guarded}
 
 
 def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:

@@ -511,7 +511,7 @@ def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
     # Checked verdict by verdict: a list of all pairs may have a million entries.
     of_pair = Exists(pairs.filter(pk=OuterRef("item")))
-    labels = Label.objects.seen_by(AnonymousUser()).filter(of_pair, excluded=False, choice__isnull=False)
+    labels = Label.objects.seen_by(AnonymousUser()).of_answers().filter(of_pair, excluded=False, choice__isnull=False)
     in_open_campaign = CampaignItem.objects.filter(item=OuterRef("item"), campaign__state__in=Campaign.GOING)
     labels = labels.exclude(Exists(in_open_campaign))
     ids = list(labels.order_by().values_list("item").annotate(n=Count("pk")).order_by("-n", "item")[:SEARCHED])

@@ -62,7 +62,8 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     single = sees_labels(viewer)
     if (item.blind and not allowed(viewer, "read-hidden")) or (not single and is_held(item)):
         return PeopleVotes(held=True)
-    labels = Label.objects.seen_by(viewer).filter(item=item).exclude(assignment__campaign_item__practice=True)
+    labels = Label.objects.seen_by(viewer).of_answers().filter(item=item)
+    labels = labels.exclude(assignment__campaign_item__practice=True)
     if item.kind == Item.Kind.PAIR:
         labels = labels.filter(choice__isnull=False)
     labels = labels.select_related("annotator", "campaign").order_by("pk")
@@ -78,7 +79,8 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
         verdict = majority(labels=frame, rule=rule)["choice"].iloc[0]
     else:
         verdict = _aggregate(item, first_labels.values())
-    adjudicated = Adjudication.objects.filter(campaign_item__item=item, choice__isnull=False).order_by("-pk").first()
+    decided = Adjudication.objects.filter(campaign_item__item=item, campaign_item__reviewed__isnull=True)
+    adjudicated = decided.filter(choice__isnull=False).order_by("-pk").first()
     return PeopleVotes(
         verdict=verdict,
         counts={str(choice): int(n) for choice, n in frame["choice"].value_counts().items()},

@@ -462,7 +462,7 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 @guard.working()
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = counted_labels(scope, Label.objects.all()).filter(
+    rows = counted_labels(scope, Label.objects.of_answers()).filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
     )
     # Practice ends with the right answer shown: such a label is no vote.
@@ -481,7 +481,9 @@ def labels_of(scope: Scope) -> pd.DataFrame:
 def of_people(scope: Scope) -> Outcomes:
     """The majority per item, every label by itself, or the adjudicated verdict where there is one."""
     labels = labels_of(scope)
-    places = CampaignItem.objects.filter(campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR)
+    places = CampaignItem.objects.filter(
+        campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, reviewed__isnull=True
+    )
     if scope.campaign:
         places = places.filter(campaign__name=scope.campaign)
         if not places.exists():

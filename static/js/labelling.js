@@ -208,11 +208,13 @@
   const groups = () =>
     [...(form()?.querySelectorAll("[data-group]") || [])].filter((group) => group.getClientRects().length);
   const open = (group) => !group.querySelector("input:checked");
+  const why = () => form()?.querySelector("textarea[required]");
   const atHand = () =>
     groups().find((group) => group.contains(document.activeElement)) || groups().find(open) || groups().at(-1);
   const pick = (name) => {
     const input = atHand()?.querySelector(`[data-key="${name}"]`);
     if (input) choose(input);
+    if (input && why() && !why().value) why().focus({ preventScroll: true });
     return Boolean(input);
   };
   const letter = (name) => {
@@ -234,6 +236,7 @@
         ? `${group.dataset.missing}: ${keys.slice(0, -1).join(", ")} ${t("or")} ${keys.at(-1)}.`
         : `${group.dataset.missing}.`;
     }
+    if (why() && !why().value.trim()) return `${why().dataset.missing}.`;
     if (root().dataset.shape === "components") return window.points.missing();
     return root().dataset.shape === "review" ? window.spans.missing() : "";
   };
@@ -563,7 +566,7 @@
   };
   const openPop = (name) => {
     const pop = find(`[data-pop=${name}]`);
-    if (!pop) return;
+    if (!pop) return find(`#${name}`)?.focus(); // a reason that is always asked for
     closePops(pop);
     pop.open = !pop.open;
     if (pop.open) pop.querySelector("textarea, input").focus();

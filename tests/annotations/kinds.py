@@ -10,10 +10,12 @@ from annotations.models import Membership
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.items import make_items, plan_items
 from judging.models import AnalysisRelease, Judge, Judgment, Run
+from judging.protocols import settings_hash
 from tests.hidden import close
 
 SECRET = "Names exactly seven grey herons on the left bank"
 ANALYSIS = f"Answer1 counts the boats. {SECRET}, I was told. 𝒳 It sees a red lighthouse that is not there."
+OTHER = "Answer2 names two boats and the quay. It is the more complete one."
 CATEGORIES = {"categories": ["harbour", {"value": "river", "about": "It flows."}]}
 WEIGHTS = {"length": 4.0, "mention": 2.5, "genre": 3.5}
 
@@ -47,15 +49,16 @@ def benchmark_of(slug="kinds", *, samples=2, shown_to="public", answers=None):
     return benchmark
 
 
-def judged(benchmark, *, order="10", released=True):
+def judged(benchmark, *, order="10", released=True, by="some-judge", choice="second", analysis=ANALYSIS, item=None):
     """One judgment of a pair, in the turned order: its verdict and an analysis that quotes a hidden criterion.
 
     ``released``: two people have released the analysis.
     """
-    judge = Judge.objects.get_or_create(name="some-judge")[0]
-    run = Run.objects.create(judge=judge, benchmark=benchmark, protocol="pairwise-criteria", state="finished")
-    item = Item.objects.filter(sample__benchmark=benchmark, kind="pair").order_by("pk").first()
-    judgment = Judgment.objects.create(run=run, item=item, order=order, choice="second", analysis=ANALYSIS)
+    judge = Judge.objects.get_or_create(name=by)[0]
+    asked = {"protocol": "pairwise-criteria", "settings_hash": settings_hash({})}
+    run = Run.objects.create(judge=judge, benchmark=benchmark, state="finished", **asked)
+    item = item or Item.objects.filter(sample__benchmark=benchmark, kind="pair").order_by("pk").first()
+    judgment = Judgment.objects.create(run=run, item=item, order=order, choice=choice, analysis=analysis)
     if released:
         names = ("release-one", "release-two")
         one, two = (User.objects.get_or_create(username=name, defaults={"role": "curator"})[0] for name in names)
@@ -66,11 +69,20 @@ def judged(benchmark, *, order="10", released=True):
     return judgment
 
 
+def judged_by_two(benchmark):
+    """Each pair of the benchmark judged by two, who differ; the analyses of both are released."""
+    for item in Item.objects.filter(sample__benchmark=benchmark, kind="pair").order_by("pk"):
+        judged(benchmark, item=item)
+        judged(benchmark, item=item, by="other-judge", choice="first", analysis=OTHER)
+
+
 def campaign_of(protocol, *, person="ada", benchmark=None, **options):
     """(campaign, annotator): of this protocol, for one annotator."""
     benchmark = benchmark or benchmark_of()
     if protocol == "review" and not Judgment.objects.exists():
         judged(benchmark)
+    if protocol == "compare-analyses" and not Judge.objects.filter(name="other-judge").exists():
+        judged_by_two(benchmark)
     if protocol == "label":
         options["ballot"] = options.get("ballot") or CATEGORIES
     user = User.objects.filter(username=person).first() or User.objects.create_user(person, role="annotator")

@@ -77,6 +77,8 @@ class TestReading:
                 {"agree": True, "grade": 2, "hallucination": True, "spans": [[0, 3], [10, 30]]},
             ),
             ("review", {}, Material("01", 2), {"agree": False}, {"agree": False}),
+            ("compare-analyses", {}, Material("10", 2, length=9), {"choice": "left"}, {"choice": "second"}),
+            ("compare-analyses", {}, Material("01", 2), {"choice": "tie"}, {"choice": "tie"}),
         ],
     )
     def test_a_verdict_is_stored_in_canonical_terms_and_shown_as_it_was_given(
@@ -117,6 +119,10 @@ class TestReading:
             ("review", Material("01", 2, length=9), {"agree": True}, "grade"),
             ("review", Material("01", 2, length=9), {"agree": True, "grade": 6}, "grade"),
             ("review", Material("01", 2), {"agree": True, "grade": 3}, "grade"),
+            ("compare-analyses", Material("01", 2, length=9), {"choice": "undecided", "situation": 1}, "situation"),
+            ("compare-analyses", Material("01", 2, length=9), {"choice": "undecided"}, "choice"),
+            ("compare-analyses", Material("01", 2, length=9), {"agree": True, "choice": "left"}, "agree"),
+            ("compare-analyses", Material("01", 2, length=0), {"choice": "left"}, "choice"),
             (
                 "review",
                 Material("01", 2, length=9),
@@ -279,6 +285,7 @@ FORMS = {
     "yes-no": ({"answer": "no"}, {"answer": False}),
     "label": ({"option": "river"}, {"option": "river"}),
     "review": ({"agree": "no", "grade": "2", "hallucination": "no"}, {"agree": False, "grade": 2}),
+    "compare-analyses": ({"choice": "tie"}, {"choice": "tie"}),
 }
 
 
@@ -377,7 +384,7 @@ class TestReviews:
         here = f"/annotate/assignments/{held.pk}/"
         client.get(here)
         held.refresh_from_db()
-        text = material.shown_material(held, ballots.of(held.campaign_item.campaign)).review.analysis
+        text = material.shown_material(held, ballots.of(held.campaign_item.campaign)).reviews[0].analysis
         assert hashlib.sha256(text.encode()).hexdigest() == held.displayed_sha256
         start = text.index("a red lighthouse")
         span = [start, start + len("a red lighthouse")]

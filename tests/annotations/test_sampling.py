@@ -88,7 +88,7 @@ class TestPlans:
 
         def take(seed):
             plan = Plan(how="per-capability", n=1)
-            return {c.pk for c in select_items(benchmark=benchmark, protocol="pair", plan=plan, seed=seed).candidates}
+            return {c.item for c in select_items(benchmark=benchmark, protocol="pair", plan=plan, seed=seed).candidates}
 
         assert take(1) == take(1) != take(2)
 
@@ -255,7 +255,7 @@ class TestRuns:
     def test_only_what_can_be_labelled_is_eligible(self, run):
         run, items = run
         Sample.objects.filter(items=items[0]).update(status="rejected")
-        assert {one.pk for one in candidates_for(benchmark=run.benchmark, protocol="pair")} == set(items[1:])
+        assert {one.item for one in candidates_for(benchmark=run.benchmark, protocol="pair")} == set(items[1:])
 
 
 class TestCombining:

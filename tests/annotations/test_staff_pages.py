@@ -137,7 +137,8 @@ class TestAgreement:
         assert "No item has two labels" in text_of(client_of("curator").get(f"/campaigns/{campaign.pk}/agreement/"))
 
     @pytest.mark.parametrize(
-        "protocol", ["score", "batch", "components", "choice-extraction", "yes-no", "label", "review"]
+        "protocol",
+        ["score", "batch", "components", "choice-extraction", "yes-no", "label", "review", "compare-analyses"],
     )
     def test_every_kind_has_its_figures_and_pages(self, protocol, now, client_of):
         campaign, ada = kinds.campaign_of(protocol, overlap=2)
@@ -151,13 +152,14 @@ class TestAgreement:
             "yes-no": {"answer": True},
             "label": {"option": "harbour"},
             "review": {"agree": False, "grade": 2, "hallucination": False},
+            "compare-analyses": {"choice": "tie"},
         }[protocol]
         for annotator in campaign.members.all():
             while (work := next_assignment(campaign=campaign, annotator=annotator, now=now)) is not None:
                 material.shown_material(
                     work, ballots.of(campaign)
                 )  # a reviewer says something about what was displayed
-                submit_label(assignment=work, verdict=given, now=now)
+                submit_label(assignment=work, verdict=given, now=now, comment="Why.")
         found = agreement_of(campaign, label_rows(campaign))
         assert found.items == campaign.campaign_items.count()
         assert found.figures[0].estimate.n == found.items
@@ -167,9 +169,8 @@ class TestAgreement:
             assert client.get(f"/campaigns/{campaign.pk}/{path}").status_code == 200, path
         page = text_of(client.get(f"/campaigns/{campaign.pk}/items/{place.pk}/"))
         posted = {"do": "adjudicate", "verdict": "yes", "note": "Seen."}
-        posted |= {"score": {"verdict": "4"}, "choice-extraction": {"verdict": "B"}, "label": {"verdict": "river"}}.get(
-            protocol, {}
-        )
+        other = {"score": "4", "choice-extraction": "B", "label": "river", "compare-analyses": "first"}
+        posted |= {"verdict": other[protocol]} if protocol in other else {}
         if protocol in ("batch", "components"):
             posted["number"] = [1, 2, 2, 4] if protocol == "batch" else [1, 2, 3]
         assert 'name="verdict"' in page or 'name="number"' in page

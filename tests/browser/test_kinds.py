@@ -10,7 +10,7 @@ from accounts.models import User
 from annotations.campaigns.actions import close_campaign
 from annotations.campaigns.invitations import invite, token_of
 from annotations.models import Assignment, Campaign, Label, Membership
-from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged
+from tests.annotations.kinds import WEIGHTS, benchmark_of, campaign_of, judged, judged_by_two
 from tests.browser.conftest import go_offline, looked_at
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -25,8 +25,10 @@ def kinds(db):
     benchmark = benchmark_of(answers=[LONG[0], RTL, CJK, LONG[3]])
     judged(benchmark, order="10")
     judged(benchmark, order="01")
+    judged_by_two(benchmark)
     settings = {"batch": {"ties": True}, "score": {"confidence": True}}
     names = ("pair", "pair-graded", "score", "batch", "components", "choice-extraction", "yes-no", "label", "review")
+    names += ("compare-analyses",)
     return {name: campaign_of(name, benchmark=benchmark, ballot=settings.get(name))[0] for name in names}
 
 
@@ -132,6 +134,18 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
     label = label_of(page, "review")
     assert (label.agree, label.grade, label.hallucination) == (True, 3, True)
     assert label.spans[0][0] == 0
+
+    open_("compare-analyses")
+    held = Assignment.objects.get(pk=page.locator("#work").get_attribute("data-assignment"))
+    press(page, "2")
+    expect(page.locator("#comment")).to_be_focused()
+    page.wait_for_timeout(500)  # Enter sooner than that is meant for the item that has gone
+    press(page, "Control+Enter")
+    expect(page.locator("#notice")).to_contain_text("Say why, in a sentence or two.")
+    page.keyboard.type("It is the fuller one, 0 faults.")
+    press(page, "Control+Enter")
+    label = label_of(page, "compare-analyses")
+    assert (label.choice, label.comment) == (("second", "first")[held.order == "10"], "It is the fuller one, 0 faults.")
     assert said == []
 
 
@@ -144,6 +158,7 @@ TAPPED = {
     "label": (["harbour"], {"option"}),
     "components": (["About length.", "About mention.", "About genre."], {"parts", "score"}),
     "review": (["Yes", "3 Average", "No"], {"agree", "grade", "hallucination"}),
+    "compare-analyses": (["Second"], {"choice"}),
 }
 
 
@@ -157,6 +172,8 @@ def test_every_other_kind_is_labelled_by_finger(phone, live_server, kinds):
             else:
                 group = phone.locator("#ballot fieldset.choices").nth(number if kind == "review" else 0)
                 group.locator("label", has_text=words).first.tap()
+        if kind == "compare-analyses":
+            phone.get_by_label("Why?").fill("The fuller one.")
         phone.get_by_role("button", name="Submit and next").tap()
         assert set(label_of(phone, kind).verdict()) == columns
     assert phone.evaluate("document.documentElement.scrollWidth") <= 375

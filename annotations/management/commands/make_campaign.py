@@ -10,7 +10,7 @@ from accounts.management.base import InstallationCommand
 from accounts.models import User
 from annotations import ballots
 from annotations.campaigns.actions import make_campaign
-from annotations.campaigns.sampling import find_run
+from annotations.campaigns.sampling import Plan, find_run
 from bank.errors import BadInput
 from bank.management.importing import bad_input_fails, counted
 from bank.samples.benchmarks import find_benchmark
@@ -33,7 +33,13 @@ class Command(InstallationCommand):
             metavar="JSON",
             help='settings of the protocol, as {"ties": true} or {"scale": {"min": 0, "max": 10, "step": 1}}',
         )
-        parser.add_argument("--run", type=int, metavar="ID", help="review: the judgments of this run (default: of all)")
+        parser.add_argument(
+            "--run",
+            type=int,
+            metavar="ID",
+            help="review, compare-analyses: the judgments of this run (default: of all)",
+        )
+        parser.add_argument("--judges", metavar="A,B,...", help="the same: of these judges alone")
         parser.add_argument("--criteria", action="store_true", help="show the criteria that are marked for campaigns")
         parser.add_argument("--guidelines", type=Path, metavar="FILE", help="a Markdown file for annotators")
 
@@ -52,6 +58,7 @@ class Command(InstallationCommand):
                 shows_criteria=options["criteria"],
                 ballot=options["ballot"],
                 run=None if options["run"] is None else find_run(benchmark, options["run"]),
+                plan=None if options["judges"] is None else Plan(judges=tuple(_names(options["judges"]))),
             )
         items = counted(campaign.campaign_items.count(), "items")
         who = "every annotator" if people is None else counted(len(people), "annotators")
@@ -61,8 +68,12 @@ class Command(InstallationCommand):
             self.stdout.write(f"{campaign.overlap} labels per item need as many annotators; add some on its page.")
 
 
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
 def _people(names: str) -> list[User]:
-    wanted = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    wanted = _names(names)
     people = {person.username: person for person in User.objects.filter(username__in=wanted)}
     missing = [name for name in wanted if name not in people]
     if missing:
