@@ -2,18 +2,19 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from accounts.rules import Viewer, allowed
 from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
-from bank import exposure
+from bank import exposure, guard
 from bank.database import batched, chunks
 from bank.intake import exports, parquet
 from bank.intake.exports import Records, refs_by_item, trimmed
 from bank.models import Benchmark, Item, with_answers
 from bank.models.verdict import COLUMNS, as_row
+from judging.models import Judgment
 
 SHAPES = {
     "jsonl": ("JSON Lines", "application/x-ndjson", "jsonl"),
@@ -30,6 +31,7 @@ def available_shapes() -> dict[str, tuple[str, str, str]]:
 
 
 REVISED = ("seconds", "comment", "flags")
+COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
 AT_ONCE = 900  # labels
 # Columns of the format by the fields that hold them.
 PLAIN = {
@@ -63,18 +65,34 @@ def all_preferences(benchmark: Benchmark, asked: exports.ExportRequest) -> Recor
 def label_records(*, names: bool = False, viewer: Viewer | None = None, **conditions: Any) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
-    fields = ("pk", "item_id", "created_at", *columns.values(), *COLUMNS)
+    fields = ("pk", "item_id", "created_at", *COMPARED, *columns.values(), *COLUMNS)
     rows = labels_to_export(viewer, **conditions).order_by("pk").values(*fields)
     for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
+        compared = _judgments({label[field] for label in labels if label[COMPARED[1]] for field in COMPARED})
         for label in labels:
             named = responses.get(label["item_id"], [])
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()}
+            if label[COMPARED[1]]:
+                record["compared"] = [_named(compared[label[field]], named) for field in COMPARED]
             record["simulated"] = record["simulated"] or None
             record["revisions"] = [_revision(row, named) for row in revisions.get(label["pk"], ())]
             yield trimmed(record | _verdict(label, named))
+
+
+@guard.working()
+def _judgments(ids: Collection[int]) -> dict[int, Judgment]:
+    return Judgment.objects.select_related("run__judge").defer("analysis", "raw").in_bulk(ids) if ids else {}
+
+
+def _named(judgment: Judgment, responses: Sequence[object]) -> dict[str, Any]:
+    """A judgment as the format names it."""
+    run = judgment.run
+    order = [responses[int(place)] for place in judgment.order] if responses else []
+    named = {"judge": run.judge.name, "protocol": run.protocol, "settings": run.settings, "order": order}
+    return trimmed(named | {"repeat": judgment.repeat})
 
 
 def _verdict(columns: Mapping[str, Any], responses: Sequence[object]) -> dict[str, Any]:
@@ -108,7 +126,8 @@ def label_studio(records: Records) -> Iterator[bytes]:
     """
     tasks: dict[str, dict[str, Any]] = {}
     for record in records:
-        key = json.dumps([record["sample"], record.get("responses", []), record["campaign"]], sort_keys=True)
+        about = [record["sample"], record.get("responses", []), record["campaign"], record.get("compared", [])]
+        key = json.dumps(about, sort_keys=True)
         task = tasks.setdefault(key, {"id": len(tasks) + 1, "data": _data(record), "annotations": []})
         task["annotations"].append(_annotation(record))
     yield b"["
@@ -120,7 +139,8 @@ def label_studio(records: Records) -> Iterator[bytes]:
 
 def _data(record: dict[str, Any]) -> dict[str, Any]:
     names = ("sample", "kind", "protocol", "campaign")
-    return {name: record[name] for name in names} | {"responses": record.get("responses", [])}
+    compared = {"compared": record["compared"]} if "compared" in record else {}
+    return {name: record[name] for name in names} | {"responses": record.get("responses", [])} | compared
 
 
 def _annotation(record: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +189,7 @@ def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
     The verdict is the adjudicated one if there is one, else the majority (by the benchmark's rule) or the mean ranking.
     Ties and undecided items give no pair. ``agree`` and ``against`` count labels. Below staff without closed answers.
     """
-    labels = labels_to_export(viewer, **conditions).counted().filter(agree__isnull=True)
+    labels = labels_to_export(viewer, **conditions).counted().of_answers()
     if viewer is not None and not allowed(viewer, "read-hidden"):
         labels = labels.exclude(exposure.answers_closed("item__sample__"))
     ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -25,16 +25,20 @@ from bank import exposure
 from bank.database import bulk, chunks
 from bank.errors import BadInput
 from bank.intake.formats.reading import Row
-from bank.intake.formats.records import Revision
+from bank.intake.formats.records import ComparedRecord, Ref, Revision
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
 from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
 from bank.samples.items import ItemSpec, StoredItem
+from judging.models import Judgment
+from judging.protocols import settings_hash
 
 OWN = ("seconds", "comment", "flags")
-Place = tuple[str, int]  # a campaign's name and an item's number
+Two = tuple[int | None, int | None]  # judgments whose analyses are compared
+NEITHER: Two = (None, None)
+Place = tuple[str, int, Two]  # a campaign's name, an item's number and what of it is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Batch:
     new_items: NewItems
     simulated: set[str]  # annotators that a row says are
     members: list[tuple[str, str]]  # new ones: campaign, annotator
-    new_places: list[tuple[str, int, int]]  # new campaign items: campaign, item, position
+    new_places: list[tuple[str, int, Two, int]]  # new campaign items: campaign, item, what is compared, position
     campaigns: bulk.Column
     annotators: bulk.Column
     items: list[int]
@@ -87,6 +91,9 @@ class LabelImporter:
         if not specs:
             return None
         stored_items = self.items.find(specs)
+        block, specs = self._with_compared(block, specs, stored_items, report)
+        if not specs:
+            return None
         block = self._without_stored(self._about_items(block, specs, stored_items), report)
         columns = block.columns
         campaigns, annotators = columns["campaign"], columns["annotator"]
@@ -96,7 +103,7 @@ class LabelImporter:
         report.made["labels"] += len(block)
         self.pending_labels += len(block)
         members = self._new_members(dict.fromkeys(zip(campaigns, annotators, strict=True)))
-        places, new_places = self._places(list(zip(campaigns, numbers, strict=True)))
+        places, new_places = self._places(list(zip(campaigns, numbers, columns["two"], strict=True)))
         slots = self._taken_slots(campaigns, places)
         revisions = [(row, revision) for row, earlier in enumerate(columns["revisions"]) for revision in earlier]
         self.pending_revisions += len(revisions)
@@ -129,6 +136,49 @@ class LabelImporter:
             revisions=revisions,
         )
 
+    def _with_compared(
+        self, block: Block, specs: list[ItemSpec], stored: Mapping[str, StoredItem], report: Report
+    ) -> tuple[Block, list[ItemSpec]]:
+        """The rows with ``two``, the judgments whose analyses they compare, in the order of a campaign, and ``back``,
+        whether the row names them the other way round. Those whose judgments are not here become problems.
+        """
+        items = [stored[spec.content_hash] for spec in specs]
+        named = [
+            [self._key(each, refs, spec, item) for each in compared]
+            for compared, refs, spec, item in zip(
+                block.columns["compared"], block.columns["responses"], specs, items, strict=True
+            )
+        ]
+        known = self._judgments({key[0] for keys in named for key in keys})
+        found = [tuple(known.get(key, 0) for key in keys) for keys in named]
+        refused = {row for row, two in enumerate(found) if two and (0 in two or two[0] == two[1])}
+        for row in sorted(refused):
+            judges = " and ".join(dict.fromkeys(repr(each.judge) for each in block.columns["compared"][row]))
+            reason = f"there are no two such judgments of this item by {judges}; import the judgments first"
+            report.refuse(block.places[row], "compared", reason)
+        two = [tuple(sorted(each)) or NEITHER for each in found]
+        back = [bool(each) and each[0] > each[-1] for each in found]
+        block = Block(block.places, block.columns | {"two": two, "back": back})
+        if not refused:
+            return block, specs
+        return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
+
+    def _key(self, named: ComparedRecord, refs: Sequence[Ref], spec: ItemSpec, item: StoredItem) -> tuple[Any, ...]:
+        """What tells a judgment: item, judge, protocol, settings, order and repeat."""
+        positions = item.order_of(spec.response_ids)
+        order = describe(tuple(positions[refs.index(ref)] for ref in named.order))
+        return (item.pk, named.judge, named.protocol, settings_hash(named.settings), order, named.repeat)
+
+    def _judgments(self, items: Iterable[int]) -> dict[tuple[Any, ...], int]:
+        """The judgments of these items that hold a verdict, by what tells them; the first, where several are alike."""
+        columns = ("run__judge__name", "run__protocol", "run__settings_hash", "order", "repeat")
+        known: dict[tuple[Any, ...], int] = {}
+        for ids in chunks(pk for pk in items if pk > 0):
+            judgments = Judgment.objects.filter(item__in=ids, status=Judgment.Status.OK).order_by("pk")
+            for pk, *key in judgments.values_list("pk", "item_id", *columns):
+                known.setdefault(tuple(key), pk)
+        return known
+
     def _about_items(self, block: Block, specs: Sequence[ItemSpec], stored: Mapping[str, StoredItem]) -> Block:
         """The block with the items, the campaigns and the orders in which answers were shown, and with verdicts and
         their revisions in canonical order.
@@ -139,10 +189,15 @@ class LabelImporter:
             for row, (spec, item) in enumerate(zip(specs, items, strict=True))
             if spec.response_ids != item.response_ids
         }
+        compared = {row for row, two in enumerate(block.columns["two"]) if two != NEITHER}
+        # There the order is that of the analyses.
+        orders = {row: order for row, order in orders.items() if row not in compared}
+        orders |= {row: [1, 0] for row in compared if block.columns["back"][row]}
         columns = block.columns | in_canonical_order(block.columns, orders)
         columns |= {"spec": specs, "item": items, "campaign": self._campaign_names(columns)}
         columns["shown"] = [
-            describe(tuple(orders.get(row, range(len(item.response_ids))))) for row, item in enumerate(items)
+            describe(tuple(orders.get(row, range(2 if row in compared else len(item.response_ids)))))
+            for row, item in enumerate(items)
         ]
         columns["revisions"] = [
             [_revision(revision, orders.get(row)) for revision in earlier]
@@ -155,13 +210,14 @@ class LabelImporter:
         columns = block.columns
         campaigns, items, annotators = columns["campaign"], columns["item"], columns["annotator"]
         hashes = [spec.content_hash for spec in columns["spec"]]
-        taken = self.seen.claim(list(zip(campaigns, hashes, annotators, strict=True)), block.places)
+        taken = self.seen.claim(list(zip(campaigns, hashes, columns["two"], annotators, strict=True)), block.places)
         stored = self._stored(items)
         kept = list(zip(campaigns, map(ballots.alone, columns["protocol"]), strict=True))
         faults = {each: self._fault(*each) for each in dict.fromkeys(kept)}
         left_out = set()
-        for row, (campaign, item, annotator) in enumerate(zip(campaigns, items, annotators, strict=True)):
-            old = stored.get((campaign, item.pk, annotator))
+        given = zip(campaigns, items, columns["two"], annotators, strict=True)
+        for row, (campaign, item, two, annotator) in enumerate(given):
+            old = stored.get((campaign, item.pk, *two, annotator))
             if row in taken:
                 reason = f"{taken[row]} already has a label of {annotator!r} on this item"
                 report.refuse(block.places[row], "annotator", reason)
@@ -266,13 +322,15 @@ class LabelImporter:
         self.pending_names[noun] |= fresh
         report.made[noun] += len(fresh)
 
-    def _stored(self, items: Sequence[StoredItem]) -> dict[tuple[str, int, str], tuple[Any, ...]]:
-        """The stored verdicts on these items: COLUMNS by campaign, item, annotator."""
-        stored: dict[tuple[str, int, str], tuple[Any, ...]] = {}
+    def _stored(self, items: Sequence[StoredItem]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        """The stored verdicts on these items: COLUMNS by campaign, item, what of it is compared, annotator."""
+        stored: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        place = "assignment__campaign_item__"
+        key = ("campaign__name", "item_id", f"{place}reviewed", f"{place}against", "annotator__name")
         for ids in chunks(item.pk for item in items if item.pk > 0):
             labels = Label.objects.filter(item__in=ids)
-            for row in labels.values_list("campaign__name", "item_id", "annotator__name", *COLUMNS):
-                stored[row[:3]] = row[3:]
+            for row in labels.values_list(*key, *COLUMNS):
+                stored[row[: len(key)]] = row[len(key) :]
         return stored
 
     def _new_members(self, wanted: Mapping[tuple[str, str], None]) -> list[tuple[str, str]]:
@@ -288,8 +346,8 @@ class LabelImporter:
         self.pending_members += len(missing)
         return missing
 
-    def _places(self, wanted: Sequence[Place]) -> tuple[list[int], list[tuple[str, int, int]]]:
-        """The number of each campaign item, and those that must be made: campaign, item and position.
+    def _places(self, wanted: Sequence[Place]) -> tuple[list[int], list[tuple[str, int, Two, int]]]:
+        """The number of each campaign item, and those that must be made: campaign, item, what is compared and position.
 
         A number is the id of a stored campaign item, or negative for one that the import makes (see ImportContext).
         """
@@ -301,12 +359,12 @@ class LabelImporter:
         stored = self._stored_places(unknown)
         new_places = []
         numbers = []
-        for name, item in unknown:
-            number = stored.get((name, item))
+        for name, item, two in unknown:
+            number = stored.get((name, item, two))
             if number is None:
                 if name not in self.positions:
                     self.positions[name] = CampaignItem.objects.filter(campaign__name=name).count()
-                new_places.append((name, item, self.positions[name]))
+                new_places.append((name, item, two, self.positions[name]))
                 self.positions[name] += 1
                 number = FIRST_PENDING - len(self.slots)
                 self.slots.append(0)
@@ -316,11 +374,12 @@ class LabelImporter:
 
     def _stored_places(self, wanted: Sequence[Place]) -> dict[Place, int]:
         stored: dict[Place, int] = {}
-        for name in {name for name, item in wanted if item > 0 and name in self.campaigns}:
-            rows = CampaignItem.objects.filter(campaign=self.campaigns[name], reviewed=None)
-            for ids in chunks(item for campaign, item in wanted if campaign == name and item > 0):
-                for pk, item, taken in rows.filter(item__in=ids).values_list("pk", "item_id", "taken"):
-                    stored[(name, item)] = pk
+        for name in {name for name, item, _ in wanted if item > 0 and name in self.campaigns}:
+            rows = CampaignItem.objects.filter(campaign=self.campaigns[name])
+            columns = ("pk", "item_id", "taken", "reviewed_id", "against_id")
+            for ids in chunks({item for campaign, item, _ in wanted if campaign == name and item > 0}):
+                for pk, item, taken, *two in rows.filter(item__in=ids).values_list(*columns):
+                    stored[(name, item, (two[0], two[1]))] = pk
                     self.stored_slots[pk] = taken
         return stored
 
@@ -340,11 +399,11 @@ class LabelImporter:
                 self.most[campaign] = slot + 1
         return slots
 
-    def _write_places(self, new_places: Sequence[tuple[str, int, int]], campaign_ids: Mapping[str, int]) -> None:
+    def _write_places(self, new_places: Sequence[tuple[str, int, Two, int]], campaign_ids: Mapping[str, int]) -> None:
         """Make campaign items, with all the slots that this import takes: the check has seen every label."""
         if not new_places:
             return
-        names, items, positions = zip(*new_places, strict=True)
+        names, items, twos, positions = zip(*new_places, strict=True)
         writer = self.context.writer
         ids = writer.ids(CampaignItem, len(names))
         start = ids[0] - writer.reserved(CampaignItem)[0]
@@ -352,6 +411,8 @@ class LabelImporter:
             "id": ids,
             "campaign_id": [campaign_ids[name] for name in names],
             "item_id": self.items.ids(items),
+            "reviewed_id": [two[0] for two in twos],
+            "against_id": [two[1] for two in twos],
             "position": positions,
             "taken": self.slots[start : start + len(ids)].tolist(),
         }

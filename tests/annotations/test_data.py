@@ -33,6 +33,7 @@ GIVEN = {
     "choice-extraction": {"option": "B"},
     "yes-no": {"answer": False},
     "label": {"option": "river"},
+    "compare-analyses": {"choice": "left"},
 }
 
 

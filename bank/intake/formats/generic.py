@@ -38,7 +38,7 @@ RECORDS: dict[str, type[BaseModel]] = {
 # How the text cells of a table become values.
 LISTS = frozenset(
     """images capability options criteria metadata option_order responses ranking parts spans flags order
-    settings revisions likelihoods""".split()
+    settings revisions likelihoods compared""".split()
 )
 FLOATS = frozenset({"score", "preference", "seconds", "confidence", "cost"})
 INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "turn", "prompt_tokens", "completion_tokens"])

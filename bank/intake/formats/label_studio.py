@@ -79,7 +79,7 @@ def _record(data: dict[str, Any], annotation: dict[str, Any]) -> dict[str, Any]:
             add(_answer(_renamed(region, data), responses), verdict)
     record = {"kind": kind, "sample": sample, "responses": responses, "annotator": who(annotation.get("completed_by"))}
     more = {"seconds": annotation.get("lead_time"), "at": annotation.get("created_at")}
-    more |= {name: data.get(name) for name in ("protocol", "campaign")}
+    more |= {name: data.get(name) for name in ("protocol", "campaign", "compared")}
     return record | {name: value for name, value in more.items() if value is not None} | verdict
 
 

@@ -21,7 +21,16 @@ from pydantic import (
     model_validator,
 )
 
-from bank.models.verdict import COLUMNS, GRADED, LABEL, MAX_CATEGORY, MAX_OPTION, choice_of, is_of_categories
+from bank.models.verdict import (
+    ANALYSES,
+    COLUMNS,
+    GRADED,
+    LABEL,
+    MAX_CATEGORY,
+    MAX_OPTION,
+    choice_of,
+    is_of_categories,
+)
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -385,7 +394,7 @@ class VerdictRecord(Record):
             raise ValueError("responses: the same response twice")
         if self.situation is not None and self.choice != "undecided":
             raise ValueError("situation goes with the choice undecided only")
-        if self.choice is not None and self.kind != "pair":
+        if self.choice is not None and self.kind != "pair" and self.protocol != ANALYSES:
             raise ValueError("choice belongs to a pair")
         if self.preference is not None:
             if self.kind != "pair" or self.protocol not in ("", GRADED):
@@ -431,8 +440,19 @@ def _chosen(record: VerdictRecord) -> str | None:
 AS_STORED = {"ranking": _ranked_positions, "parts": _points_by_component, "choice": _chosen}
 
 
+class ComparedRecord(Record):
+    """A judge's verdict on the item of the row, as ``JudgmentRecord`` names it."""
+
+    judge: Name
+    protocol: Annotated[str, Field(max_length=30), AfterValidator(_clean)]
+    settings: dict[Annotated[str, AfterValidator(_clean)], Json] = Field(default_factory=dict)
+    order: list[Named] = Field(default_factory=list)
+    repeat: Count = 0
+
+
 class LabelRecord(VerdictRecord):
     annotator: Name
+    compared: list[ComparedRecord] = Field(default_factory=list)  # two, whose analyses ``choice`` is about
     simulated: bool = False  # the annotator is invented
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
@@ -445,6 +465,10 @@ class LabelRecord(VerdictRecord):
     def _decided(self) -> "LabelRecord":
         if not self.decided_by:
             raise ValueError("the label holds no verdict")
+        if len(self.compared) != (2 if self.protocol == ANALYSES else 0):
+            raise ValueError(f"compared names two judgments, where the protocol is {ANALYSES}")
+        if any(sorted(one.order) != sorted(self.responses) for one in self.compared):
+            raise ValueError("compared: order does not name every response once")
         self.earlier()
         return self
 
