@@ -49,6 +49,7 @@ OF_PLACES = tuple(
 )
 OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
 OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
+OF_ANALYSES = ("source", "run", "kind", "campaign", "level", "question_type", "split")
 OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
 
 
@@ -211,6 +212,13 @@ def reviewed(scope: Scope, asked: TableQuery) -> Rows:
     mean grade, and the mean absolute deviation of grades within a sample; by data set.
     """
     return _rows_of(cached(scope, "reviews", reviews.reviews))
+
+
+def compared_analyses(scope: Scope, asked: TableQuery) -> Rows:
+    """Of every two judges whose analyses of the same items people compared: the share of items on which they prefer
+    the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).
+    """
+    return _rows_of(cached(scope, "analyses", reviews.compared))
 
 
 VALUE_ALONE = "within a level the value stands alone, without an interval"
@@ -522,6 +530,7 @@ TABLES = {
     ),
     "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
     "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
+    "analyses": Table(make=compared_analyses, board="judges", view=OF_ANALYSES),
     "repeats": Table(make=repeated, board="judges", view=OF_REPEATS),
     "lengths": Table(make=of_lengths, board="bias", view=("kind", "run", *SAMPLES), takes=("part",)),
     "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),

@@ -1,11 +1,15 @@
-"""What people say of judges' verdicts in review campaigns (MLLM-as-a-Judge, Table 3 and Figure 18)."""
+"""What people say of judges' verdicts in review campaigns (MLLM-as-a-Judge, Table 3 and Figure 18), and which of two
+judges' analyses they prefer (Figure 21).
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from django.db.models import QuerySet
 
 from annotations.models import Label
 from bank import guard
@@ -14,10 +18,11 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
-from leaderboard.rows import UNKNOWN, Number, OfJudge, number
-from leaderboard.scope import Scope
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.scope import HUMANS, Scope
 from stats.arrays import dense_codes
 from stats.proportions import mean, rate
+from stats.verdicts import majority
 
 THREE = 3  # reviews that make a consensus
 NONE_YET = "People have reviewed no verdicts of this kind yet."
@@ -32,6 +37,16 @@ COLUMNS = {
     "dataset": "item__sample__source",
     **{name: name for name in ("agree", "grade", "hallucination")},
 }
+NONE_COMPARED = "People have compared no two judges' analyses of this kind yet."
+AGAINST = "assignment__campaign_item__against"
+OF_COMPARED = {
+    "first": f"{REVIEWED}__run",
+    "second": f"{AGAINST}__run",
+    "annotator": "annotator",
+    "choice": "choice",
+    **{name: COLUMNS[name] for name in ("item", "key", "group")},
+}
+WORTH = {"first": 1.0, "second": 0.0}  # of a majority to the first; a tie is worth a half
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +105,92 @@ def reviews(scope: Scope) -> ReviewsBoard:
     return ReviewsBoard(rows, [] if rows else [NONE_YET], tuple(run.pk for run in used))
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparedRow(Row):
+    """Two judges whose analyses of the same items people compared, ``a`` before ``b`` by name.
+
+    ``preferred``: the share of items on which most labels prefer a's analysis, a tie counting half. ``ties``: the share
+    on which most call it a tie, or as many prefer either.
+    """
+
+    a: str
+    a_run: int
+    b: str
+    b_run: int
+    kind: str
+    preferred: Number
+    ties: Number
+    items: int
+    labels: int
+    a_simulated: bool = False
+    b_simulated: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComparedBoard(Board):
+    rows: Sequence[ComparedRow] = field(default=(), kw_only=False)
+
+
+def compared(scope: Scope) -> ComparedBoard:
+    """Every two judges whose analyses people have compared; of a view of one judge or run, those with it."""
+    refuse_live(scope)
+    groups = votes.judge_groups(replace(scope, source=HUMANS, run=None))
+    asked = {run.pk for runs in votes.judge_groups(scope) for run in runs}
+    group_of = {run.pk: at for at, runs in enumerate(groups) for run in runs}
+    frame = _compared(scope, list(group_of))
+    frame = frame.assign(first=frame["first"].map(group_of), second=frame["second"].map(group_of))
+    rows: list[ComparedRow] = []
+    used: list[Run] = []
+    for one, other in combinations(range(len(groups)), 2):
+        if asked.isdisjoint(run.pk for at in (one, other) for run in groups[at]):
+            continue
+        ahead = (frame["first"] == one) & (frame["second"] == other)
+        behind = (frame["first"] == other) & (frame["second"] == one)
+        turned = frame[behind].assign(choice=frame["choice"][behind].replace({"first": "second", "second": "first"}))
+        # The same person in two campaigns: the first label on the item counts.
+        of_two = pd.concat([frame[ahead], turned]).sort_index().drop_duplicates(["item", "annotator"])
+        if of_two.empty:
+            continue
+        used += [*groups[one], *groups[other]]
+        a, b = groups[one][-1], groups[other][-1]
+        rows.append(
+            ComparedRow(
+                a=a.judge.name,
+                a_run=a.pk,
+                b=b.judge.name,
+                b_run=b.pk,
+                kind=scope.kind.name,
+                **_preference(of_two),
+                items=int(of_two["item"].nunique()),
+                labels=len(of_two),
+                a_simulated=a.judge.simulated,
+                b_simulated=b.judge.simulated,
+            )
+        )
+    runs = dict.fromkeys(run.pk for run in used)
+    return ComparedBoard(rows, [] if rows else [NONE_COMPARED], tuple(runs))
+
+
+def _preference(labels: pd.DataFrame) -> dict[str, Number]:
+    verdicts = majority(labels=labels, rule="plurality")["choice"]
+    cluster = verdicts.index.map(labels.groupby("item")["group"].first()).to_numpy()
+    worth = verdicts.map(WORTH).astype(float)
+    return {
+        "preferred": number(mean(values=worth.fillna(0.5).to_numpy(), cluster=cluster, ends=(0.0, 1.0))),
+        "ties": number(rate(hits=worth.isna().to_numpy(), cluster=cluster)),
+    }
+
+
+@guard.working()
+def _compared(scope: Scope, runs: Sequence[int]) -> pd.DataFrame:
+    """One row a label: the columns of ``OF_COMPARED``, oldest first."""
+    labels = _counted(scope, Label.objects.filter(**{f"{REVIEWED}__run__in": runs, f"{AGAINST}__run__in": runs}))
+    # Whatever withholds one of the two verdicts withholds what people say of both.
+    counted = counted_reviews(scope, labels, held=f"{AGAINST}__run__held")
+    frame = pd.DataFrame(counted.order_by("pk").values_list(*OF_COMPARED.values()), columns=list(OF_COMPARED))
+    return frame.assign(group=frame["group"].where(frame["group"] != "", frame["key"]))
+
+
 def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
     """By item (index), the share of the runs' verdicts on it of which most of exactly three reviews say ``name``, agree
     or hallucination; columns ``said, group``.
@@ -107,16 +208,23 @@ def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
 @guard.working()
 def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     """One row a review: the columns of ``COLUMNS``."""
-    labels = Label.objects.filter(**{f"{REVIEWED}__run__in": [run.pk for run in runs]}, excluded=False)
-    labels = labels.filter(item__kind=scope.kind.item_kind, item__sample__in=votes.samples_in(scope).order_by())
+    labels = Label.objects.filter(**{f"{REVIEWED}__run__in": [run.pk for run in runs], f"{AGAINST}__isnull": True})
+    counted = _counted(scope, labels)
+    frame = pd.DataFrame(counted.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
+    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
+    return frame.assign(dataset=votes.dataset_of(scope, frame["dataset"]))
+
+
+def _counted(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
+    """Those of these labels about judgments that the view counts."""
+    labels = labels.filter(
+        excluded=False, item__kind=scope.kind.item_kind, item__sample__in=votes.samples_in(scope).order_by()
+    )
     # Practice ends with the right answer shown: such a review is nobody's opinion.
     labels = labels.exclude(assignment__campaign_item__practice=True)
     if scope.campaign:
         labels = labels.filter(campaign__name=scope.campaign)
-    counted = counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")
-    frame = pd.DataFrame(counted.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
-    return frame.assign(dataset=votes.dataset_of(scope, frame["dataset"]))
+    return counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")
 
 
 def _numbers(frame: pd.DataFrame) -> dict[str, Number]:

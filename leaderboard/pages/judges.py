@@ -15,7 +15,7 @@ from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, R
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
 from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
-from leaderboard.boards.reviews import ReviewRow, ReviewsBoard
+from leaderboard.boards.reviews import ComparedBoard, ComparedRow, ReviewRow, ReviewsBoard
 from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import (
@@ -699,5 +699,36 @@ def reviewed(board: ReviewsBoard) -> Table | None:
         board.rows,
         label="Reviews of verdicts",
         caption="Verdicts as people reviewed them",
+        css="cmpt reviews",
+    )
+
+
+def compared(board: ComparedBoard) -> Table | None:
+    """Every two judges whose analyses people compared."""
+    if not board.rows:
+        return None
+
+    def judges(row: ComparedRow) -> Cell:
+        a, b = (
+            f"{name} (simulated)" if simulated else name
+            for name, simulated in ((row.a, row.a_simulated), (row.b, row.b_simulated))
+        )
+        return Cell(f"{a} against {b}", f"runs {row.a_run} and {row.b_run}")
+
+    return table(
+        [
+            names("Judges", judges),
+            figure(
+                "Preferred %",
+                lambda row: row.preferred,
+                percent,
+                title="Share of items on which most people prefer the first judge's analysis; a tie counts half",
+            ),
+            figure("Ties %", lambda row: row.ties, percent, title="Share of items on which neither is preferred"),
+            Column("Items", lambda row: Cell(whole(row.items), title=f"{whole(row.labels)} labels")),
+        ],
+        board.rows,
+        label="Two judges' analyses compared",
+        caption="Which of two judges' analyses people prefer",
         css="cmpt reviews",
     )

@@ -183,11 +183,13 @@ def _judges(request: HttpRequest, address: Address) -> str:
         context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
             reviewed = cached(scope, "reviews", reviews.reviews)
+            compared = cached(scope, "analyses", reviews.compared)
             asked_again = cached(scope, "repeats", repeats.repeats)
             context["downloads"] += [
                 *table_files("ceiling", address, rows="People against people"),
                 *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
                 *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
+                *(table_files("analyses", address, rows="Analyses compared") if compared.rows else []),
                 *(table_files("repeats", address, rows="Repeats that are the same") if asked_again.rows else []),
             ]
         context["downloads"] += _to_share(prices.of_judges_at(address))
@@ -207,6 +209,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     return {
         "test": test,
         "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
+        "compared": judges_page.compared(cached(scope, "analyses", reviews.compared)) if live else None,
         "repeated": judges_page.repeated(cached(scope, "repeats", repeats.repeats)) if live else None,
         "page": page,
         "scale": marks.heat_scale(),

@@ -246,6 +246,7 @@ TABLE = {
     "api-leaderboard-stand-in": EVERYBODY,
     "api-leaderboard-people-and-judge": EVERYBODY,
     "api-leaderboard-ceiling": EVERYBODY,
+    "api-leaderboard-analyses": EVERYBODY,
     "api-leaderboard-repeats": EVERYBODY,
     "api-leaderboard-reviews": EVERYBODY,
     "api-leaderboard-campaign": READERS,

@@ -1,16 +1,20 @@
 """Agreement of all pairs, the ceiling, and the ranks of judges."""
 
 import itertools
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
+from django.core.cache import cache
 from django.utils import timezone
 
+from accounts.models import User
 from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.models import Annotator, Assignment, Label
+from bank import exposure
 from bank.models import Sample
-from judging.models import Run
+from judging.models import AnalysisRelease, Judgment, Run
 from leaderboard import boards, votes
 from leaderboard.boards import judges
 from leaderboard.boards.agreement import METRICS
@@ -295,6 +299,100 @@ def test_reviews_of_verdicts_count_by_the_consensus_of_three_and_by_data_set(bro
     assert client.get("/api/v1/leaderboards/reviews/?benchmark=grove").json() == [row]
     shown = client.get("/leaderboards/grove/judges/").content.decode()
     assert f"{100 * row['agree']:.1f}" in shown[shown.index('id="reviews"') :]
+
+
+PREFERRED = [  # what three people say of the two analyses of one item, and what that is worth to the first
+    (("first", "first", "second"), 1.0),
+    (("second", "second", "tie"), 0.0),
+    (("tie", "tie", "first"), 0.5),
+    (("first", "second", "tie"), 0.5),
+    (("second", "second", "second"), 0.0),
+]
+
+
+@pytest.mark.django_db
+def test_of_two_judges_whose_analyses_people_compared_the_preferred_share_counts_ties_half(
+    brought, grove, board, client, client_of
+):
+    for name in ("keen", "calm"):
+        brought("judgments", list(judgments(name, noise=0.6, seed=2))[:160])
+    brought("labels", labels())
+    release_all()
+    campaign = make_campaign(name="compared", benchmark=grove, protocol="compare-analyses", overlap=3)
+    places = list(campaign.campaign_items.select_related("reviewed__run__judge", "item__sample").order_by("pk"))
+    assert len(places) == 80  # both judges in both orders: once an item
+    turned = {"first": "second", "second": "first", "tie": "tie"}
+
+    def said(n, place, who):
+        choice = PREFERRED[n % 5][0][who]
+        return {"choice": choice if place.reviewed.run.judge.name == "calm" else turned[choice], "comment": "So."}
+
+    review(campaign, places, said)
+    worth = [PREFERRED[n % 5][1] for n in range(80)]
+    ties = [value == 0.5 for value in worth]
+    (row,) = board("analyses")
+    assert (row["a"], row["b"], row["kind"], row["items"], row["labels"]) == ("calm", "keen", "pair", 80, 240)
+    assert row["preferred"] == pytest.approx(sum(worth) / 80) == pytest.approx(0.4)
+    assert row["ties"] == pytest.approx(sum(ties) / 80) == pytest.approx(0.4)
+    groups = {place.item.sample.key for place in places}
+    assert (row["preferred_n"], row["preferred_groups"]) == (80, len(groups))
+    assert row["preferred_low"] < 0.4 < row["preferred_high"]
+    by_hand = clustered(worth, [place.item.sample.key for place in places])
+    assert row["preferred_se"] == pytest.approx(by_hand)
+    assert client.get("/api/v1/leaderboards/analyses/?benchmark=grove").json() == [row]
+    assert client.get("/api/v1/leaderboards/analyses/?benchmark=grove&source=keen").json() == [row]
+    cells = client.get("/api/v1/leaderboards/analyses/?benchmark=grove&format=csv").content.decode().splitlines()
+    assert cells[0].startswith("a,a_run,b,b_run,kind,preferred,preferred_low")
+    shown = client.get("/leaderboards/grove/judges/").content.decode()
+    panel = shown[shown.index('id="analyses"') :].partition("</section>")[0]
+    assert "calm against keen" in panel
+    assert "40.0" in panel
+    assert board("reviews") == []  # nobody reviewed a verdict by itself
+    Run.objects.filter(judge__name="keen").update(held=exposure.UNKNOWN)
+    with changed_to_closed(grove):
+        withheld = "/api/v1/leaderboards/analyses/?benchmark=grove"
+        assert client.get(withheld).json() == []  # what withholds one of the two withholds both
+        assert client_of("curator").get(withheld).json()[0]["items"] == 80
+    votes_before = board("models")
+    Label.objects.filter(campaign=campaign).delete()
+    assert board("models") == votes_before  # nor voted between answers
+
+
+@contextmanager
+def changed_to_closed(benchmark):
+    """While an answer key of each sample is closed."""
+    for closed in (exposure.KEYED, exposure.NOTHING):
+        Sample.objects.filter(benchmark=benchmark).update(closed=closed)
+        cache.clear()
+        verdict_cache.forget()
+        if closed:
+            yield
+
+
+def clustered(values, groups):
+    """The standard error of a mean whose rows share groups (Miller 2024): G/(G-1) sum of the groups' sums squared."""
+    mean, sums = np.mean(values), {}
+    for value, group in zip(values, groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + value - mean
+    count = len(sums)
+    return np.sqrt(count / (count - 1) * sum(each**2 for each in sums.values())) / len(values)
+
+
+def release_all():
+    """Two people release every analysis."""
+    one, two = (User.objects.create_user(name, role="curator") for name in ("release-one", "release-two"))
+    now = timezone.now()
+    AnalysisRelease.objects.bulk_create(
+        AnalysisRelease(
+            judgment=judgment,
+            run_id=judgment.run_id,
+            proposed_by=one,
+            proposed_at=now,
+            confirmed_by=two,
+            confirmed_at=now,
+        )
+        for judgment in Judgment.objects.all()
+    )
 
 
 def test_a_judge_with_few_verdicts_is_provisional_and_the_page_says_so(brought, client):

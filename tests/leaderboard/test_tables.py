@@ -54,7 +54,9 @@ def as_options(query):
     return [part for name, value in query.items() for part in (f"--{name}", value)]
 
 
-@pytest.mark.parametrize("what", sorted(TABLES.keys() - {"reviews", "repeats"}))  # nobody reviewed or asked again here
+@pytest.mark.parametrize(
+    "what", sorted(TABLES.keys() - {"reviews", "analyses", "repeats"})
+)  # nobody reviewed or asked again here
 def test_the_command_and_the_api_give_the_same_rows_in_every_format(what, quiz, voted, client_of):
     client, query = client_of("curator"), NEEDED.get(what, {})
     name = "quiz" if what in ("letters", "extraction") else "grove"
