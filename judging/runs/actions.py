@@ -123,7 +123,8 @@ def start_run(
 
     The same judge, protocol, settings and items with unchanged criteria continue the existing run: a paused run
     resumes, a finished one makes what is missing. Of items that such runs judge in part, the new run takes the others,
-    and they resume. A cancelled run stays cancelled. ``new`` judges all of them again. The caller may pass ``items``;
+    and they resume; a finished tryout takes the others itself, so that one run holds the verdicts on all of them. A
+    cancelled run stays cancelled. ``new`` judges all of them again. The caller may pass ``items``;
     those of another kind than the protocol's and those of rejected samples are left out. ``settings`` may contain
     ``items``, a part of the benchmark (see ``item_sets``). A new ``budget`` replaces the old one. ``reuse`` answers
     identical calls from stored ones; ``batched`` uses the endpoint's batch interface. With ``attacks`` the run tests
@@ -151,12 +152,14 @@ def start_run(
         "settings_hash": protocols.settings_hash(settings),
     }
     if not tryout:
-        Run.objects.filter(**same_settings, tryout=True).update(tryout=False)
+        same_settings["tryout"] = False
     if not new:
         earlier = continue_run(same_settings | {"items_hash": items_hash(item_ids)}, budget)
         if earlier is None and benchmark.samples.filter(status=Sample.Status.REJECTED).exists():
             # An existing run continues even if some of its samples were rejected since: its verdicts are paid for.
             earlier = continue_run(same_settings | {"items_hash": items_hash(choose(rejected=True))}, budget)
+        if earlier is None and attacks is None and not tryout:
+            earlier = _grow_tryout(same_settings, item_ids, budget, item_set=item_set, reuse=reuse, batched=batched)
         if earlier is None and attacks is None:
             item_ids, earlier = _resume_in_part(same_settings, item_ids, budget)
         if earlier is not None:
@@ -326,6 +329,27 @@ def _resume(run: Run, budget: float | None) -> Run:
         _queue(run, frm=run.state)
     run.refresh_from_db()
     return run
+
+
+def _grow_tryout(
+    same_settings: Mapping[str, Any], item_ids: Sequence[int], budget: float | None, **columns: Any
+) -> Run | None:
+    """Make the newest finished tryout with these settings the run over all of these items; None if there is none."""
+    for run in _unchanged({**same_settings, "tryout": True, "state": Run.State.FINISHED}):
+        tried = set(run.run_items.values_list("item", flat=True))
+        # Of two people who go on with it at once, one does.
+        if not tried <= set(item_ids) or not Run.objects.filter(pk=run.pk, tryout=True).update(tryout=False):
+            continue
+        bulk.insert(RunItem, ("run_id", "item_id"), [(run.pk, pk) for pk in item_ids if pk not in tried])
+        columns |= {
+            "items_hash": items_hash(item_ids),
+            "criteria_fingerprint": plan.criteria_fingerprint(run),
+            "held": run.held | plan.will_hold(run),
+            "planned": len(item_ids) * plan.judgments_per_item(run),
+        }
+        Run.objects.filter(pk=run.pk).update(**columns)
+        return _resume(run, budget)
+    return None
 
 
 def _resume_in_part(

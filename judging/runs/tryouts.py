@@ -55,6 +55,11 @@ def all_items(run: Run) -> int:
         return 0
 
 
+def untried(run: Run) -> QuerySet[Item]:
+    """The items that are left to judge when the run goes on. Raises BadSettings or BadItemSet."""
+    return items_of(run).exclude(pk__in=run.items.values("pk"))
+
+
 def trials(run: Run) -> QuerySet[Run]:
     """The tryouts of this judge on the same items: this one, and those with another prompt or settings."""
     return Run.objects.filter(
@@ -119,11 +124,14 @@ def try_again(
 
 
 def go_on(*, run: Run, by: User | None) -> Run:
-    """Judge all items as the tryout was judged, but for those that it tried. Raises BadInput while too few of its
-    replies can be read.
+    """Judge all items as the tryout was judged, whose verdicts are kept. Raises BadInput while too few of its replies
+    can be read.
     """
-    if readable(run) < needed(run):
-        raise BadInput(f"The run stays closed until at least {needed(run)} of {asked(run)} items can be read.")
+    few, of = needed(run), asked(run)
+    if readable(run) < few:
+        raise BadInput(
+            f"The run stays closed until {f'at least {few}' if few < of else 'all'} of {of} items can be read."
+        )
     return _start(run, settings=run.settings, by=by)
 
 

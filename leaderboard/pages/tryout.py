@@ -231,7 +231,7 @@ def _marked(protocol: protocols.Protocol, judgment: Judgment) -> tuple[str, str,
 
 
 def _planned(run: Run, protocol: protocols.Protocol) -> Estimate | None:
-    """What the run would take over all of its items."""
+    """What the run would take over the items that are left."""
     if not (tryouts.all_items(run) and run.tryout):
         return None
     return estimate(
@@ -239,7 +239,7 @@ def _planned(run: Run, protocol: protocols.Protocol) -> Estimate | None:
         benchmark=run.benchmark,
         protocol=protocol,
         settings=run.settings,
-        items=tryouts.items_of(run),
+        items=tryouts.untried(run),
         reuse=run.reuse,
     )
 
@@ -252,6 +252,8 @@ def _minutes(run: Run, calls: Sequence[Call], planned: Estimate | None) -> str:
     total = planned.calls * median(seconds) / max(1, run.judge.concurrency)
     if run.judge.rpm:
         total = max(total, 60 * planned.calls / run.judge.rpm)
+    if total < 1:
+        return "under 1 s"
     return f"{total / 3600:.1f} h" if total >= 5400 else f"{total / 60:.0f} min" if total >= 90 else f"{total:.0f} s"
 
 
@@ -283,8 +285,8 @@ def _figures(
     if planned is not None:
         cost = NONE if planned.cost is None else dollars(planned.cost)
         orders = "both orders" if run.orders == "both" else number_of(planned.calls, "call")
-        figures.append(Figure(f"All {whole(planned.items)} {protocol.units}", cost, orders))
-        figures.append(Figure("Time for all", minutes or NONE, f"{run.judge.concurrency} at once"))
+        figures.append(Figure(f"The other {whole(planned.items)} {protocol.units}", cost, orders))
+        figures.append(Figure("Time for them", minutes or NONE, f"{run.judge.concurrency} at once"))
     return figures
 
 

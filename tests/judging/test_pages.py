@@ -366,7 +366,7 @@ def test_what_a_judge_cannot_do_is_said_before_the_run_is_started(client_of, ben
     assert "has no prices" in text_of(client.post(path, choices(judge, benchmark, context="none", budget="5")))
 
 
-def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them_again(
+def test_a_run_is_tried_on_a_few_items_first_and_goes_on_over_all_of_them_with_those_verdicts(
     client_of, benchmark, judge_at, work_on, monkeypatch
 ):
     """Its page shows verdicts by order and replies, and where the order mattered."""
@@ -397,13 +397,18 @@ def test_a_run_is_tried_on_a_few_items_first_and_goes_on_without_asking_for_them
         assert re.search(r"<mark[^>]*>Answer1</mark>", page.content.decode())
         assert "every 1s" not in page.content.decode()
         assert "Tried on 2 of" in text_of(client.get(reverse("judging:run-detail", args=[first.pk])))
+        assert f"{items - 2} more pairs, both orders" in words
+        assert f"Judge all {items} pairs" in words
+        kept = set(Judgment.objects.filter(run=first).values_list("pk", flat=True))
         started = client.post(reverse("leaderboard:run-go-on", args=[first.pk]))
-        rest = Run.objects.exclude(pk=first.pk).get()
-        assert started.headers["Location"] == reverse("judging:run-detail", args=[rest.pk])
-        work_on(rest)
+        assert started.headers["Location"] == reverse("judging:run-detail", args=[first.pk])
+        work_on(first)
         assert client_of("anonymous").get(of_judge).status_code == 200
-    assert rest.items.count() == items - 2
-    assert not set(rest.items.all()) & set(first.items.all())
+        assert len(server.calls) == 2 * items
+        client.post(reverse("judging:run-new"), chosen)
+    run = Run.objects.get()
+    assert (run.items.count(), run.planned, run.verdicts, run.tryout) == (items, 2 * items, 2 * items, False)
+    assert kept < set(Judgment.objects.filter(run=run).values_list("pk", flat=True))
 
 
 def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not_go_on(
@@ -425,7 +430,7 @@ def test_where_too_little_can_be_read_the_causes_come_first_and_the_run_does_not
         words = text_of(client.get(tried.headers["Location"]))
         assert "What to change" in words
         assert "hold one further up" in words
-        assert "The run stays closed until at least" in words
+        assert "The run stays closed until all of" in words
         refused = client.post(reverse("leaderboard:run-go-on", args=[first.pk]), follow=True)
         assert "can be read" in text_of(refused)
         assert Run.objects.count() == 1
