@@ -43,6 +43,7 @@ class Size:
     usual: float = 0
     timed: int = 0  # labels that the usual time comes from
     readable: int | None = None
+    absent: int = 0  # items of which a picture is not stored here
     why: str = ""
     lacks_criteria: bool = False  # there would be items if the campaign showed criteria
     makable: int = 0
@@ -99,8 +100,19 @@ def size_of(
         judgments = Judgment.objects.filter(pk__in=[pk for candidate in candidates for pk in candidate.judgments])
         readable = len(analyses.open_among(judgments))
     usual, timed = usual_seconds(protocol)
-    first = candidates[0] if candidates else None
-    return Size(benchmark, protocol, len(candidates), selection.samples, overlap, usual, timed, readable, first=first)
+    lacking = set(benchmark.samples.exclude(absent_images=[]).values_list("pk", flat=True))
+    return Size(
+        benchmark,
+        protocol,
+        items=len(candidates),
+        samples=selection.samples,
+        overlap=overlap,
+        usual=usual,
+        timed=timed,
+        readable=readable,
+        absent=sum(candidate.sample in lacking for candidate in candidates),
+        first=candidates[0] if candidates else None,
+    )
 
 
 def _none(*, benchmark: Benchmark, protocol: str, shows_criteria: bool, ballot: Mapping[str, Any]) -> Size:
@@ -133,7 +145,7 @@ def make_missing(*, benchmark: Benchmark, protocol: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """An item as annotators will see it, without criteria: those are logged when somebody labels."""
+    """An item as annotators will see it, without the texts of criteria: those are logged when somebody labels."""
 
     ballot: ballots.Ballot
     sample: Sample
@@ -143,19 +155,26 @@ class Preview:
     groups: list[ballots.Group]
     components: Sequence[ballots.Component]
     reviewed: list[str]  # the verdicts in words
+    shows_criteria: bool
 
     @property
     def ranked(self) -> bool:
         return self.ballot.layout == "ranking"
 
 
-def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview | None:
+def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool, shows_criteria: bool) -> Preview | None:
     """The first item of a campaign of this size."""
     first = size.first
     if first is None:
         return None
     settings = ballot_settings(benchmark=size.benchmark, protocol=size.protocol, ballot=ballot)
-    campaign = Campaign(benchmark=size.benchmark, protocol=size.protocol, ballot=settings, blind=blind)
+    campaign = Campaign(
+        benchmark=size.benchmark,
+        protocol=size.protocol,
+        ballot=settings,
+        blind=blind,
+        shows_criteria=shows_criteria,
+    )
     item = Item.objects.select_related("sample").get(pk=first.item)
     configured = ballots.of(campaign)
     judgments = list(Judgment.objects.filter(pk__in=first.judgments).select_related("run", "item").order_by("pk"))
@@ -174,4 +193,5 @@ def preview_of(size: Size, *, ballot: Mapping[str, Any], blind: bool) -> Preview
         groups=configured.groups(subject, {}),
         components=subject.components,
         reviewed=[material.verdict_in_words(judgment) for judgment in judgments],
+        shows_criteria=shows_criteria,
     )

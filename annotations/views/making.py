@@ -163,7 +163,8 @@ def campaign_preview(request: HttpRequest) -> HttpResponse:
     try:
         if size := _size(form):
             ballot = form.ballot(data["protocol"], data["benchmark"])
-            context["preview"] = sizing.preview_of(size, ballot=ballot, blind=bool(data.get("blind")))
+            seen = {name: bool(data.get(name)) for name in ("blind", "shows_criteria")}
+            context["preview"] = sizing.preview_of(size, ballot=ballot, **seen)
             context["why"] = size.why
     except BadInput as error:
         context["why"] = str(error)

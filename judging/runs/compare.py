@@ -25,7 +25,7 @@ MOST_SHOWN = 60  # items with different verdicts
 MOST_READ = 200_000  # judgments of each run
 MOST_LABELS = 12  # of a matrix
 CHOICES = ("first", "tie", "second")
-WORDS = {"first": "A is better", "second": "B is better", "tie": "Tie"}
+WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
 
 
 class CannotCompare(ValueError):

@@ -8,7 +8,8 @@ from django.utils import timezone
 from accounts import notices
 from accounts.models import User
 from bank import guard
-from judging.models import Run
+from judging.models import Run, table_of
+from judging.runs import queries
 
 
 def tell_of_runs() -> None:
@@ -25,7 +26,22 @@ def _tell(run: Run, person: User) -> None:
     if text:
         of_outage = run.failing_since if run.state == Run.State.WAITING else None
         key = f"run-{run.pk}-{run.state}-{of_outage or run.calls}"
-        notices.tell(person, key=key, text=text, link=reverse("judging:run-detail", args=[run.pk]))
+        page = "leaderboard:run-tryout" if run.tryout else "judging:run-detail"
+        notices.tell(person, key=key, text=text, link=reverse(page, args=[run.pk]))
+
+
+def _counts(run: Run) -> str:
+    unasked = queries.unasked([run.pk]).get(run.pk, 0)
+    failed, planned = (run.failures or 0) - unasked, run.planned or 0
+    if failed and not run.verdicts:
+        replied = table_of(run).objects.filter(run=run).exclude(status__in=("ok", "error")).exists()
+        why = "no reply could be read" if replied else "every call failed"
+        return f", and {why}: none of {planned:,} results"
+    if run.verdicts is None:
+        return ""
+    without = f"; {failed:,} failed" if failed else ""
+    without += f"; {unasked:,} not asked, since an answer is none" if unasked else ""
+    return f": {run.verdicts:,} of {planned:,} results{without}"
 
 
 def _text(run: Run) -> str:
@@ -34,14 +50,11 @@ def _text(run: Run) -> str:
     """
     if run.judge.is_baseline:
         return ""
-    name = f"Run {run.pk}, {run.judge} on {run.benchmark.titled},"
+    of = f"{run.judge} on {run.benchmark.titled},"
+    name = f"The trial of {of} run {run.pk}," if run.tryout else f"Run {run.pk}, {of}"
     match run.state:
         case Run.State.FINISHED:
-            if run.failures and not run.verdicts:
-                return f"{name} is finished, and every call failed: none of {run.planned or 0:,} results."
-            failed = f"; {run.failures:,} failed" if run.failures else ""
-            verdicts = "" if run.verdicts is None else f": {run.verdicts:,} of {run.planned or 0:,} results{failed}"
-            return f"{name} is finished{verdicts}."
+            return f"{name} is finished{_counts(run)}."
         case Run.State.PAUSED if run.state_reason:
             return f"{name} is paused: {run.state_reason.removesuffix('.')}."
         case Run.State.WAITING if run.next_try_at:

@@ -117,6 +117,15 @@ class Progress:
     workers: list[str] = field(default_factory=list)  # names of those working on it
 
     @property
+    def unasked(self) -> int:
+        """Of those without a verdict, how many were never asked for; 0 for viewers who may not see it."""
+        return sum(failure.count for failure in self.failures if failure.not_asked)
+
+    @property
+    def faulty(self) -> int:
+        return self.failed - self.unasked
+
+    @property
     def retryable(self) -> int:
         return sum(failure.count for failure in self.failures if failure.can_retry)
 
@@ -126,7 +135,7 @@ class Progress:
         unit = BAR_WIDTH / self.total if self.total else 0.0
         bar: dict[str, float] = {}
         at = 0.0
-        for name, number in (("done", self.done), ("failed", self.failed), ("flight", self.in_flight)):
+        for name, number in (("done", self.done), ("failed", self.faulty), ("flight", self.in_flight)):
             width = round(max(number * unit, 3.0), 1) if number and unit else 0.0
             bar |= {name: width, f"{name}_at": round(min(at, BAR_WIDTH - width), 1)}
             at += width + (BAR_GAP if width else 0)
@@ -138,7 +147,7 @@ class Progress:
 
     @property
     def failed_percent(self) -> float:
-        return 100 * self.failed / (self.done + self.failed) if self.failed else 0.0
+        return 100 * self.faulty / (self.done + self.failed) if self.faulty else 0.0
 
     @property
     def words(self) -> str:
@@ -259,6 +268,14 @@ def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
     return len(set(rows.order_by().values_list("item", flat=True))), loses
 
 
+@guard.working()
+def unasked(runs: Sequence[int]) -> dict[int, int]:
+    """Of each run, how many judgments lack a verdict because an answer is none, so that nobody was asked."""
+    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
+    rows = Judgment.objects.filter(run__in=runs, status__in=list(plan.NOT_ASKED), reason_hash__in=reasons)
+    return dict(rows.order_by().values_list("run").annotate(n=Count("pk")))
+
+
 def endpoint_says(run: Run, *, viewer: Viewer) -> str:
     """What the endpoint said most often where calls failed lately, in its own words; "" for viewers who may not see it.
 
@@ -332,12 +349,19 @@ def _living_workers() -> QuerySet[WorkerBeat]:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A run in a list. ``done`` and ``failed`` are None if they are withheld from the viewer."""
+    """A run in a list. ``done`` and ``failed`` are None if they are withheld from the viewer. ``unasked``: of those
+    without a verdict, how many were never asked for; 0 for viewers who may not see it.
+    """
 
     run: Run
     total: int
     done: int | None
     failed: int | None
+    unasked: int = 0
+
+    @property
+    def faulty(self) -> int:
+        return (self.failed or 0) - self.unasked
 
     @property
     def withheld(self) -> bool:
@@ -346,7 +370,7 @@ class Listed:
     @property
     def is_fruitless(self) -> bool:
         """Whether the run has ended without a single result."""
-        return self.run.state == Run.State.FINISHED and bool(self.failed) and not self.done
+        return self.run.state == Run.State.FINISHED and self.faulty > 0 and not self.done
 
     @property
     def meter(self) -> tuple[float, float, float]:
@@ -354,7 +378,7 @@ class Listed:
         if not self.total or self.done is None or self.failed is None:
             return 0.0, 0.0, 0.0
         done = round(96 * self.done / self.total, 1)
-        return done, done, round(96 * self.failed / self.total, 1)
+        return done, done, round(96 * self.faulty / self.total, 1)
 
 
 @guard.working()
@@ -368,6 +392,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
     counted = RunItem.objects.filter(run__in=unplanned).order_by().values_list("run").annotate(n=Count("pk"))
     items = Counter(dict(counted))
+    not_asked_for = unasked([run.pk for run in runs]) if allowed(viewer, "read-calls") else {}
     result = []
     for run in runs:
         row = judged.get(run.pk, {"n": 0, "ok": 0})
@@ -379,7 +404,8 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
             total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
         seen = analyses.run_as_seen(run, viewer, unseen=unseen)
         hidden = run.pk in withheld
-        result.append(Listed(seen, total, None if hidden else done, None if hidden else failed))
+        told = (None, None) if hidden else (done, failed)
+        result.append(Listed(seen, total, *told, unasked=0 if hidden else not_asked_for.get(run.pk, 0)))
     return result
 
 

@@ -6,10 +6,12 @@ from datetime import timedelta
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
 
+from bank.models import Item
 from bank.models.verdict import is_of_categories
 from judging.judgments.filters import STATUSES
 from judging.models import Judgment, Trial
 from judging.protocols.replies import NONE_OF_THEM
+from judging.runs import plan
 from stats.results import Estimate
 
 register = template.Library()
@@ -18,16 +20,10 @@ LETTERS = "ABCDEFGHIJ"
 
 @register.filter
 def verdict_words(judgment: Judgment) -> str:
-    """A verdict in words; answers are A, B, ... in canonical order."""
-    match judgment.choice:
-        case "first":
-            return "A is better"
-        case "second":
-            return "B is better"
-        case "tie":
-            return "Tie"
-        case "undecided":
-            return f"Undecided, situation {judgment.situation}" if judgment.situation else "Undecided"
+    """A verdict in words: of a pair First, Second or Tie, in canonical order; of a ranking its answers as A, B, ..."""
+    if judgment.choice:
+        words = judgment.choice.capitalize()
+        return f"{words}, situation {judgment.situation}" if judgment.situation else words
     if judgment.parts is not None:
         return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
     if judgment.score is not None:
@@ -58,8 +54,15 @@ def preferred(judgment: Judgment) -> str:
 
 @register.filter
 def order_words(judgment: Judgment) -> str:
-    """The presented order: "B then A"."""
+    """The presented order: of a pair "first order" or "order turned", else "B then A then C"."""
+    if judgment.item.kind == Item.Kind.PAIR:
+        return "order turned" if judgment.order == "10" else "first order"
     return " then ".join(LETTERS[int(place)] for place in judgment.order) if len(judgment.order) > 1 else ""
+
+
+def answer_name(item: Item, place: int) -> str:
+    """What an answer of an item is called: First or Second of a pair, else A, B, ..."""
+    return ("First", "Second")[place] if item.kind == Item.Kind.PAIR else LETTERS[place]
 
 
 @register.filter
@@ -67,6 +70,12 @@ def why_none(judgment: Judgment) -> str:
     """Why a judgment has no verdict: our reason if there is one, otherwise its status."""
     has_own_reason = judgment.reason and not judgment.run.imported
     return judgment.reason if has_own_reason else judgment.get_status_display().lower()
+
+
+@register.filter
+def is_failure(judgment: Judgment | Trial) -> bool:
+    """Whether a call brought no verdict; what nobody was asked about is none."""
+    return judgment.status != "ok" and judgment.reason not in plan.NOT_ASKED.values()
 
 
 @register.filter
@@ -122,12 +131,12 @@ def plain_number(value: float | None) -> str:
 
 @register.filter
 def target_words(trial: Trial) -> str:
-    """The model whose answer is under attack, with the answer's letter if there are several."""
+    """The model whose answer is under attack, with what the answer is called if there are several."""
     responses = trial.item.ordered_responses()
     if trial.target >= len(responses):
         return "–"
     name = responses[trial.target].model.name
-    return f"{LETTERS[trial.target]}, {name}" if len(responses) > 1 else name
+    return f"{answer_name(trial.item, trial.target)}, {name}" if len(responses) > 1 else name
 
 
 @register.filter

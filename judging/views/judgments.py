@@ -19,6 +19,7 @@ from judging.judgments import analyses, browse, exports, filters
 from judging.models import Attempt, Judgment
 from judging.protocols import prompts
 from judging.runs import requests
+from judging.templatetags.judgments import answer_name
 from judging.views import SignedInRequest, page
 
 BETTER = {"first": 0, "second": 1}  # position of the answer that the verdict of a pair prefers
@@ -111,7 +112,7 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
         "run": judgment.run,
         "sample": judgment.item.sample,
         "answers": [
-            ("ABCDEFGHIJ"[place], responses[place], place == BETTER.get(judgment.choice or ""))
+            (answer_name(judgment.item, place), responses[place], place == BETTER.get(judgment.choice or ""))
             for place in places
             if place < len(responses)
         ],

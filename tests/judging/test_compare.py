@@ -36,12 +36,12 @@ def test_votes_over_both_orders_are_one_verdict_and_an_item_without_both_is_not_
     second = run_of(bank, rows, judge="osprey", **BOTH)
     found = compare(first, second, viewer=people["researcher"])
     assert found.counts == (3, 4, 3)
-    assert found.matrix == [("A is better", [1, 0, 0]), ("Tie", [0, 0, 1]), ("B is better", [0, 0, 1])]
+    assert found.matrix == [("First", [1, 0, 0]), ("Tie", [0, 0, 1]), ("Second", [0, 0, 1])]
     same, side, kappa = found.figures
     assert (same.value, same.estimate.n, side.value, side.estimate.n) == ("66.7%", 3, "100.0%", 2)
     # Observed 2/3; by chance (1*1 + 1*0 + 1*2) / 9 = 1/3: kappa = (2/3 - 1/3) / (1 - 1/3) = 0.5.
     assert kappa.estimate.value == pytest.approx(0.5)
-    assert [(row.sample.key, row.first, row.second) for row in found.differing] == [("1", "Tie", "B is better")]
+    assert [(row.sample.key, row.first, row.second) for row in found.differing] == [("1", "Tie", "Second")]
     assert found.differ == 1
     assert ("judge", "kestrel", "osprey") in found.changes
 

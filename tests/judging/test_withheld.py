@@ -32,11 +32,19 @@ def test_the_page_of_a_run_that_goes_on_says_in_a_sentence_when_counts_are_shown
         page = text_of(client_of("researcher").get(path))
         assert SENTENCE in page
         assert "Not finished" in page
-        for words in ("Failed 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "A is better", "%"):
+        for words in (
+            "No verdict 1",
+            "Undecided 1",
+            "2 of 6",
+            "Refused by the judge",
+            "Calls made4",
+            "first order",
+            "%",
+        ):
             assert words not in page, words
         page = text_of(client_of("curator").get(path))
         assert SENTENCE not in page
-        for words in ("Failed 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "A is better"):
+        for words in ("No verdict 1", "Undecided 1", "2 of 6", "Refused by the judge", "Calls made4", "first order"):
             assert words in page, words
 
 
