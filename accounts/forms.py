@@ -103,7 +103,6 @@ class NewAccount(Styled):
         max_length=LONGEST_ADDRESS,
         required=False,
         label="E-mail address",
-        help_text="Without a password below, a link for choosing one is mailed there.",
     )
     password = forms.CharField(
         required=False,
@@ -111,6 +110,12 @@ class NewAccount(Styled):
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
         help_text="At least 10 characters. Empty: one is generated and shown once.",
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        linked = "Without a password below, a link for choosing one is mailed there."
+        unset = "For notices, once mail is set up. Nothing is mailed now."
+        self.fields["email"].help_text = linked if mail.is_set_up() else unset
 
 
 class Preferences(Styled):

@@ -129,9 +129,6 @@ def verdict_in_words(judgment: Judgment) -> str:
     if len(order) > 2:
         names = [ascii_uppercase[order.index(str(place))] for place in range(len(order))]
     words = describe(columns, judgment.run.protocol, letters=names)
-    if columns.get("parts") and judgment.score is not None:
-        points = _("{score} of 10").format(score=f"{judgment.score:g}")
-        words = f"{points} ({words})"
     if columns.get("choice") == "undecided" and judgment.situation:
         undecided = _("Unable to decide")
         words = f"{undecided}: {SITUATIONS[judgment.situation]}"

@@ -39,18 +39,29 @@ def link_of(invitation: Invitation, request: HttpRequest) -> str:
 
 
 def find(token: str, *, now: datetime) -> Invitation | None:
-    """The invitation of a link. None if it was forged, revoked, used up or has expired."""
+    """The invitation of a link. None if it was forged, revoked, used up or has expired, or the campaign is closed."""
+    return _usable(now).filter(pk=_key_of(token)).select_related("campaign__benchmark").first()
+
+
+def waits(token: str, *, now: datetime) -> bool:
+    """Whether the invitation of a link works again as soon as its campaign is opened again."""
+    return _valid(now).filter(pk=_key_of(token), campaign__state=Campaign.State.CLOSED).exists()
+
+
+def _key_of(token: str) -> str | None:
     try:
-        pk = signing.Signer(salt=SALT).unsign(token)
+        return signing.Signer(salt=SALT).unsign(token)
     except signing.BadSignature:
         return None
-    return _usable(now).filter(pk=pk).select_related("campaign__benchmark").first()
+
+
+def _valid(now: datetime) -> "QuerySet[Invitation]":
+    room = Q(most__isnull=True) | Q(used__lt=F("most"))
+    return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now, campaign__imported=False)
 
 
 def _usable(now: datetime) -> "QuerySet[Invitation]":
-    room = Q(most__isnull=True) | Q(used__lt=F("most"))
-    closed = Q(campaign__state=Campaign.State.CLOSED) | Q(campaign__imported=True)
-    return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now).exclude(closed)
+    return _valid(now).exclude(campaign__state=Campaign.State.CLOSED)
 
 
 def open_invitations(campaign: Campaign, request: HttpRequest) -> list[tuple[Invitation, str]]:

@@ -126,7 +126,11 @@ def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = ()) ->
         case "ranking":
             return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in value)
         case "parts":
-            return ", ".join(f"{key}: {points:g}" for key, points in value.items())
+            points = ", ".join(f"{key}: {points:g}" for key, points in value.items())
+            if not points or verdict.get("score") is None:
+                return points
+            total = _("{score} of 10").format(score=f"{round(verdict['score'], 2):g}")
+            return f"{total} ({points})"
         case "option" if is_of_categories(protocol):
             return str(value)
         case "option":

@@ -188,7 +188,9 @@ class RunField(forms.ModelChoiceField):
 class PeopleField(forms.ModelMultipleChoiceField):
     def label_from_instance(self, person: Any) -> str:
         role = "" if person.role == "annotator" else f", {person.role}"
-        return f"{person.get_full_name() or person.username}{role}"
+        known = getattr(person, "annotator", None)
+        name = known.shown(named=True) if known else person.get_full_name() or person.username
+        return f"{name}{role}" if person.username in name else f"{name}, {person.username}{role}"
 
 
 class PercentField(forms.FloatField):
@@ -209,7 +211,8 @@ class PercentField(forms.FloatField):
 
 
 def people_who_label() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, role__in=MAY_LABEL).order_by("username")
+    people = User.objects.filter(is_active=True, role__in=MAY_LABEL)
+    return people.select_related("annotator").order_by("username")
 
 
 class SamplingForm(Styled):
@@ -369,7 +372,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         empty_label=None,
     )
     protocol = forms.ChoiceField(
-        choices=[(name, f"{name}: {ballot.title}") for name, ballot in ballots.BALLOTS.items()]
+        choices=[(name, f"{ballot.title} ({name})") for name, ballot in ballots.BALLOTS.items()]
     )
     who = forms.ChoiceField(
         label="Who labels",

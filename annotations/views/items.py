@@ -54,8 +54,9 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     decisions = one_by_one(labels)
     agreement = agreement_of(campaign, labels)
     figures = agreement.figures
-    if len(decisions) > len(labels):
-        about = f"of {{n:,}} {ballots.words_of(campaign.protocol).compared} on the same item are the same"
+    compared = ballots.words_of(campaign.protocol).compared if len(decisions) > len(labels) else ""
+    if compared:
+        about = f"of {{n:,}} {compared} on the same item are the same"
         figures = [matching(decisions, agreement.items, name="Matching, one by one", about=about), *figures]
     named = allowed(viewer, "read-names")
     names = {
@@ -78,6 +79,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         "agreement": agreement,
         "figures": figures,
+        "compared": compared,
         "matrix": matrix,
         "parts": parts_of(labels),
         "left_out": len(agreement.people) - len(shown),

@@ -79,6 +79,10 @@ class LogPage:
     older: int | None = None  # key where the next page starts
     newer: int | None = None
 
+    @property
+    def has_about(self) -> bool:
+        return any(row.access.about for row in self.rows)
+
 
 def ways() -> list[str]:
     """Every ``how`` in the log, with one index lookup each."""

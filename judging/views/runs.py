@@ -224,9 +224,10 @@ def estimated(form: RunForm) -> dict[str, Any]:
     if not form.is_valid():
         return {"faults": _faults(form)}
     try:
-        return {"estimate": _estimate(form)}
+        found = _estimate(form)
     except BadInput as error:
         return {"faults": [str(error)]}
+    return {"estimate": found, "nothing_asked": 0 < found.items == found.absent}
 
 
 def collecting_estimated(form: CollectForm) -> dict[str, Any]:
@@ -243,7 +244,12 @@ def collecting_estimated(form: CollectForm) -> dict[str, Any]:
         planned = given.collecting()
     except BadInput as error:
         return {"faults": [str(error)]}
-    return {"collecting": planned, "lacking": len({task.sample_id for task in planned.failing})}
+    failing = planned.failing
+    return {
+        "collecting": planned,
+        "lacking": len({task.sample_id for task in failing}),
+        "nothing_asked": 0 < len(planned.missing) == len(failing),
+    }
 
 
 def _faults(form: RequestForm) -> list[str]:

@@ -23,6 +23,8 @@ SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
 METER = 132  # pixels
 DAY = timedelta(days=1)
+MAIL_CURE = "Mail: the operator sets EMAIL_URL, as docs/operations.md says, and starts evalsite again."
+BACKUP_CURE = "Backup: the operator runs manage.py backup FOLDER --verify, best each night (docs/backup.md)."
 SETUP = "setup"  # the preference that says whether the list of setting up is hidden
 
 
@@ -68,12 +70,22 @@ class SetUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A line about the machine, and what to do where something is left to do."""
+
+    what: str
+    words: str
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     decisions: list[Decision]
     under_way: list[UnderWay]
     benchmarks: list[NextStep]
-    machine: list[tuple[str, str]]
-    setup: list[SetUp]  # empty once all is done, or hidden
+    machine: list[Fact]
+    setup: list[SetUp]
+    is_hidden: bool  # what is left to set up
 
     @property
     def set_up(self) -> int:
@@ -83,14 +95,13 @@ class Dashboard:
 def dashboard_of(viewer: User) -> Dashboard:
     now = timezone.now()
     decisions = sorted(_decisions(viewer), key=lambda each: each.since or now, reverse=True)
-    setup = list(_setup(viewer))
-    hidden = viewer.preferences.get(SETUP) == "hidden" or all(step.done for step in setup)
     return Dashboard(
         decisions=decisions[:MOST],
         under_way=[*_runs_under_way(), *_campaigns_under_way()][: 2 * SHOWN],
         benchmarks=_benchmarks(viewer),
         machine=_machine(viewer, now),
-        setup=[] if hidden else setup,
+        setup=list(_setup(viewer)),
+        is_hidden=viewer.preferences.get(SETUP) == "hidden",
     )
 
 
@@ -273,19 +284,19 @@ def _benchmarks(viewer: User) -> list[NextStep]:
     return rows
 
 
-def _machine(viewer: User, now: datetime) -> list[tuple[str, str]]:
+def _machine(viewer: User, now: datetime) -> list[Fact]:
     queued = Run.objects.filter(state=Run.State.QUEUED).count()
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
     lines = [
-        ("Worker", "at work" if worker_seen() else "none is running"),
-        ("Runs that wait", f"{queued:,}"),
-        ("Spent on runs of this month", f"${spent:.2f}"),
-        ("Mail", "set up" if mail.is_set_up() else "not set up"),
+        Fact("Worker", "at work" if worker_seen() else "none is running"),
+        Fact("Runs that wait", f"{queued:,}"),
+        Fact("Spent on runs of this month", f"${spent:.2f}"),
+        Fact("Mail", "set up") if mail.is_set_up() else Fact("Mail", "not set up", MAIL_CURE),
     ]
     if allowed(viewer, "administer"):
         failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
-        lines.append(("Failed sign-ins, 24 h", f"{failed:,}"))
+        lines += [Fact("Failed sign-ins, 24 h", f"{failed:,}"), Fact("Backup", "by a command", BACKUP_CURE)]
     return lines
 
 

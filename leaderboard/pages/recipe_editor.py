@@ -90,6 +90,7 @@ class Block:
 
 
 BLOCKS = {  # by name, where it stands in the recipe
+    "name": ("name",),
     "scenario": ("scenario",),
     "instruction": ("instruction",),
     "examples": ("instruction", "examples"),
@@ -183,11 +184,12 @@ def _lines(text: str, wrong: int) -> list[Line]:
 
 
 def blocks_of(spec: Spec, viewer: Viewer) -> list[Block]:
-    """The six blocks of a recipe, in reading order."""
+    """The name of a recipe and its six blocks, in reading order."""
     parts = {part.title: part.lines for part in pages.parts_of(spec)}
     said = {title: ". ".join(words for _, words in lines) for title, lines in parts.items()}
     instruction = dict(parts["Instruction"])
     return [
+        Block("name", "Name", "name", "", [Field("name", "Name", spec.name)]),
         Block(
             "scenario",
             "Questions",

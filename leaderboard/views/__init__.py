@@ -54,8 +54,8 @@ def home(request: HttpRequest) -> HttpResponse:
     """
     viewer = request.user
     if isinstance(viewer, User) and allowed(viewer, "read-bank") and request.GET.get("as") != "visitor":
-        if request.method == "POST":  # the list of setting up is hidden for good
-            viewer.preferences |= {dashboard.SETUP: "hidden"}
+        if request.method == "POST":  # the list of setting up is hidden, or shown again
+            viewer.preferences |= {dashboard.SETUP: "shown" if "show" in request.POST else "hidden"}
             viewer.save(update_fields=["preferences"])
             return redirect("home")
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})

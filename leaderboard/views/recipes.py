@@ -1,5 +1,6 @@
 """Pages of recipes: all of them, one with its board, writing one, asking models by it; and of the desiderata."""
 
+from itertools import count
 from typing import Any, cast
 
 from django.contrib import messages
@@ -32,8 +33,9 @@ from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
 
 HERE = {"section": "recipes"}
+TAKEN = "There is a recipe of this name that nobody has used yet: give another name, or change that one"
 EXAMPLE = """\
-name: my-recipe
+name: {}
 scenario:
 - benchmark: {}
 turns:
@@ -146,15 +148,33 @@ def recipe_new(request: HttpRequest) -> HttpResponse:
     """
     if request.method == "POST":
         return _recipe_edited(request) if "edited" in request.POST else _recipe_saved(request)
-    source = request.GET.get("from", "")
-    text = EXAMPLE.format(_with_options(request) or "my-benchmark")
+    source, changes = request.GET.get("from", ""), ""
+    text = EXAMPLE.format(_free("my-recipe"), _with_options(request) or "my-benchmark")
     if source:
         recipe = _recipe(request, source)
         spec = store.spec_of(recipe)
         if recipe.built_in or "copy" in request.GET:
-            spec = spec.model_copy(update={"name": f"my-{spec.name}", "version": 1})
+            spec = spec.model_copy(update={"name": _free(f"my-{spec.name}"), "version": 1})
+        else:
+            changes = spec.name
         text = recipe_text.of_spec(spec)
-    return _making(request, editing.editor(text, text, request.user))
+    return _making(request, editing.editor(text, text, request.user), changes)
+
+
+def _free(name: str) -> str:
+    """This name, or with the first number that makes it one that no recipe has."""
+    names = (name if n == 1 else f"{name}-{n}" for n in count(1))
+    return next(one for one in names if not Recipe.objects.filter(name=one).exists())
+
+
+def _is_taken(spec: specs.Spec, changes: str) -> bool:
+    """Whether saving would replace a recipe of the same name that nobody has used, and that is not the one which
+    ``changes`` names.
+    """
+    newest = Recipe.objects.filter(name=spec.name).order_by("-version").first()
+    if newest is None or newest.built_in or spec.name == changes or store.is_used(newest):
+        return False
+    return newest.sha256 != specs.digest(spec)
 
 
 def _with_options(request: HttpRequest) -> str:
@@ -164,19 +184,26 @@ def _with_options(request: HttpRequest) -> str:
     return first.benchmark.slug if first else ""
 
 
-def _making(request: HttpRequest, editor: editing.Editor, form: RecipeForm | None = None) -> HttpResponse:
-    context = {"editor": editor, "form": form or RecipeForm(initial={"yaml": editor.text}), "becomes": _becomes(editor)}
+def _making(request: HttpRequest, editor: editing.Editor, changes: str, form: RecipeForm | None = None) -> HttpResponse:
+    context = {
+        "editor": editor,
+        "form": form or RecipeForm(initial={"yaml": editor.text}),
+        "becomes": _becomes(editor, changes),
+        "changes": changes,
+    }
     return render(request, "leaderboard/recipe-new.html", HERE | context)
 
 
-def _becomes(editor: editing.Editor) -> tuple[str, str, str]:
-    """What saving makes: the name, the version, and what stays as it is."""
+def _becomes(editor: editing.Editor, changes: str) -> tuple[str, str, str]:
+    """What saving makes: the name, the version, "" where it makes none, and what stays as it is."""
     spec, *_ = recipe_text.fault_in(editor.good)
     if spec is None:
         return "", "", ""
     newest = Recipe.objects.filter(name=spec.name).order_by("-version").first()
     if newest is None:
         return spec.name, "1", "Not saved yet"
+    if _is_taken(spec, changes):
+        return spec.name, "", TAKEN
     if not store.is_used(newest):
         return spec.name, str(newest.version), f"Version {newest.version} was not used yet: saving replaces it"
     return spec.name, str(newest.version + 1), f"Version {newest.version} was used and stays as it is"
@@ -193,17 +220,21 @@ def _recipe_edited(request: HttpRequest) -> HttpResponse:
         editor = editing.editor(text, good, request.user, at, posted)
     except BadInput:
         editor = editing.editor(text, good, request.user, at)
+    changes = request.POST.get("changes", "")
     if "HX-Request" not in request.headers:
-        return _making(request, editor)
-    context = {"editor": editor, "becomes": _becomes(editor), "edited": request.POST["edited"], "oob": True}
+        return _making(request, editor, changes)
+    context = {"editor": editor, "becomes": _becomes(editor, changes), "edited": request.POST["edited"], "oob": True}
     return render(request, "leaderboard/_recipe_edited.html", context)
 
 
 def _recipe_saved(request: HttpRequest) -> HttpResponse:
-    form = RecipeForm(request.POST)
+    form, changes = RecipeForm(request.POST), request.POST.get("changes", "")
     if form.is_valid():
         try:
-            recipe, changed = store.save(specs.from_yaml(form.cleaned_data["yaml"]), by=cast(User, request.user))
+            spec = specs.from_yaml(form.cleaned_data["yaml"])
+            if _is_taken(spec, changes):
+                raise BadInput(f"{TAKEN}.")
+            recipe, changed = store.save(spec, by=cast(User, request.user))
         except BadInput as error:
             form.add_error("yaml", str(error))
         else:
@@ -211,7 +242,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
     text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
-    return _making(request, editing.editor(text, good, request.user), form)
+    return _making(request, editing.editor(text, good, request.user), changes, form)
 
 
 @requires("read-judging")

@@ -200,7 +200,14 @@ class TestForm:
         assert "Show criteria in this campaign" in told
         page = text_of(client.post("/campaigns/new/", sent | {"show_criteria": "1"}))
         assert "not blind, criteria shown" in page
-        assert "<dd>2</dd>" in text_of(client.post("/campaigns/count/", sent | {"shows_criteria": "on"}))
+        shown = sent | {"shows_criteria": "on"}
+        assert "<dd>2</dd>" in text_of(client.post("/campaigns/count/", shown))
+        benchmark.samples.update(absent_images=[{"position": 0, "file": "a.jpg", "url": ""}])
+        assert "A picture of every item is not stored here" in text_of(client.post("/campaigns/count/", shown))
+        item = text_of(client.post("/campaigns/preview/", shown, HTTP_HX_REQUEST="true"))
+        assert "points" in item
+        assert "A picture is not stored here" in item
+        assert "Sides are drawn" not in item
 
     def test_the_hours_come_from_past_labels_of_the_protocol(self, client_of, campaign_of, now):
         campaign, (one, two) = campaign_of(12, 2, protocol="pair", overlap=2)

@@ -357,6 +357,11 @@ class TestInvitations:
         client = Client()
         assert client.get(path).status_code == 200
         assert client.get(path[:-2] + "x/").status_code == 404
+        Campaign.objects.update(state="closed")
+        closed = client.get(path)
+        assert closed.status_code == 404
+        assert "works again if the campaign is opened again" in text_of(closed)
+        Campaign.objects.update(state="open")
         client_of("curator").post(f"/campaigns/{made.campaign_id}/invitations/{made.pk}/revoke/")
         assert client.get(path).status_code == 404
         old, path = link()

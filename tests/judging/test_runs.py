@@ -447,7 +447,7 @@ def test_the_same_judge_protocol_settings_and_items_continue_the_run(start, judg
     assert len({run.pk, *(other.pk for other in different)}) == 4
 
 
-def test_where_no_item_has_its_picture_no_run_starts_that_would_show_it(start, judge_at, work_on, benchmark):
+def test_where_no_item_has_its_picture_no_run_starts_that_would_show_it(start, judge_at, client_of, benchmark):
     absent = [{"position": 0, "file": "gone.jpg", "url": "", "description": ""}]
     judge = judge_at("http://127.0.0.1:9/v1")
     asked = {"judge": judge, "benchmark": benchmark, "protocol": protocols.get("pair"), "limit": None}
@@ -456,7 +456,17 @@ def test_where_no_item_has_its_picture_no_run_starts_that_would_show_it(start, j
     benchmark.samples.filter(key="0").update(absent_images=absent)
     assert estimates.estimate(settings=settings, **asked).absent == 1
     assert estimates.estimate(settings=settings | {"context": "none"}, **asked).absent == 0
+    form = {"judge": judge.pk, "benchmark": benchmark.pk, "protocol": "pair", "context": "image", "temperature": "0"}
+    form |= {"order": "both", "repeats": "1", "reasoning": "none", "prompt": "default"}
+
+    def estimated():
+        return client_of("curator").post("/judging/runs/estimate/", form, HTTP_HX_REQUEST="true").content.decode()
+
+    assert "A picture of 1 of\n" in estimated()
+    assert 'class="btn primary"' in estimated()
     benchmark.samples.update(absent_images=absent)
+    assert "A picture of every item is not stored here" in estimated()
+    assert 'class="btn primary"' not in estimated()
     with pytest.raises(BadInput, match="a picture of each of the 3 items is not stored here"):
         start(judge)
     with pytest.raises(BadInput, match="a picture of each of the 3 samples is not stored here"):

@@ -17,8 +17,8 @@ from accounts.models import Notice
 from bank.errors import BadInput
 from judging.endpoints.judges import add_judge
 from judging.endpoints.waiting import DAY, Errors, next_try
-from judging.models import Run
-from judging.runs import actions
+from judging.models import Judgment, Run, reason_key
+from judging.runs import actions, plan
 from judging.runs.notices import tell_of_runs
 from judging.work import leases, loop, worker
 from tests.judging.server import Server, after, answer, error, status
@@ -148,6 +148,20 @@ def test_a_notice_ends_in_one_full_stop_and_says_so_where_nothing_came_of_a_run(
     told = list(Notice.objects.order_by("pk").values_list("text", flat=True))
     assert told[0].endswith("Check it, then resume.")
     assert told[1].endswith("and every call failed: none of 6 results.")
+    item, unasked = run.items.first(), plan.NOT_ASKED["empty"]
+    Judgment.objects.create(
+        run=run, item=item, order="01", status="empty", reason=unasked, reason_hash=reason_key(unasked)
+    )
+    Run.objects.update(tryout=True, verdicts=4, failures=2, calls=9, told="")
+    tell_of_runs()
+    trial = Notice.objects.order_by("pk").last()
+    assert trial.text.startswith("The trial of kestrel on ")
+    assert trial.text.endswith("4 of 6 results; 1 failed; 1 not asked, since an answer is none.")
+    assert trial.link == f"/judging/runs/{run.pk}/tryout/"
+    Judgment.objects.filter(item=item).update(status="parse_failed", reason="", reason_hash="")
+    Run.objects.update(verdicts=0, failures=6, calls=10, told="")
+    tell_of_runs()
+    assert Notice.objects.order_by("pk").last().text.endswith("and no reply could be read: none of 6 results.")
 
 
 @pytest.mark.django_db

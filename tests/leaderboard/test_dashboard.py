@@ -70,13 +70,20 @@ def test_a_run_at_work_is_under_way_with_how_far_it_is(run, client_of):
     assert "1 failed" in page
 
 
-def test_what_a_new_installation_lacks_is_listed_until_it_is_hidden(grove, people, client_of):
+def test_what_a_new_installation_lacks_is_listed_until_it_is_hidden(grove, people, client_of, monkeypatch):
+    monkeypatch.setattr("accounts.mail.is_set_up", lambda: False)
     client = client_of("curator")
     assert "Setting up" in home(client)
     assert 'href="/judging/judges/new/">A judge that answers' in home(client)
     client.post("/")
-    assert "Setting up" not in home(client)
+    hidden = home(client)
+    assert "Setting up" not in hidden
+    assert "Show what is left to set up" in hidden
+    assert "the operator sets EMAIL_URL" in hidden
     assert "Setting up" in home(client_of("administrator"))
+    assert "manage.py backup" in home(client_of("administrator"))
+    client.post("/", {"show": "1"})
+    assert "Setting up" in home(client)
 
 
 def test_failed_sign_ins_are_told_to_administrators_alone(grove, people, client, client_of):

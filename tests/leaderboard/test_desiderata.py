@@ -134,6 +134,13 @@ def test_a_recipe_is_written_changed_and_removed_by_page_and_by_api(measured, cl
     assert "ece needs likelihoods" in refused
     curator.post("/recipes/new/", {"yaml": yaml + "metric: accuracy\n"})
     assert Recipe.objects.get(name="fresh").by.username == "curator"
+    other = yaml + "metric: accuracy\nseed: 3\n"
+    assert "nobody has used yet" in curator.post("/recipes/new/", {"yaml": other}).content.decode()
+    assert "seed" not in Recipe.objects.get(name="fresh").spec
+    assert 'name="changes" value="fresh"' in curator.get("/recipes/new/?from=fresh").content.decode()
+    curator.post("/recipes/new/", {"yaml": other, "changes": "fresh"})
+    assert Recipe.objects.get(name="fresh").spec["seed"] == 3
+    curator.post("/recipes/new/", {"yaml": yaml + "metric: accuracy\n", "changes": "fresh"})
     said = curator.get("/api/v1/recipes/fresh/").json()
     assert said["spec"]["metric"] == "accuracy"
     again = curator.post("/api/v1/recipes/", said["spec"], content_type="application/json")
@@ -151,13 +158,15 @@ def test_a_recipe_is_written_changed_and_removed_by_page_and_by_api(measured, cl
 def test_without_scripts_blocks_and_yaml_follow_each_other_at_a_button(measured, client_of):
     curator = client_of("curator")
     yaml = "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns: [{kind: direct}]\nmetric: accuracy\n"
+    named = {"yaml": yaml, "good": yaml, "field.name": "fresher", "edited": "blocks"}
+    assert "name: fresher\n" in unescape(curator.post("/recipes/new/", named).content.decode())
     posted = {"yaml": yaml, "good": yaml, "field.turns.0.kind": "likelihood", "field.repeats": "3"}
     page = unescape(curator.post("/recipes/new/", posted | {"edited": "blocks"}).content.decode())
     assert "name: fresh  # mine\nscenario: [{benchmark: animals}]\nturns:\n- kind: likelihood\n" in page
     assert "repeats: 3" in page
     page = curator.post("/recipes/new/", posted | {"edited": "yaml", "yaml": "metric: ["}).content.decode()
     assert "This is not YAML" in page
-    assert page.count("disabled") >= 7  # six blocks, and saving
+    assert page.count("disabled") >= 8  # the name and six blocks, and saving
     assert not Recipe.objects.filter(name="fresh").exists()
     assert client_of("researcher").post("/recipes/new/", posted | {"edited": "yaml"}).status_code == 403
 
