@@ -109,8 +109,8 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """The page of an invitation: join with the current account or with a new one."""
     invite = invitations.find(token, now=timezone.now())
     if invite is None:
-        context = {"invitation": None, "is_closed": invitations.waits(token, now=timezone.now())}
-        return render(request, "annotations/invitation.html", context, status=404)
+        is_closed = invitations.waits(token, now=timezone.now())
+        return render(request, "annotations/invitation.html", {"is_closed": is_closed}, status=404)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
     context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}

@@ -404,8 +404,8 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
             total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
         seen = analyses.run_as_seen(run, viewer, unseen=unseen)
         hidden = run.pk in withheld
-        told = (None, None) if hidden else (done, failed)
-        result.append(Listed(seen, total, *told, unasked=0 if hidden else not_asked_for.get(run.pk, 0)))
+        without = 0 if hidden else not_asked_for.get(run.pk, 0)
+        result.append(Listed(seen, total, None if hidden else done, None if hidden else failed, without))
     return result
 
 
