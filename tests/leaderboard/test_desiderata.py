@@ -122,7 +122,7 @@ def test_a_recipes_board_is_the_same_by_page_command_and_api(measured, client, c
     assert len(rows[0]["bins"]) == 10
     assert "how near confidence is to being right" in client.get("/recipes/my-ece/board/").content.decode()
     page = client_of("researcher").get("/recipes/my-ece/").content.decode()
-    assert "likelihood of each option, by its first token" in page
+    assert "likelihood (PPL) of each option, by its first token" in page
     assert "Ask a model" not in page
     assert client.get("/recipes/my-ece/").status_code == 302  # to sign in
     assert client.get("/api/v1/leaderboards/recipes/?recipe=nobody").status_code == 404
