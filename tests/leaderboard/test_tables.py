@@ -59,7 +59,7 @@ def as_options(query):
 )  # nobody reviewed or asked again here
 def test_the_command_and_the_api_give_the_same_rows_in_every_format(what, quiz, voted, client_of):
     client, query = client_of("curator"), NEEDED.get(what, {})
-    name = "quiz" if what in ("letters", "extraction") else "grove"
+    name = "quiz" if what in ("abilities", "letters", "extraction") else "grove"
     rows = told(what, *as_options(query), benchmark=name)
     assert rows
     assert got(client, what, **query, benchmark=name).json() == rows
