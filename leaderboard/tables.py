@@ -19,6 +19,7 @@ from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
 from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versus
 from leaderboard.boards.bias import by_place
+from leaderboard.boards.contents import PARTS, contents_of
 from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.definitions import JUDGED, POOL
@@ -436,6 +437,15 @@ def of_abilities(scope: Scope, asked: TableQuery) -> Rows:
     return _rows_of(cached(scope, "abilities", abilities.abilities))
 
 
+def of_contents(scope: Scope, asked: TableQuery) -> Rows:
+    """What instructions ask to do (verbs), how they begin (words) and what pictures show (objects), in counts of the
+    samples that one sees (MLLM-Bench, Figure 4; MIA-Bench, Figure 5).
+    """
+    rows = contents_of(scope, asked.viewer)
+    part = _part(asked, ("", *PARTS))
+    return Rows(plain([row for row in rows if part in ("", row.part)]))
+
+
 def letters(scope: Scope, asked: TableQuery) -> Rows:
     """Multiple choice: the share of each option among those that a model chose, and among the right ones."""
     board = _choices(scope)
@@ -543,6 +553,7 @@ TABLES = {
     ),
     "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),
     "abilities": Table(make=of_abilities, board="models", fits=lambda kind: not kind.pairwise and not kind.no_models),
+    "contents": Table(make=of_contents, board="models", view=SAMPLES, takes=("part",)),
     "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
     "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),
     "places": Table(make=places, board="models", fits=lambda kind: kind.pairwise, view=OF_PLACES),

@@ -115,7 +115,7 @@ PARAMETERS = {
         Parameter(
             name="part",
             help=f"of correlation: {', '.join(RANKINGS)}; of compare: {', '.join(MEASURES)}; of people-and-judge: "
-            f"{', '.join(TOGETHER)}; of lengths: {', '.join(LENGTHS)}",
+            f"{', '.join(TOGETHER)}; of lengths: {', '.join(LENGTHS)}; of contents: verbs, words, objects",
         ),
         Parameter(name="a", help="one: a model's name, or of judges a run as run-3", metavar="A", required=True),
         Parameter(name="b", help="the other", metavar="B", required=True),

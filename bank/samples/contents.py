@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-MOST = 15  # of each, as in print
 OBJECTS = 4  # of a verb, as in print
 _SPACELESS = re.compile(r"[぀-ヿ㐀-鿿]")  # kana and Chinese characters
 

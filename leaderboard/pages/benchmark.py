@@ -12,19 +12,20 @@ from django.urls import reverse
 from annotations.models import Label
 from bank import guard
 from bank.models import Item, Sample, SampleImage
-from bank.samples import contents
-from judging.models import Collected, Run
-from leaderboard import queries, votes
+from leaderboard import kinds, queries, votes
+from leaderboard.boards.contents import contents_of
 from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
 from leaderboard.pages.provenance import Fact
 from leaderboard.pages.sealed import Sealed, parts_of
+from leaderboard.scope import Scope
 
 SAMPLES = 4  # shown
 MOST_LEVELS = 24
 METER = 132  # pixels
+MOST_COUNTED = 15  # of each part, as in print
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,32 +126,23 @@ def _levels(address: Address) -> list[LevelRow]:
     return rows
 
 
+TITLES = {
+    "verbs": ("What instructions ask to do", "instruction"),
+    "words": ("How instructions begin", "instruction"),
+    "objects": ("What pictures show", "picture"),
+}
+
+
 def _contents(address: Address) -> list[Counted]:
-    """Of the samples that one sees the verbs of their instructions (MIA-Bench, Figure 5), the words these begin with,
-    and what pictures show (MLLM-Bench, Figure 4).
-    """
-    samples = Sample.objects.visible_to(address.viewer).filter(benchmark=address.benchmark).in_use().order_by()
-    lists = SampleImage.objects.filter(sample__in=samples).exclude(objects_found=[]).order_by()
-    words = contents.first_words(samples.values_list("instruction", flat=True).iterator())
-    objects = contents.objects(lists.values_list("objects_found", flat=True).iterator())
-    asked = Collected.objects.filter(
-        run__kind=Run.Kind.VERBS, sample__in=samples.values("pk"), status=Collected.Status.OK, last=True
-    )
-    # Of an instruction that was asked about twice, what was said last.
-    verbs = dict(asked.order_by("pk").values_list("sample", "text"))
-    found = [
-        _counted("What instructions ask to do", contents.verbs(verbs.values()), number_of(len(verbs), "instruction")),
-        _counted("How instructions begin", words, number_of(words.total(), "instruction")),
-        _counted("What pictures show", objects, number_of(lists.count(), "picture") if objects else ""),
-    ]
-    return [counted for counted in found if counted.rows]
-
-
-def _counted(title: str, counts: Counter[str], of: str) -> Counted:
-    several = ((name, n) for name, n in counts.items() if n > 1)
-    top = sorted(several, key=lambda each: (-each[1], each[0]))[: contents.MOST]
-    most = top[0][1] if top else 1
-    return Counted(title, of, [(name, whole(n), round(METER * n / most)) for name, n in top])
+    """Of each part what there is more than once, the most frequent."""
+    rows = contents_of(Scope(address.benchmark, kinds.USUAL, staff=address.staff), address.viewer)
+    found = []
+    for part, (title, noun) in TITLES.items():
+        top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
+        if top:
+            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
+            found.append(Counted(title, number_of(top[0].of, noun), shares))
+    return found
 
 
 def _samples(address: Address) -> list[SampleCard]:

@@ -255,6 +255,7 @@ TABLE = {
     "api-leaderboard-variance": EVERYBODY,
     "api-leaderboard-abilities": EVERYBODY,
     "api-leaderboard-lengths": EVERYBODY,
+    "api-leaderboard-contents": EVERYBODY,
     "api-leaderboard-letters": EVERYBODY,
     "api-leaderboard-extraction": EVERYBODY,
     "api-leaderboard-places": EVERYBODY,

@@ -73,6 +73,9 @@ def test_verbs_of_instructions_are_asked_for_once_and_counted_on_the_benchmarks_
     page = flat(client_of("anonymous").get(f"/leaderboards/{benchmark.slug}/"))
     assert "What instructions ask to do" in page
     assert "describe (picture)" in page
+    rows = client_of("anonymous").get(f"/api/v1/leaderboards/contents/?benchmark={benchmark.slug}&part=verbs").json()
+    told = [(row["name"], row["n"], row["of"]) for row in rows]
+    assert told == [("describe (picture)", number - 1, number - 1)]
     with Server(says) as server:  # what failed alone is asked again
         again = actions.start_collecting(kind="verbs", judge=judge_at(server.url, name="other"), benchmark=benchmark)
     assert again.planned == 1
