@@ -44,7 +44,7 @@ def test_a_block_changes_the_yaml_and_the_yaml_the_block_and_both_what_the_model
     assert "k: 3" in yaml.input_value()
     assert page.locator("#lines [data-of~=examples]").count() == 3
     yaml.fill(yaml.input_value().replace("kind: direct", "kind: likelihood"))
-    expect(page.locator("#said-turns")).to_contain_text("likelihood of each option")
+    expect(page.locator("#said-turns")).to_contain_text("likelihood (PPL) of each option")
     expect(page.locator("#gets .chip")).to_have_count(4)
     page.locator("#block-turns summary").click()
     expect(page.get_by_label("In turn 1 the model")).to_have_value("likelihood")
