@@ -26,7 +26,7 @@ LONGEST_ADDRESS = User._meta.get_field("email").max_length  # else PostgreSQL re
 # The actions that keys can be bound to; static/js/labelling.js carries them out.
 ACTIONS = (
     *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tie", "undecided"),
-    *("skip", "flag", "comment", "guidelines", "help", "zoom", "turn", "both", "mark"),
+    *("skip", "flag", "comment", "guidelines", "help", "zoom", "turn", "both", "mark", "whole"),
 )
 
 

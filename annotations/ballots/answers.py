@@ -127,7 +127,7 @@ class Label(Ballot):
     protocol = LABEL
     fields = ("option",)
     title = lazy("Categories")
-    noun = lazy("texts or pictures to label")
+    noun = lazy("items to categorise")
     about = lazy("One category for each text, picture or answer, from a list of your own.")
     advice = lazy("Exactly one, the one that fits best.")
     rubric_title = lazy("What the categories mean")

@@ -1,5 +1,6 @@
 """How large a campaign would be before it is made: items, labels, hours; and an item as annotators will see it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +28,12 @@ from bank.samples.items import make_items, plan_items
 from judging.judgments import analyses
 from judging.models import Judgment
 
+YES_NO_QUESTION = re.compile(
+    r"\byes\b.{1,40}\bno\b|(^|[.!?:,;\n])\W*(and |or |so )?"
+    r"(is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)(n['’]t)?\b[^.?!\n]*\?"
+    r"|吗|是否|是不是|有没有",
+    re.IGNORECASE,
+)
 MANY = 1_000  # items; opening so many to everybody is confirmed first
 MADE_AT_ONCE = 5_000  # items that the form makes itself; more are made on the page Items, in steps
 
@@ -49,6 +56,7 @@ class Size:
     makable: int = 0
     kind: str = ""
     first: Candidate | None = None
+    open_questions: int = 0  # items without a third way whose instruction does not look like a yes or no question
 
     @property
     def labels(self) -> int:
@@ -112,7 +120,15 @@ def size_of(
         readable=readable,
         absent=sum(candidate.sample in lacking for candidate in candidates),
         first=candidates[0] if candidates else None,
+        open_questions=_open_questions(benchmark, candidates) if protocol == "yes-no" else 0,
     )
+
+
+def _open_questions(benchmark: Benchmark, candidates: Sequence[Candidate]) -> int:
+    """How many ask something that yes or no does not answer, as far as English and Chinese words tell."""
+    samples = Sample.objects.filter(benchmark=benchmark).values_list("pk", "instruction")
+    closed = {pk for pk, instruction in samples if YES_NO_QUESTION.search(instruction)}
+    return sum(candidate.sample not in closed for candidate in candidates)
 
 
 def _none(*, benchmark: Benchmark, protocol: str, shows_criteria: bool, ballot: Mapping[str, Any]) -> Size:

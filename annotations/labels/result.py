@@ -78,6 +78,7 @@ class Look:
 class Result:
     campaign: Campaign
     progress: Progress
+    others: bool  # whether the campaign has items that others label or labelled instead
     closed: bool
     time: str
     days: int
@@ -142,6 +143,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     return Result(
         campaign=campaign,
         progress=progress,
+        others=campaign.campaign_items.filter(practice=False).count() > progress.done,
         closed=closed,
         time=own.duration(spent) if spent else "–",
         days=len({row.at.date() for row in mine}),
@@ -159,7 +161,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         looks=_looks(campaign, annotator, items, viewer, labels),
         settled=_settled(items, annotator.pk),
         board=board,
-        pseudonym=annotator.shown(named=False),
+        pseudonym=annotator.pseudonym,
         public=bool(board) and campaign.benchmark.visibility == "public",
         message=member.message if member else "",
         next=next_campaign(annotator, besides=campaign),

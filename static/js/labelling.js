@@ -6,6 +6,7 @@
   const IDLE_AFTER = 60000; // milliseconds without a sign of life: reading counts, lunch does not
   const SECOND_STROKE = 400; // milliseconds in which Enter is meant for the item that has just gone
   const AT_ONCE_AFTER = 500; // milliseconds to think again, where the choice submits by itself
+  const SLOW_AFTER = 1500; // milliseconds on the way after which it is said
   const TOAST_FOR = 7000;
   const SHORT = 300; // seconds of the time for an item from which on it is shown, as in queries.py
   const FEWEST_PACED = 5; // labels that make a pace, as there
@@ -43,14 +44,19 @@
 
   let ahead = null; // the next item, drawn and waiting
   let fetchingAhead = false;
-  let shownAt = 0;
+  let held = ""; // the assignment whose label has been on its way for long, with no next item at hand
+  let shownAt = 0,
+    sentAt = 0;
   let leaving = 0; // counts page changes, so that a late answer does not act on another item
   const minute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
   // ---- what the queue says
 
   const unsent = new window.Unsent(root().dataset.me, {
-    changed: (entries, state) => chip(entries.length, state),
+    changed: (entries, state) => {
+      chip(entries.length, state);
+      if (held) tellHeld();
+    },
     refused: (entry, answer) => {
       const words = answer.data.error || t("The server did not take it. Load the item again and look.");
       if (root().dataset.assignment === entry.assignment) {
@@ -103,11 +109,31 @@
     if (element) element.hidden = true;
   };
 
+  // Slow is not offline: only a request that failed, or the browser itself, says that there is no network.
+  const tellHeld = () => {
+    if (root().dataset.assignment !== held) return;
+    const waits = unsent.has(held);
+    if (waits && unsent.state === "signed-out")
+      notice(t("You are signed out. Your label is kept here and sent when you are back."), "", "warn");
+    else if (waits && (unsent.state || !navigator.onLine))
+      notice(t("No network. Your label is kept here and sent when it is back; the next item comes then."), "", "warn");
+    else notice(t("Still sending. The next item comes as soon as the server has answered."), "", "warn");
+  };
+  // What is pressed meanwhile is not kept: it would meet an item that nobody has seen.
+  const sending = () => {
+    if (!form().hasAttribute("aria-busy")) return false;
+    if (Date.now() - sentAt > SECOND_STROKE) {
+      held = root().dataset.assignment;
+      tellHeld();
+    }
+    return true;
+  };
+
   // A place of their own in the bar of the verdict, so that they cover nothing; it comes with every item.
   const toasts = document.getElementById("toasts");
   const seatToasts = () => (find("[data-toasts]") || document.body).append(toasts);
   let toastTimer = 0;
-  const toast = (words, action, act, { stays = false } = {}) => {
+  const toast = (words, action, act, { stays = false, keys = "" } = {}) => {
     const snack = document.createElement("div");
     snack.className = "snack";
     snack.append(Object.assign(document.createElement("span"), { textContent: words }));
@@ -117,6 +143,7 @@
         type: "button",
         textContent: action,
       });
+      if (keys) button.setAttribute("aria-keyshortcuts", keys);
       button.addEventListener("click", () => {
         snack.remove();
         act();
@@ -243,7 +270,7 @@
 
   const submit = () => {
     clearTimeout(atOnce);
-    if (!form() || form().hasAttribute("aria-busy")) return;
+    if (!form() || sending()) return;
     const wanting = missing();
     if (wanting) {
       if (Date.now() - shownAt > SECOND_STROKE) notice(wanting, "", "warn");
@@ -264,7 +291,7 @@
     });
   };
   const skip = () => {
-    if (!form() || "editing" in root().dataset || form().hasAttribute("aria-busy")) return;
+    if (!form() || "editing" in root().dataset || sending()) return;
     const { assignment, here } = root().dataset;
     const url = form().querySelector("[data-skip]").formAction;
     depart({ key: `skip-${assignment}-${Date.now()}`, url, body: body(), assignment, here }, t("Skipped"), {
@@ -287,9 +314,10 @@
     clearTimeout(draftTimer);
     drafting?.abort();
     busy(true);
+    sentAt = Date.now();
     const took = counts ? spent : null;
     const answer = unsent.add(entry);
-    const told = () => toast(words, editing ? "" : t("Undo"), () => undo(entry));
+    const told = () => toast(words, editing ? "" : t("Undo"), () => undo(entry), { keys: "Control+Z" });
     if (ahead && !editing) {
       const next = ahead;
       ahead = null;
@@ -303,16 +331,15 @@
       return;
     }
     const waiting = setTimeout(() => {
-      if (unsent.has(entry.assignment))
-        notice(
-          t("No network. Your label is kept here and sent when it is back; the next item comes then."),
-          "",
-          "warn",
-        );
-    }, 1500);
+      held = entry.assignment;
+      tellHeld();
+    }, SLOW_AFTER);
     const { ok } = await answer;
     clearTimeout(waiting);
-    if (!ok) return;
+    if (!ok) {
+      held = "";
+      return;
+    }
     forgetHere(entry.assignment);
     await go(root().dataset.work, { push: editing });
     told();
@@ -476,6 +503,7 @@
 
   // A new item stands in the page.
   const begin = () => {
+    held = "";
     shownAt = Date.now();
     spent = Number(root().dataset.seconds) || 0;
     lastSign = lastTick = Date.now();
@@ -663,6 +691,7 @@
     turn: "r",
     both: "b",
     mark: "m",
+    whole: "a",
   };
   const DO = {
     ...Object.fromEntries(ORDINALS.map((name, index) => [name, () => digit((index + 1) % 10)])),
@@ -684,6 +713,11 @@
     mark: () => {
       if (find("[data-analysis]") && !window.spans.mark())
         notice(t("Select the passage with Shift and the arrow keys, then press M."), "", "warn");
+    },
+    // The card in focus, else every answer that is cut.
+    whole: () => {
+      const card = document.activeElement.closest("#work .rk");
+      for (const fold of (card || root()).querySelectorAll("[data-fold]:not([hidden])")) fold.click();
     },
   };
   const FIXED = {
@@ -828,9 +862,11 @@
       return;
     }
     if (command) {
-      if (key === "z" && !event.shiftKey && form()) {
+      const offered = toasts.querySelector("[aria-keyshortcuts='Control+Z']");
+      if (key === "z" && !event.shiftKey && (offered || form())) {
         event.preventDefault();
-        back();
+        if (offered) offered.click();
+        else back();
       }
       return;
     }

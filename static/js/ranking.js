@@ -222,6 +222,7 @@
       const card = document.activeElement?.closest?.("#work .rk") || cards()[0];
       if (!card || number < 1 || number > cards().length) return false;
       put(card, number - 1);
+      drop();
       card.focus({ preventScroll: true });
       return true;
     },

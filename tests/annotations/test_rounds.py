@@ -220,6 +220,7 @@ class TestResult:
         assert (result.agreed, result.shares, result.looks, result.settled) == (None, [], [], 0)
         page = flat(signed_in(one).get(f"/annotate/{campaign.pk}/", follow=True))
         assert "All 12 done. Thank you, person-0." in page
+        assert "Every other item" not in page  # they had all of them
         assert "when the round closes" in page
         assert "6 min" in page
         assert "Worth another look" not in page

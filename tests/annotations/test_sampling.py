@@ -21,11 +21,13 @@ from annotations.campaigns.run_doubts import (
     mean_ranking,
 )
 from annotations.campaigns.sampling import Plan, in_proportion, parse_plan, select_items
+from annotations.campaigns.sizing import size_of
 from annotations.labels.actions import submit_label
 from annotations.models import CampaignItem
 from bank.errors import BadInput
 from bank.models import Capability, EvaluatedModel, Item, Sample
 from judging.models import Judge, Judgment, Run, RunItem
+from tests.annotations.kinds import benchmark_of
 from tests.markup import flat
 
 db = pytest.mark.django_db
@@ -275,3 +277,20 @@ class TestCombining:
         assert differs({"score": 3}, {"score": 4})
         assert differs({"ranking": [[0], [1], [2]]}, {"ranking": [[2], [1], [0]]})
         assert not differs({"option": "A"}, {"choice": "first"})
+
+
+@db
+def test_a_campaign_of_yes_or_no_counts_items_that_ask_something_else():
+    benchmark = benchmark_of(samples=4)
+    asked = (
+        "Is there a boat?",
+        "Look at the quay. Are there two boats? Answer yes or no.",
+        "图中有船吗?",
+        "What needs his attention, and why?",
+    )
+    for sample, instruction in zip(benchmark.samples.order_by("position"), asked, strict=True):
+        sample.instruction = instruction
+        sample.save()
+    settings = {"benchmark": benchmark, "plan": parse_plan({}), "seed": 1, "shows_criteria": False, "overlap": 1}
+    assert size_of(protocol="yes-no", ballot={}, **settings).open_questions == 1
+    assert size_of(protocol="score", ballot={}, **settings).open_questions == 0

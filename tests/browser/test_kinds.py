@@ -149,6 +149,22 @@ def test_every_kind_by_keyboard_alone(page, open_, faults):
     assert said == []
 
 
+def test_a_digit_puts_a_lifted_card_down_and_a_key_shows_all_of_it(open_, page):
+    open_("batch")
+    more, less = (page.get_by_role("button", name=words) for words in ("Show all of it", "Fold it"))
+    expect(more).to_have_count(2)  # the two long answers
+    press(page, "a")
+    expect(less).to_have_count(2)
+    less.first.evaluate("button => button.closest('.rk').focus()")
+    press(page, "a")
+    expect(less).to_have_count(1)
+    page.locator(".rk").first.focus()
+    press(page, " ", "3")
+    expect(page.locator("[data-order]")).to_have_text("BCAD")
+    expect(page.locator(".rk.lift")).to_have_count(0)
+    submit(page)
+
+
 TAPPED = {
     "pair": (["Second"], {"choice"}),
     "pair-graded": (["About the same"], {"choice", "preference"}),

@@ -206,6 +206,19 @@ def test_a_skip_that_is_undone_brings_back_the_item_its_draft_and_its_time(work)
     stored(work, 1)
 
 
+def test_ctrl_z_right_after_a_skip_takes_the_skip_back(work):
+    decide(work, "1")
+    stored(work, 1)
+    skipped = current(work)
+    work.keyboard.press("s")
+    expect(work.locator("#work")).not_to_have_attribute("data-assignment", skipped)
+    work.keyboard.press("Control+z")
+    expect(work.locator("#work")).to_have_attribute("data-assignment", skipped)
+    expect(work.locator(".snack")).to_contain_text("The item is yours again")
+    work.keyboard.press("Control+z")
+    expect(work.get_by_role("button", name="Update")).to_be_visible()
+
+
 def test_the_time_for_an_item_is_shown_when_it_runs_short(work):
     expect(work.locator("#lease")).to_be_hidden()
     Assignment.objects.update(lease_until=timezone.now() + timezone.timedelta(minutes=4, seconds=30))
@@ -220,6 +233,7 @@ def test_enter_goes_on_after_a_practice_item(work, campaign):
     campaign.save()
     Assignment.objects.all().delete()
     work.reload()
+    expect(work.locator(".bar .chip", has_text="practice")).to_be_visible()
     work.keyboard.press("1")
     work.keyboard.press("Enter")
     expect(work.get_by_role("button", name="Go on")).to_contain_text("Enter")
@@ -245,6 +259,38 @@ def test_unable_to_decide_asks_for_the_situation(work):
 
 
 class TestNetwork:
+    def test_a_slow_server_is_not_called_a_lost_network(self, work):
+        slow = []
+        work.route("**/ahead/", lambda route: route.abort())
+        work.route("**/submit/", lambda route: slow.append(route))
+        work.reload()
+        before = current(work)
+        work.keyboard.press("1")
+        work.keyboard.press("Enter")
+        expect(work.locator("#notice")).to_contain_text("Still sending")
+        slow.pop().continue_()
+        expect(work.locator("#work")).not_to_have_attribute("data-assignment", before)
+        expect(work.locator("#notice")).to_be_hidden()
+        stored(work, 1)
+
+    def test_a_skip_pressed_while_a_label_is_sent_is_answered_and_skips_nothing_unseen(self, work):
+        slow = []
+        work.route("**/ahead/", lambda route: route.abort())
+        work.route("**/submit/", lambda route: slow.append(route))
+        work.reload()
+        before = current(work)
+        work.keyboard.press("1")
+        work.keyboard.press("Enter")
+        work.wait_for_timeout(450)  # within 0.4 s a stroke is a second one of the same wish
+        work.keyboard.press("s")
+        expect(work.locator("#notice")).to_contain_text("Still sending", timeout=900)
+        slow.pop().abort()
+        expect(work.locator("#notice")).to_contain_text("No network")
+        work.unroute("**/submit/")
+        expect(work.locator("#work")).not_to_have_attribute("data-assignment", before)
+        stored(work, 1)
+        assert not Assignment.objects.filter(state="skipped").exists()
+
     def test_labels_wait_for_the_network_and_are_sent_once(self, work, context):
         go_offline(work)
         decide(work, "1")
@@ -429,6 +475,8 @@ def test_nothing_overflows(work):
 
 def test_on_a_phone_the_verdict_is_at_hand(work):
     work.set_viewport_size({"width": 375, "height": 800})
+    question = work.locator(".question").bounding_box()
+    assert question["y"] + question["height"] <= work.locator(".verdict").bounding_box()["y"]
     for button in work.locator(".choice:visible, .after .btn:visible").all():
         box = button.bounding_box()
         assert box["height"] >= 44
