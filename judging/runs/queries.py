@@ -163,8 +163,9 @@ def runs_for(viewer: Viewer) -> QuerySet[Run]:
 
 
 def own_first(runs: QuerySet[Run], viewer: User) -> QuerySet[Run]:
-    """The viewer's own runs first, those of built-in judges last; newest first within each."""
-    rank = Case(When(~Q(judge__baseline=""), then=2), When(by=viewer, then=0), default=1)
+    """The viewer's own runs first, those of built-in judges and marks of recipes last; newest first within each."""
+    aside = ~Q(judge__baseline="") | Q(kind=Run.Kind.MARKS)  # marks belong to a recipe, one run a model
+    rank = Case(When(aside, then=2), When(by=viewer, then=0), default=1)
     return runs.order_by(rank, "-pk")
 
 
