@@ -163,6 +163,7 @@ def test_a_digit_puts_a_lifted_card_down_and_a_key_shows_all_of_it(open_, page):
     expect(page.locator("[data-order]")).to_have_text("BCAD")
     expect(page.locator(".rk.lift")).to_have_count(0)
     submit(page)
+    label_of(page, "batch")
 
 
 TAPPED = {
@@ -259,6 +260,7 @@ def test_in_chinese_with_large_text_every_kind_looks_right(page, open_, live_ser
             expect(page.get_by_role("button", name="提交并继续")).to_be_visible()
             expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     assert wrong == []
+    page.wait_for_timeout(450)  # a stroke within 0.4 s is meant for the item before
     page.keyboard.press("Enter")
     expect(page.locator("#notice")).to_be_visible()
 
