@@ -1,5 +1,6 @@
 """Small files of the generic format, made by the tests."""
 
+import csv
 import io
 import json
 
@@ -34,6 +35,33 @@ def folder(tmp_path, media):
 
     write.root = root
     return write
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes JSON Lines, one JSON value (.json) or a table (.tsv, .csv) by the ending of the name; text as it is."""
+
+    def make(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            text = content
+        elif name.endswith(".jsonl"):
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
+        elif name.endswith((".tsv", ".csv")):
+            out = io.StringIO()
+            columns = list(dict.fromkeys(column for row in content for column in row))
+            delimiter = "\t" if name.endswith(".tsv") else ","
+            table = csv.DictWriter(out, columns, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+            table.writeheader()
+            table.writerows(content)
+            text = out.getvalue()
+        else:
+            text = json.dumps(content, ensure_ascii=False)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return make
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """Formats of the papers: what becomes a record, what is reported, and that each file is known for what it is."""
 
 import base64
-import csv
-import io
 import json
 from itertools import permutations
 
@@ -11,37 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bank.intake import formats
-from bank.intake.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pope
+from bank.intake.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pairs, pope
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports.sources import inspect
 from tests.bank.conftest import picture
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Writes JSON Lines, one JSON value (.json) or a table (.tsv, .csv) by the ending of the name; text as it is."""
-
-    def make(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, str):
-            text = content
-        elif name.endswith(".jsonl"):
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in content)
-        elif name.endswith((".tsv", ".csv")):
-            out = io.StringIO()
-            columns = list(dict.fromkeys(column for row in content for column in row))
-            delimiter = "\t" if name.endswith(".tsv") else ","
-            table = csv.DictWriter(out, columns, delimiter=delimiter, quoting=csv.QUOTE_ALL)
-            table.writeheader()
-            table.writerows(content)
-            text = out.getvalue()
-        else:
-            text = json.dumps(content, ensure_ascii=False)
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return make
 
 
 def read(reader, path):
@@ -563,6 +534,11 @@ def test_a_bad_record_of_mllm_bench_is_reported_with_its_field(write, change, fi
 
 
 # Recognition
+PAIRS = {"prompt": "?", "model_a": "m", "response_a": "x", "model_b": "n", "response_b": "y", "winner": "tie", "id": 1}
+BATTLE = {"question_id": "q", "model_a": "m", "model_b": "n", "winner": "tie", "judge": "arena_user_1", "turn": 1}
+BATTLE |= {"tstamp": 1.5, "language": "English"} | {
+    f"conversation_{side}": [{"role": "user", "content": "?"}, {"role": "assistant", "content": side}] for side in "ab"
+}
 
 FILES = {
     "mllm-as-a-judge": [
@@ -591,6 +567,7 @@ FILES = {
         ),
         ("prompts.jsonl", [{"id": 1, "text": "t", "type": "x", "slug": "s"}]),
     ],
+    "pairs": [("own.csv", [PAIRS]), ("own.json", [PAIRS]), ("battles.jsonl", [BATTLE])],
     "generic": [
         ("s.jsonl", [{"key": "a", "instruction": "?", "answer": "A", "options": {"A": "1", "B": "2"}}]),
         ("r.csv", [{"sample": "a", "model": "m", "text": "t"}]),
@@ -635,6 +612,7 @@ def test_of_each_file_only_the_parts_that_it_holds_are_taken(write):
         ("mllm-bench", "a.jsonl"): ("responses",),
         ("llmfao", "c.csv"): ("labels",),
         ("llmfao", "prompts.jsonl"): ("samples",),
+        ("pairs", "battles.jsonl"): ("samples", "responses", "labels"),
     }
     found = {}
     for name, files in FILES.items():
@@ -655,6 +633,8 @@ WHOLE += [
     (mmbench, "x.json", PARSED),
     (mmbench, "x.jsonl", QUESTION),
     (pope, "random.jsonl", POPE[0]),
+    (pairs, "x.jsonl", PAIRS | {"image": "a.png", "annotator": "x"}),
+    (pairs, "x.jsonl", BATTLE),
 ]
 
 

@@ -53,14 +53,6 @@ TEXTS = {"prompt": "Name a colour.", "answer1": "Red.", "answer2": "Blue."}
 
 # By name: the file, its content, and what is said where its format is to be found out.
 FILES = {
-    "battles of an arena": (
-        "battles.jsonl",
-        lines(
-            {"question_id": "q0", "model_a": "m1", "model_b": "m2", "winner": "model_a", "judge": "user_0", "turn": 1}
-            | {"conversation_a": turns("Red."), "conversation_b": turns("Blue."), "tstamp": 1690000000.1}
-        ),
-        UNKNOWN,
-    ),
     "judgments on pairs with two games": (
         "gpt-4_pair.jsonl",
         lines(
@@ -88,9 +80,9 @@ FILES = {
         ),
         UNKNOWN,
     ),
-    "comparisons of one's own": (
+    "comparisons without answers": (
         "own.csv",
-        b"prompt,model_a,response_a,model_b,response_b,winner\nName a colour.,m1,Red.,m2,Blue.,model_a\n",
+        b"prompt,model_a,model_b,winner\nName a colour.,m1,m2,model_a\n",
         UNKNOWN,
     ),
     "open questions of VLMEvalKit": (

@@ -20,6 +20,7 @@ from bank.intake.formats import (
     mllm_as_a_judge,
     mllm_bench,
     mmbench,
+    pairs,
     pope,
     templates,
 )
@@ -28,7 +29,7 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_name
 MODULES: dict[str, ModuleType] = {
     module.NAME: module
     for module in (
-        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, generic),
+        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, pairs, generic),
         *(label_studio, argilla),
     )
 }

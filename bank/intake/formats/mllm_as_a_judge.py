@@ -6,7 +6,6 @@ and in result files ``result`` with a judge's verdict and analysis. Rows speak o
 the three, because the files count scores, pairs and batches in spaces of their own. Canonical order is that of the row.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -21,11 +20,13 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
+    SeenAnswers,
     Where,
     converted,
     first_names,
     odd,
     rows,
+    short_hash,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
@@ -251,42 +252,35 @@ def _items(path: Path) -> Iterator[Row | Problem]:
     files = _own_files(path) if path.is_dir() else [path]
     if not files:
         raise BadFile(Where(str(path)), "holds no file of score, pair or batch items")
-    first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
-    emitted: set[tuple[str, str, str]] = set()
+    seen = SeenAnswers()
     for row in (row for file in files for row in rows(file)):
         if isinstance(row, Problem):
             yield row
         elif kind := _kind(set(row.data)):
             for checked in validated([row], SHAPES[kind]):
-                yield checked if isinstance(checked, Problem) else _item(checked, kind, first, emitted)
+                yield checked if isinstance(checked, Problem) else _item(checked, kind, seen)
         else:
             missing = next(iter(sorted(COMMON - set(row.data))), "answer")
             yield Problem(row.where, missing, "is missing")
 
 
-def _item(row: Row, kind: str, first: dict[tuple[str, str], str], emitted: set[tuple[str, str, str]]) -> Row:
+def _item(row: Row, kind: str, seen: SeenAnswers) -> Row:
     data = row.data
     image = _image(data.image_path)
     identity = json.dumps([data.original_dataset, image, data.instruction], ensure_ascii=True)
-    key = f"{Path(image).stem}-{_short(identity)}"
+    key = f"{Path(image).stem}-{short_hash(identity)}"
     if isinstance(data, Score):
         answers = [Answer(name=data.name, answer=data.answer)]
     else:
         answers = [data.answer1, data.answer2] if isinstance(data, Pair) else data.answers
     refs, repeated = [], []
     for answer in answers:
-        text = _short(answer.answer)
-        variant = "" if first.setdefault((key, answer.name), text) == text else text
+        variant, stood_before = seen.place(key, answer.name, answer.answer)
         refs.append({"model": answer.name, "variant": variant})
-        repeated.append((key, answer.name, variant) in emitted)
-        emitted.add((key, answer.name, variant))
+        repeated.append(stood_before)
     return Row(row.where, Item(kind, key, image, data, answers, refs, repeated))
 
 
 def _image(path: str) -> str:
     """The picture's name: ``image/205.jpg`` and ``205.jpg`` are the same."""
     return path.removeprefix("./").removeprefix("image/")
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]

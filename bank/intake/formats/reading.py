@@ -3,6 +3,7 @@
 import csv
 import difflib
 import gzip
+import hashlib
 import itertools
 import json
 import math
@@ -394,6 +395,13 @@ ALIASES = {
     "judge": ("judge_name", "grader"),
     "choice": ("verdict", "label", "vote", "preference", "winner"),
     "responses": ("models", "answers"),
+    "prompt": ("instruction", "question", "query", "input"),
+    "winner": ("choice", "verdict", "label", "vote", "preference", "result"),
+    **{
+        f"{what}_{side}": tuple(name + end for name in names for end in (f"_{side}", f"_{number}", number, f" {side}"))
+        for what, names in {"model": ("model", "generator"), "response": ("response", "answer", "output")}.items()
+        for side, number in (("a", "1"), ("b", "2"))
+    },
 }
 # The validator's faults, by type, in words; {names} are its own.
 IN_WORDS = {
@@ -489,6 +497,26 @@ def converted(
                 yield from [part] if isinstance(part, Problem) else validated([Row(row.where, part)], record)
         except BadRow as fault:
             yield Problem(row.where, fault.field, fault.reason)
+
+
+class SeenAnswers:
+    """The answers that a file has shown. A model's second answer to a sample is a variant, named by a hash of it."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
+        self._seen: set[tuple[str, str, str]] = set()
+
+    def place(self, sample: str, model: str, text: str) -> tuple[str, bool]:
+        """The variant of this answer, and whether the same stood in the file before."""
+        digest = short_hash(text)
+        variant = "" if self._first.setdefault((sample, model), digest) == digest else digest
+        repeated = (sample, model, variant) in self._seen
+        self._seen.add((sample, model, variant))
+        return variant, repeated
+
+
+def short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def require(data: dict[str, Any], *names: str) -> None:

@@ -1,4 +1,6 @@
-"""Files to start from: a few rows of each part of the ``generic`` format, which also serve as examples of fields."""
+"""Files to start from: a few rows of comparisons and of each part of the ``generic`` format, which also serve as
+examples of fields.
+"""
 
 import csv
 import io
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accounts.csv import escape
+from bank.intake.formats import pairs
 from bank.intake.formats.generic import RECORDS
 from bank.intake.formats.reading import meant_by
 
@@ -52,13 +55,23 @@ JUDGMENTS: Rows = [
     _PAIR | {"choice": "second", "judge": "judge-one", "order": ["model-two", "model-one"]},
     _PAIR | {"choice": "tie", "judge": "judge-two", "order": ["model-one", "model-two"]},
 ]
+COMPARISONS: Rows = [
+    {"prompt": prompt, "model_a": "model-one", "response_a": first, "model_b": "model-two", "response_b": second}
+    | {"winner": winner, "annotator": person}
+    for prompt, first, second, winner, person in (
+        ("Name the capital of Kenya.", "Nairobi.", "It is Nairobi.", "tie", "person-1"),
+        ("Name the capital of Peru.", "Lima.", "Cusco.", "model_a", "person-1"),
+        ("Name the capital of Peru.", "Lima.", "Cusco.", "model_a", "person-2"),
+    )
+]
 TITLES = {
+    "pairs": "Comparisons with their answers, in one file",
     "samples": "Questions with pictures",
     "responses": "Answers of models",
     "labels": "Verdicts of people",
     "judgments": "Verdicts of judges",
 }
-ROWS = {"samples": SAMPLES, "responses": RESPONSES, "labels": LABELS, "judgments": JUDGMENTS}
+ROWS = {"pairs": COMPARISONS, "samples": SAMPLES, "responses": RESPONSES, "labels": LABELS, "judgments": JUDGMENTS}
 ADDED = ("capability", "criteria")  # what a row is whole without
 SHAPES = {"csv": "text/csv", "jsonl": "application/jsonl"}
 
@@ -86,8 +99,9 @@ def example(part: str, field: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# The fields without which no row of a part is known for what it is.
+# The fields without which no row of a part, or no comparison, is known for what it is.
 NEEDED = {
+    "pairs": pairs.NEEDED,
     "samples": ("key", "instruction"),
     "responses": ("sample", "text"),
     "labels": ("kind", "sample", "annotator"),
@@ -127,10 +141,8 @@ def nearest(columns: Collection[str]) -> list[Nearest]:
     and none without columns.
     """
     found: list[tuple[int, Nearest]] = []
-    for part, record in RECORDS.items():
-        if part not in NEEDED:
-            continue
-        fields = record.model_fields
+    for part in NEEDED:
+        fields = RECORDS[part].model_fields if part in RECORDS else pairs.FIELDS
         strange = [column for column in columns if column not in fields]
         meant = {field: column for column in strange if (field := meant_by(column, fields)) not in ("", *columns)}
         known = len(columns) - len(strange) + len(meant)
