@@ -438,5 +438,5 @@ class Adjudication(Verdict):
 
 
 def new_pseudonym() -> str:
-    """A name that reveals nothing: "annotator-" and six characters."""
-    return f"annotator-{secrets.token_hex(3)}"
+    """A name that reveals nothing: "annotator-" and ten characters, of which 100,000 hardly ever hold two alike."""
+    return f"annotator-{secrets.token_hex(5)}"
