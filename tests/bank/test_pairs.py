@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotations.models import Label
+from annotations.models import Label, new_pseudonym
 from bank.intake import formats
 from bank.intake.formats import pairs, templates
 from bank.intake.formats.reading import BadRow, Problem
@@ -173,7 +173,7 @@ def test_a_second_answer_of_a_model_is_a_variant_and_an_empty_one_an_empty_answe
 def test_columns_that_are_not_read_are_told_once(write):
     path = write("own.jsonl", [ROW | {"cost": 1, "run": 2}, OTHER | {"cost": 2}])
     _, bad, odd = read(pairs.samples, path)
-    assert (bad, odd) == ([], ["own.jsonl, line 1: what stands in cost, run is not read"])
+    assert (bad, odd) == ([], ["own.jsonl, line 1: these columns are not read: cost, run"])
 
 
 @pytest.mark.parametrize(
@@ -321,6 +321,10 @@ def test_a_dropped_file_of_comparisons_leads_to_its_board(client_of, media):
     assert re.search(r'href="/leaderboards/my-comparisons@1/models/" ?>Open the board', steps)
     board = flat(curator.get("/leaderboards/my-comparisons@1/models/"))
     assert all(name in board for name in answers)
+
+
+def test_thousands_of_people_in_one_file_have_pseudonyms_of_their_own():
+    assert len({new_pseudonym() for _ in range(20_000)}) == 20_000
 
 
 @pytest.mark.django_db

@@ -106,7 +106,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         pair: Pair = row.data
         if unknown := sorted(pair.data.keys() - KNOWN - unread):
             unread.update(unknown)
-            yield odd(row, "", f"what stands in {', '.join(unknown)} is not read")
+            yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
         if pair.key in done:
             return
         done.add(pair.key)

@@ -65,7 +65,7 @@ COMPARISONS: Rows = [
     )
 ]
 TITLES = {
-    "pairs": "Comparisons with their answers, in one file",
+    "pairs": "Comparisons of models",
     "samples": "Questions with pictures",
     "responses": "Answers of models",
     "labels": "Verdicts of people",
