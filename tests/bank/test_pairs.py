@@ -144,6 +144,16 @@ def test_verdicts_are_by_annotators_or_judges_as_the_columns_say(write):
     assert bad == []
 
 
+def test_a_row_that_names_nobody_among_verdicts_of_judges_is_told_as_a_label(write):
+    path = write("own.jsonl", [ROW | {"judge": "gpt-4o"}, ROW])
+    assert inspect(path).parts == ("samples", "responses", "judgments", "labels")
+    assert read(pairs.labels, path)[:2] == (
+        [],
+        ["own.jsonl, line 2: annotator: is missing, although other rows name theirs"],
+    )
+    assert inspect(write("judged.jsonl", [ROW | {"judge": "gpt-4o"}])).parts == ("samples", "responses", "judgments")
+
+
 def test_several_verdicts_on_a_pair_by_nobody_named_are_by_as_many_people_and_told(write):
     turned = ROW | {"model_a": "m2", "response_a": ROW["response_b"], "model_b": "m1", "response_b": ROW["response_a"]}
     labels, bad, odd = read(pairs.labels, write("own.jsonl", [ROW, turned, OTHER, ROW]))

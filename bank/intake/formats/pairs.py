@@ -93,9 +93,9 @@ def recognises(path: Path) -> bool:
 
 
 def parts(path: Path) -> set[str]:
-    """Samples, responses, and verdicts of people or judges, as columns name them; of people if none does."""
-    by = {_given_by(row.data)[0] for row in rows(path) if isinstance(row, Row)} - {""}
-    return {"samples", "responses"} | (by or {"labels"})
+    """Samples, responses, and verdicts of people or judges, as rows name them; labels, where a row names neither."""
+    by = {_given_by(row.data)[0] or "labels" for row in rows(path) if isinstance(row, Row)}
+    return {"samples", "responses"} | by
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
