@@ -161,7 +161,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         looks=_looks(campaign, annotator, items, viewer, labels),
         settled=_settled(items, annotator.pk),
         board=board,
-        pseudonym=annotator.pseudonym,
+        pseudonym=annotator.shown(named=False),
         public=bool(board) and campaign.benchmark.visibility == "public",
         message=member.message if member else "",
         next=next_campaign(annotator, besides=campaign),

@@ -10,6 +10,9 @@ from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, figure, names, table, text
 
 
+EACH = "Counted over all of them; each stands on the page of its item"
+
+
 def tables_of(board: LengthsBoard) -> list[Table]:
     """Of answers and of replies, those that there are."""
     parts = (("Answers of models, in characters", board.rows), ("Replies of judges, in tokens", board.replies))
@@ -34,10 +37,10 @@ def _table(title: str, rows: Sequence[LengthRow]) -> Table:
     return table(
         [
             names("Model" if rows[0].model else "Judge", name),
-            Column("Half are below", lambda row: whole(row.p50), title="The median"),
+            Column("Half are below", lambda row: Cell(whole(row.p50), title=EACH), title="The median"),
             Column("Most are", between, title="Nine tenths are above the first, and below the second"),
             figure("Mean", lambda row: row.mean, whole),
-            Column("n", lambda row: whole(row.n)),
+            Column("n", lambda row: Cell(whole(row.n), title=EACH)),
             text(f"0 to {longest}, and longer", drawn),
         ],
         sorted(rows, key=lambda row: -row.p50),
