@@ -9,7 +9,6 @@ from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, figure, names, table, text
 
-
 EACH = "Counted over all of them; each stands on the page of its item"
 
 
