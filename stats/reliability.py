@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ def gwet(
     unit: npt.ArrayLike,
     value: npt.ArrayLike,
     measure: Literal["ac1", "ac2"],
+    categories: Sequence[Any] = (),
     cluster: npt.ArrayLike | None = None,
     level: float = 0.95,
 ) -> Estimate:
@@ -68,9 +69,10 @@ def gwet(
     weights, for any number of labels on a unit.
 
     What is observed are units with two labels or more; the shares of labels in what chance would give are over all
-    units with one, each with the same weight. `n` counts labels on the former. Raises LengthMismatch.
+    units with one, each with the same weight. `categories`: all that could have been said; those that nobody said
+    count in what chance would give, too. `n` counts labels on the former. Raises LengthMismatch.
     """
-    counts, labels, groups = _counts(unit, value, cluster)
+    counts, labels, groups = _counts(unit, value, cluster, categories)
     rows, pattern = _patterns(counts)
     size = rows.sum(axis=1)
     pairable = size > 1
@@ -161,16 +163,19 @@ def _by_group(
 
 
 def _counts(
-    unit: npt.ArrayLike, value: npt.ArrayLike, cluster: npt.ArrayLike | None
+    unit: npt.ArrayLike, value: npt.ArrayLike, cluster: npt.ArrayLike | None, categories: Sequence[Any] = ()
 ) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
-    """How often each unit got each value, (units, values); the values in ascending order; the group of each unit."""
+    """How often each unit got each value, (units, values); the values, and `categories` that nobody gave, in ascending
+    order; the group of each unit.
+    """
     units, labels = pd.Series(unit), pd.Series(value)
     clusters = units if cluster is None else pd.Series(cluster)
     check_lengths(unit=units, value=labels, cluster=clusters)
     labelled = labels.notna().to_numpy()
     row, height = dense_codes(units[labelled])
-    column, values = pd.factorize(labels[labelled], sort=True)
-    table = np.bincount(row * len(values) + column, minlength=height * len(values))
+    known = [pd.Series(categories)] if len(categories) else []
+    column, values = pd.factorize(pd.concat([labels[labelled], *known]), sort=True)
+    table = np.bincount(row * len(values) + column[: len(row)], minlength=height * len(values))
     groups = np.zeros(height, dtype=np.int64)
     groups[row] = dense_codes(clusters[labelled])[0]
     return table.reshape(height, len(values)), np.asarray(values), groups

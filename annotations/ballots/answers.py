@@ -104,6 +104,10 @@ class YesNo(Ballot):
     def buttons(self) -> Sequence[Choice]:
         return YES_NO
 
+    @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        return [{"answer": True}, {"answer": False}]
+
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         return {"answer": [True, False]}
 
@@ -158,6 +162,10 @@ class Label(Ballot):
     @property
     def names(self) -> list[str]:
         return [category["value"] for category in self.settings["categories"]]
+
+    @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        return [{"option": name} for name in self.names]
 
     @property
     def buttons(self) -> list[Choice]:

@@ -217,6 +217,11 @@ class Ballot(ABC):
         """Those of these items, of its kind, on which it can be given."""
         return items.filter(places__isnull=False) if self.needs_answer else items
 
+    @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        """Every verdict that there is, by column; empty where that depends on the item."""
+        return ()
+
     @abstractmethod
     def allowed_answers(self, material: Material) -> dict[str, list[Any]]:
         """The allowed values of each field, for scripts."""

@@ -87,6 +87,10 @@ class Pair(OfPairs):
         return list(self.settings["choices"])
 
     @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        return [{"choice": LEFT_RIGHT[choice].value} for choice in self.choices]
+
+    @property
     def buttons(self) -> list[Choice]:
         return [button for choice, button in _BUTTONS.items() if choice in self.choices]
 
@@ -157,6 +161,10 @@ class PairGraded(OfPairs):
     @property
     def buttons(self) -> Sequence[Choice]:
         return STEPS
+
+    @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        return [{"choice": choice_of(float(step.value)).value, "preference": float(step.value)} for step in STEPS]
 
     @property
     def keys(self) -> Sequence[Choice]:

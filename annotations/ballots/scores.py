@@ -82,6 +82,10 @@ class Score(Ballot):
         return [step["value"] for step in self.settings["scale"]]
 
     @property
+    def verdicts(self) -> Sequence[Mapping[str, Any]]:
+        return [{"score": value} for value in self.values]
+
+    @property
     def advice(self) -> str:  # type: ignore[override]
         if self.rubric:
             return _("Judge it by what each score means.")

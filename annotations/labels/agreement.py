@@ -5,17 +5,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from accounts.rules import Viewer
-from annotations.labels.verdicts import VERDICT_COLUMNS, decisions, is_right, majority_word, verdict_key, verdict_number
+from annotations import ballots
+from annotations.labels.verdicts import (
+    VERDICT_COLUMNS,
+    Columns,
+    decisions,
+    is_right,
+    majority_word,
+    verdict_key,
+    verdict_number,
+)
 from annotations.models import Campaign, Label
 from bank import guard
 from bank.models.verdict import Choice, turned
-from stats.agreement import MEASURES, beyond_chance, cohen_kappa, method_of, pairwise_agreement, pairwise_kappa
+from stats.agreement import (
+    MEASURES,
+    MOST_LABELS,
+    beyond_chance,
+    cohen_kappa,
+    method_of,
+    pairwise_agreement,
+    pairwise_kappa,
+)
 from stats.generalizability import Components, Intraclass, components, intraclass
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, gwet, krippendorff_alpha
@@ -295,12 +312,13 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
     """Agreement of these labels. A number that cannot be computed has the value None and a reason."""
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
+    offered = ballots.of(campaign).verdicts
     figures = [
         matching(counted, len(shared)),
         alpha(counted, "nominal", len(shared)),
         *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
-        *_gwets(counted, len(shared)),
+        *_gwets(counted, len(shared), offered),
         *_intraclass(counted, len(shared)),
     ]
     rule = campaign.benchmark.majority
@@ -315,7 +333,7 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
         majority=_majorities(labels, rule),
         levels=_levels(counted),
         people=sorted({label.annotator for label in labels}),
-        cells=pairwise_cells(labels),
+        cells=pairwise_cells(labels, offered),
     )
 
 
@@ -346,15 +364,19 @@ def _levels(labels: Sequence[LabelRow]) -> list[Level]:
     return levels
 
 
-def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
-    """Every two annotators with items in common."""
+def pairwise_cells(labels: Sequence[LabelRow], offered: Sequence[Columns] = ()) -> dict[tuple[int, int], Cell]:
+    """Every two annotators with items in common; ``offered`` are the verdicts that the ballot has."""
     if not labels:
         return {}
     annotators, items = [label.annotator for label in labels], [label.campaign_item for label in labels]
     same = pairwise_agreement(annotator=annotators, item=items, verdict=[label.verdict for label in labels])
     tables = {
         measure: pairwise_kappa(
-            annotator=annotators, item=items, verdict=verdicts, measure=measure, categories=[*dict.fromkeys(verdicts)]
+            annotator=annotators,
+            item=items,
+            verdict=verdicts,
+            measure=measure,
+            categories=categories_of(measure, verdicts, offered),
         )
         for measure, verdicts in measures_of(labels).items()
     }
@@ -367,7 +389,7 @@ def pairwise_cells(labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
         share = proportion(successes=int(agreed), n=int(n))
         of_two = {measure: by_pair[a, b] for measure, by_pair in estimates.items()}
         cells[int(a), int(b)] = Cell(int(agreed), int(n), share, of_two)
-    return _by_group(cells, labels)
+    return _by_group(cells, labels, offered)
 
 
 def measures_of(labels: Sequence[LabelRow]) -> dict[str, list[Any]]:
@@ -392,7 +414,19 @@ def _estimate(row: Any, measure: str) -> Estimate:
     return Estimate(value, int(row.n), ends, method, row.reason, se, int(row.n))
 
 
-def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) -> dict[tuple[int, int], Cell]:
+def categories_of(measure: str, verdicts: Iterable[Any], offered: Iterable[Columns]) -> list[Any]:
+    """What this measure counts as categories: these verdicts, and those offered that nobody gave; of numbers those
+    given alone where the ballot offers so many that no measure knows them all.
+    """
+    given = dict.fromkeys(verdicts)
+    number = MEASURES[measure].power
+    both = given | dict.fromkeys(verdict_number(verdict) if number else verdict_key(verdict) for verdict in offered)
+    return [*(given if number and len(both) > MOST_LABELS else both)]
+
+
+def _by_group(
+    cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow], offered: Sequence[Columns]
+) -> dict[tuple[int, int], Cell]:
     """The cells, with intervals by group where items that two people share have a picture or prompt in common."""
     groups = {label.campaign_item: label.group for label in labels}
     if len(set(groups.values())) == len(groups):
@@ -415,7 +449,7 @@ def _by_group(cells: dict[tuple[int, int], Cell], labels: Sequence[LabelRow]) ->
                 first=first,
                 second=second,
                 cluster=cluster,
-                categories=[*dict.fromkeys(measures[measure])],
+                categories=categories_of(measure, measures[measure], offered),
             )
         hits = [said["kappa"][a][item] == said["kappa"][b][item] for item in shared]
         clustered[a, b] = replace(cell, agreement=rate(hits=hits, cluster=cluster), beyond_chance=of_two)
@@ -493,25 +527,34 @@ def _fleiss(shared: dict[int, list[LabelRow]]) -> Figure:
     return Figure("Fleiss' kappa", f"over the items with {size} labels", estimate, sizes[size])
 
 
-def _gwets(labels: Sequence[LabelRow], items: int) -> list[Figure]:
+GWETS: tuple[Literal["ac1", "ac2"], ...] = ("ac1", "ac2")
+
+
+def _gwets(labels: Sequence[LabelRow], items: int, offered: Sequence[Columns]) -> list[Figure]:
     """Gwet's coefficients: AC1, and of verdicts on a scale AC2."""
     measures = measures_of(labels)
-    columns: dict[str, Any] = {
-        "unit": [label.campaign_item for label in labels],
-        "cluster": [label.group for label in labels],
-    }
+    unit, cluster = [label.campaign_item for label in labels], [label.group for label in labels]
+    ac1, *ac2 = (
+        gwet(
+            unit=unit,
+            value=measures[measure],
+            measure=measure,
+            categories=categories_of(measure, measures[measure], offered),
+            cluster=cluster,
+        )
+        for measure in GWETS
+        if measure in measures
+    )
     figures = [
         Figure(
             "Gwet's AC1",
             "as kappa, but steady where nearly all verdicts are the same",
-            gwet(**columns, value=measures["ac1"], measure="ac1"),
+            ac1,
             items,
         )
     ]
-    if "ac2" in measures:
-        ac2 = gwet(**columns, value=measures["ac2"], measure="ac2")
-        figures.append(Figure("Gwet's AC2", "the same, verdicts further apart differ more (by squares)", ac2, items))
-    return figures
+    about = "the same, verdicts further apart differ more (by squares)"
+    return figures + [Figure("Gwet's AC2", about, estimate, items) for estimate in ac2]
 
 
 ICC = {

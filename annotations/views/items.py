@@ -62,7 +62,7 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     names = {
         annotator.pk: annotator.shown(named=named) for annotator in Annotator.objects.filter(pk__in=agreement.people)
     }
-    shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions)
+    shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions, ballots.of(campaign).verdicts)
     measures = {"": "", **next(iter(cells.values())).beyond_chance} if cells else {"": ""}
     measure = show if (show := request.GET.get("show", "")) in measures else ""
     matrix = [

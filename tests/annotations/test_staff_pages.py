@@ -90,6 +90,16 @@ class TestAgreement:
         assert counts(found) == {"first": 20, "second": 15, "tie": 15, "undecided": 0}
         assert found.unanimous == 35
 
+    def test_what_the_ballot_offers_is_a_category_though_nobody_chose_it(self, voted):
+        """Gwet 2008: p_e = sum of share (1 - share) / (K - 1); the shares are .55 and .45, 35 of 50 are the same."""
+        campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
+        for choices, chance in ((["left", "right"], 0.495), (["left", "right", "tie"], 0.2475)):
+            campaign.ballot = {"choices": choices}
+            found = agreement_of(campaign, label_rows(campaign))
+            (of_all,) = (figure.estimate for figure in found.figures if figure.name == "Gwet's AC1")
+            expected = pytest.approx((0.7 - chance) / (1 - chance))
+            assert of_all.value == found.cells[one.pk, two.pk].beyond_chance["ac1"].value == expected
+
     def test_two_peoples_kappa_has_its_interval_by_group_where_their_items_share_a_picture(self, voted):
         campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
         rows = label_rows(campaign)

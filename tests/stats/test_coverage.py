@@ -369,7 +369,7 @@ def beyond(measure):
 def gwet_of_three(rng, design):
     drawn, group = scores(rng, design, 3)
     drawn[rng.random(drawn.shape) < 0.2] = np.nan
-    return gwet(**labelled(drawn, group), measure="ac2")
+    return gwet(**labelled(drawn, group), measure="ac2", categories=range(1, 6))
 
 
 def reliability(name):
