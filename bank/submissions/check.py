@@ -97,7 +97,7 @@ def read_responses(path: Path, *, benchmark: Benchmark, name: str, most: int) ->
         raise BadFile(Where(path.name), "is empty")
     if kind_of(path) == "parquet" and parquet_length(path) > most:
         raise too_many(Where(path.name), most)
-    having = [module for module in formats.MODULES.values() if hasattr(module, "responses")]
+    having = [module for module in formats.MODULES.values() if formats.has(module, "responses")]
     # Unrecognised files are read as the project's own format, whose problems name row and field.
     module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
     reader = formats.reader(module, "responses")

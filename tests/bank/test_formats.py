@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bank.intake import formats
-from bank.intake.formats import alt_test, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pairs, pope
+from bank.intake.formats import alt_test, answers, battles, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pairs, pope
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports.sources import inspect
 from tests.bank.conftest import picture
@@ -535,6 +535,7 @@ def test_a_bad_record_of_mllm_bench_is_reported_with_its_field(write, change, fi
 
 # Recognition
 PAIRS = {"prompt": "?", "model_a": "m", "response_a": "x", "model_b": "n", "response_b": "y", "winner": "tie", "id": 1}
+ANSWERS = {"prompt": "Name a colour.", "model": "m1", "response": "Red."}
 BATTLE = {"question_id": "q", "model_a": "m", "model_b": "n", "winner": "tie", "judge": "arena_user_1", "turn": 1}
 BATTLE |= {"tstamp": 1.5, "language": "English"} | {
     f"conversation_{side}": [{"role": "user", "content": "?"}, {"role": "assistant", "content": side}] for side in "ab"
@@ -567,7 +568,9 @@ FILES = {
         ),
         ("prompts.jsonl", [{"id": 1, "text": "t", "type": "x", "slug": "s"}]),
     ],
-    "pairs": [("own.csv", [PAIRS]), ("own.json", [PAIRS]), ("battles.jsonl", [BATTLE])],
+    "pairs": [("own.csv", [PAIRS]), ("own.json", [PAIRS])],
+    "lmarena": [("battles.jsonl", [BATTLE])],
+    "answers": [("own.csv", [ANSWERS]), ("own.json", [ANSWERS | {"score": 4, "judge": "j"}])],
     "generic": [
         ("s.jsonl", [{"key": "a", "instruction": "?", "answer": "A", "options": {"A": "1", "B": "2"}}]),
         ("r.csv", [{"sample": "a", "model": "m", "text": "t"}]),
@@ -612,7 +615,7 @@ def test_of_each_file_only_the_parts_that_it_holds_are_taken(write):
         ("mllm-bench", "a.jsonl"): ("responses",),
         ("llmfao", "c.csv"): ("labels",),
         ("llmfao", "prompts.jsonl"): ("samples",),
-        ("pairs", "battles.jsonl"): ("samples", "responses", "labels"),
+        ("lmarena", "battles.jsonl"): ("samples", "responses", "labels"),
     }
     found = {}
     for name, files in FILES.items():
@@ -634,7 +637,8 @@ WHOLE += [
     (mmbench, "x.jsonl", QUESTION),
     (pope, "random.jsonl", POPE[0]),
     (pairs, "x.jsonl", PAIRS | {"image": "a.png", "annotator": "x"}),
-    (pairs, "x.jsonl", BATTLE),
+    (battles, "x.jsonl", BATTLE),
+    (answers, "x.jsonl", ANSWERS | {"image": "a.png", "annotator": "x", "score": 3}),
 ]
 
 
@@ -648,9 +652,9 @@ def test_a_spoilt_field_gives_a_record_or_a_reason_and_never_an_exception(module
         spoilt = row | {field: junk}
         path.write_text(json.dumps(spoilt if name.endswith("l") else [spoilt]))
         for what in ("samples", "responses", "labels", "judgments"):
-            if hasattr(module, what):
+            if formats.has(module, what):
                 try:
-                    found = list(getattr(module, what)(path))
+                    found = list(formats.reader(module, what)(path))
                 except BadFile as error:
                     found = [error.problem]
                 assert all(problem.reason for problem in found if isinstance(problem, Problem))

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotations.models import Label, new_pseudonym
 from bank.intake import formats
-from bank.intake.formats import pairs, templates
+from bank.intake.formats import battles, pairs, templates
 from bank.intake.formats.reading import BadRow, Problem
 from bank.intake.imports.sources import inspect
 from bank.intake.uploads import worker
@@ -217,15 +217,15 @@ def test_pictures_in_parquet_come_in_from_their_bytes(tmp_path):
 
 def test_a_battle_is_a_sample_two_answers_and_a_vote_by_the_person_in_its_judge_column(write):
     path = write("battles.jsonl", [BATTLE, BATTLE | {"question_id": "q2", "winner": "tie (bothbad)", "anony": False}])
-    assert formats.find("auto", path) is pairs
+    assert formats.find("auto", path) is battles
     assert inspect(path).parts == ("samples", "responses", "labels")
-    samples, bad, odd = read(pairs.samples, path)
+    samples, bad, odd = read(formats.reader(battles, "samples"), path)
     assert [s.key for s in samples] == ["58210e39", "q2"]
     assert (samples[0].instruction, samples[0].language) == ("Hi", "English")
     assert (bad, odd) == ([], [])
-    responses, *_ = read(pairs.responses, path)
+    responses, *_ = read(formats.reader(battles, "responses"), path)
     assert [(r.model, r.text) for r in responses[:2]] == [("m1", "Hello."), ("m2", "Hey!")]
-    labels, *_ = read(pairs.labels, path)
+    labels, *_ = read(formats.reader(battles, "labels"), path)
     assert [(x.annotator, x.choice, x.flags) for x in labels] == [
         ("arena_user_973", "second", []),
         ("arena_user_973", "tie", ["both bad", "names shown"]),
@@ -235,8 +235,8 @@ def test_a_battle_is_a_sample_two_answers_and_a_vote_by_the_person_in_its_judge_
 
 def test_the_vote_of_gpt_4_on_mt_bench_is_a_judgment(write):
     path = write("battles.jsonl", [BATTLE, BATTLE | {"judge": "gpt4_pair"}])
-    assert [x.judge for x in read(pairs.judgments, path)[0]] == ["gpt4_pair"]
-    assert [x.annotator for x in read(pairs.labels, path)[0]] == ["arena_user_973"]
+    assert [x.judge for x in read(formats.reader(battles, "judgments"), path)[0]] == ["gpt4_pair"]
+    assert [x.annotator for x in read(formats.reader(battles, "labels"), path)[0]] == ["arena_user_973"]
 
 
 def test_earlier_turns_stand_above_the_judged_one_and_each_turn_is_a_sample(write):
@@ -246,11 +246,11 @@ def test_earlier_turns_stand_above_the_judged_one_and_each_turn_is_a_sample(writ
     }
     rows = [BATTLE | two | {"question_id": 81, "turn": number} for number in (1, 2)]
     path = write("battles.jsonl", [*rows, without(BATTLE | two, "turn") | {"question_id": "x"}])
-    samples, bad, _ = read(pairs.samples, path)
+    samples, bad, _ = read(formats.reader(battles, "samples"), path)
     assert bad == []
     both = "**Turn 1**\n\nHi\n\n**Turn 2**\n\nAgain"
     assert [(s.key, s.instruction) for s in samples] == [("81", "Hi"), ("81-2", both), ("x-2", both)]
-    responses, *_ = read(pairs.responses, path)
+    responses, *_ = read(formats.reader(battles, "responses"), path)
     assert [r.text for r in responses[:4]] == [
         "Hello.",
         "Hey!",
@@ -270,8 +270,11 @@ def test_messages_in_parts_are_read_and_votes_without_a_name_are_by_one(write):
     row = without(BATTLE, "judge", "turn", "anony", "tstamp", "question_id") | {"id": "v1", "winner": "both_bad"}
     row |= {name: in_parts(row[name]) for name in ("conversation_a", "conversation_b")} | {"is_code": False}
     path = write("train.jsonl", [row, row | {"id": "v2"}])
-    assert [s.instruction for s in read(pairs.samples, path)[0]] == ["Hi", "Hi"]
-    assert [(x.annotator, x.choice) for x in read(pairs.labels, path)[0]] == [("human", "tie"), ("human", "tie")]
+    assert [s.instruction for s in read(formats.reader(battles, "samples"), path)[0]] == ["Hi", "Hi"]
+    assert [(x.annotator, x.choice) for x in read(formats.reader(battles, "labels"), path)[0]] == [
+        ("human", "tie"),
+        ("human", "tie"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -289,11 +292,15 @@ def test_messages_in_parts_are_read_and_votes_without_a_name_are_by_one(write):
     ],
 )
 def test_a_battle_whose_conversations_do_not_fit_is_told(change, told, write):
-    assert read(pairs.samples, write("battles.jsonl", [BATTLE | change]))[1] == [f"battles.jsonl, line 1: {told}"]
+    assert read(formats.reader(battles, "samples"), write("battles.jsonl", [BATTLE | change]))[1] == [
+        f"battles.jsonl, line 1: {told}"
+    ]
 
 
 def test_a_language_with_a_long_name_is_left_out_and_told(write):
-    samples, bad, odd = read(pairs.samples, write("b.jsonl", [BATTLE | {"language": "Chinese Traditional"}]))
+    samples, bad, odd = read(
+        reader(battles, "samples"), write("b.jsonl", [BATTLE | {"language": "Chinese Traditional"}])
+    )
     assert (samples[0].language, bad) == ("", [])
     assert odd == ["b.jsonl, line 1: language: 'Chinese Traditional' has more than 16 characters; left out"]
 
@@ -366,7 +373,7 @@ def test_the_template_of_comparisons_comes_in_as_it_is(write):
 
 def test_comparisons_under_other_names_are_told_what_to_rename(write):
     row = {"instruction": "?", "output_1": "x", "generator_1": "m", "output_2": "y", "generator_2": "n"}
-    path = write("annotations.json", [row | {"annotator": "weighted", "preference": 2, "price_per_example": 0.02}])
+    path = write("annotations.json", [row | {"annotator": "weighted", "result": 2, "price_per_example": 0.02}])
     with pytest.raises(formats.UnknownFormat) as caught:
         formats.find("auto", path)
     nearest = caught.value.nearest[0]
@@ -377,7 +384,7 @@ def test_comparisons_under_other_names_are_told_what_to_rename(write):
         "response_a": "output_1",
         "model_b": "generator_2",
         "response_b": "output_2",
-        "winner": "preference",
+        "winner": "result",
     }
 
 

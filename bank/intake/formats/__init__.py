@@ -2,17 +2,23 @@
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
 ``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. Most call
-``reading.converted`` with a function from a row to the objects of the project's own format.
+``reading.converted`` with a function from a row to the objects of the project's own format. Another tool's file whose
+rows hold everything at once needs no readers: its module has a ``SHAPE``, ``pairs`` or ``answers``, and
+``wide_rows(path)``, which gives rows as that format writes them.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Protocol, cast
 
 from bank.intake.formats import (
     alt_test,
+    answers,
     argilla,
+    battles,
     generic,
     label_studio,
     llmfao,
@@ -23,16 +29,18 @@ from bank.intake.formats import (
     pairs,
     pope,
     templates,
+    wide,
 )
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table, rows
 
 MODULES: dict[str, ModuleType] = {
     module.NAME: module
     for module in (
-        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, pairs, generic),
-        *(label_studio, argilla),
+        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, battles, pairs, answers),
+        *(generic, label_studio, argilla),
     )
 }
+SHAPES = (pairs, answers)  # what other tools' files are brought to
 NAMES = (*MODULES, "auto")
 
 
@@ -57,7 +65,14 @@ COLUMN = re.compile(r"[\w .-]{1,40}")
 Reader = Callable[[Path], Iterator[Row | Problem]]
 
 
-def find(name: str, path: Path) -> ModuleType:
+class Format(Protocol):
+    """A module of this package, or a mapping of columns; what else it may have, see above."""
+
+    @property
+    def NAME(self) -> str: ...
+
+
+def find(name: str, path: Path) -> Format:
     """The format of that name; for ``auto`` the first that recognises the content. Raises BadFile."""
     if not path.exists():
         raise BadFile(Where(str(path)), "there is no such file or directory")
@@ -69,10 +84,47 @@ def find(name: str, path: Path) -> ModuleType:
     raise UnknownFormat(path)
 
 
-def reader(module: ModuleType, part: str) -> Reader:
-    """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError if there is none."""
-    function = getattr(module, part, None)
-    if function is None:
-        having = ", ".join(name for name, other in MODULES.items() if hasattr(other, part))
-        raise LookupError(f"The format {module.NAME} has no {part}. Formats that have: {having}.")
-    return function
+def has(format: Format, part: str) -> bool:
+    """Whether the format can hold this part."""
+    return hasattr(_shape(format) or format, part)
+
+
+def parts(format: Format, path: Path) -> set[str] | None:
+    """The parts that the file holds; None where the format does not say."""
+    if hasattr(format, "parts"):
+        return set(format.parts(path))
+    shape = _shape(format)
+    return None if shape is None else set(shape.parts(path, read=_rows_of(format)))
+
+
+def reader(format: Format, part: str, given: Mapping[str, str] | None = None) -> Reader:
+    """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError if there is none.
+
+    ``given``: the ``model``, ``judge`` or ``annotator`` of rows that name none, where rows hold everything at once.
+    """
+    if not has(format, part):
+        having = ", ".join(name for name, other in MODULES.items() if has(other, part))
+        raise LookupError(f"The format {format.NAME} has no {part}. Formats that have: {having}.")
+    shape = _shape(format)
+    if shape is None:
+        return cast(Reader, getattr(format, part))
+    said = {name: value for name, value in (given or {}).items() if value}
+    return partial(getattr(shape, part), read=partial(_completed, _rows_of(format), said))
+
+
+def _shape(format: Format) -> ModuleType | None:
+    return format if isinstance(format, ModuleType) and format in SHAPES else getattr(format, "SHAPE", None)
+
+
+def _rows_of(format: Format) -> Reader:
+    return getattr(format, "wide_rows", rows)
+
+
+def _completed(read: Reader, said: Mapping[str, str], path: Path) -> Iterator[Row | Problem]:
+    """Rows with what is said of those that name no model, and neither a judge nor an annotator."""
+    by = {name: said[name] for name in ("judge", "annotator") if name in said}
+    model = {name: said[name] for name in ("model",) if name in said}
+    for row in read(path):
+        if isinstance(row, Row) and said:
+            row = Row(row.where, model | ({} if wide.names_somebody(row.data) else by) | row.data)
+        yield row

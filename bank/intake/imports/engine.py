@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +17,7 @@ from django.db.models import Model
 
 from bank.errors import BadInput, outage
 from bank.intake import formats, registry
+from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext, ImportOptions
@@ -75,7 +75,7 @@ class Spool:
 def run_import(
     *,
     path: Path,
-    format: str | ModuleType = "auto",
+    format: str | Format = "auto",
     parts: Sequence[str] = (),
     images: Path | None = None,
     dry_run: bool = False,
@@ -188,7 +188,8 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        rows_of_part = formats.reader(context.source.module, name)(context.source.path)
+        given = {option: getattr(context, option) for option in ("model", "judge")}
+        rows_of_part = formats.reader(context.source.module, name, given)(context.source.path)
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
                 raise Cancelled

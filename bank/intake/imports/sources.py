@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from types import ModuleType
 
 from bank.errors import BadInput, WrongUse
 from bank.intake import formats, registry
+from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Row, Where, kind_of
 from bank.intake.formats.records import ImageRecord
 from bank.intake.imports import Cancelled, never, scratch
@@ -31,7 +31,7 @@ class Source:
     ``path`` is the file or folder that the format reads, ``images`` the folder that image paths are relative to.
     """
 
-    module: ModuleType
+    module: Format
     parts: tuple[str, ...]
     path: Path
     images: Path
@@ -108,18 +108,18 @@ def inspect(path: Path, format: str = "auto") -> Source:
         return inspect_opened(opened, format)
 
 
-def inspect_opened(path: Path, format: str | ModuleType) -> Source:
+def inspect_opened(path: Path, format: str | Format) -> Source:
     module, path = _recognised(path, format)
     images = path if path.is_dir() else path.parent
-    readable = tuple(name for name in registry.known() if hasattr(module, name))
-    if hasattr(module, "parts"):
-        contained = module.parts(path)
+    readable = tuple(name for name in registry.known() if formats.has(module, name))
+    contained = formats.parts(module, path)
+    if contained is not None:
         return Source(module, tuple(name for name in readable if name in contained), path, images)
     present = tuple(name for name in readable if _holds(module, name, path))
     return Source(module, present or readable[:1], path, images)
 
 
-def with_parts(path: Path, format: str | ModuleType, names: Sequence[str]) -> Source:
+def with_parts(path: Path, format: str | Format, names: Sequence[str]) -> Source:
     unknown = sorted(set(names) - set(registry.known()))
     if unknown:
         raise BadInput(f"{unknown[0]!r} is not a part of an import; the parts are {', '.join(registry.known())}.")
@@ -128,9 +128,9 @@ def with_parts(path: Path, format: str | ModuleType, names: Sequence[str]) -> So
     return Source(module, ordered, path, path if path.is_dir() else path.parent)
 
 
-def _recognised(path: Path, format: str | ModuleType) -> tuple[ModuleType, Path]:
+def _recognised(path: Path, format: str | Format) -> tuple[Format, Path]:
     """The format, and the file or folder that it reads: if no format knows the folder, its only data file."""
-    if isinstance(format, ModuleType):
+    if not isinstance(format, str):
         return format, path
     try:
         return formats.find(format, path), path
@@ -143,7 +143,7 @@ def _recognised(path: Path, format: str | ModuleType) -> tuple[ModuleType, Path]
         return formats.find(format, files[0]), files[0]
 
 
-def _holds(module: ModuleType, name: str, path: Path) -> bool:
+def _holds(module: Format, name: str, path: Path) -> bool:
     """Whether the reader of this part finds a good row among the first ones."""
     try:
         return any(isinstance(row, Row) for row in islice(formats.reader(module, name)(path), LOOKED_AT))

@@ -1,0 +1,250 @@
+"""Rows that hold everything at once: a question, answers of models, and what somebody said of them.
+
+The formats ``pairs`` (two answers a row) and ``answers`` (one) are made of these; other tools' files are brought to one
+of the two.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bank.intake.formats.reading import BadRow, Problem, Row, Where, odd
+from bank.text.names import as_stored
+
+Read = Callable[[Path], Iterator[Row | Problem]]
+ANNOTATOR = "human"  # of verdicts, where a file names nobody
+MOST_LANGUAGE = 16  # characters
+MOST_GROUP = 200  # characters
+# What columns may be called, by what they hold.
+COLUMNS = {
+    "key": ("question_id", "id", "prompt_id", "key"),
+    "prompt": ("prompt", "instruction", "question"),
+    "image": ("image", "image_path", "images"),
+    "annotator": ("annotator", "annotator_id", "worker", "rater"),
+    "judge": ("judge", "judge_name"),
+    "comment": ("comment", "rationale", "explanation", "reason"),
+    "response_a": ("response_a", "answer_a", "output_a"),
+    "response_b": ("response_b", "answer_b", "output_b"),
+    "response": ("response", "output", "prediction"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A sample as a row tells it; ``group``: the first picture."""
+
+    key: str
+    prompt: str
+    images: list[dict[str, Any]]
+    group: str
+
+
+class Questions:
+    """The questions that a file has shown, each with one text and picture."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, Where]] = {}  # of each key, what is asked, as a hash, and where
+
+    def read(self, row: Row) -> Question:
+        """The question of a row; without a key it is named by a hash of text and pictures. Raises BadRow."""
+        data: dict[str, Any] = row.data
+        prompt = text_in(data, "prompt")
+        if not prompt.strip():
+            raise BadRow(column_of(data, "prompt"), "is missing")
+        given = value_in(data, "image")
+        pictures = [_picture(one) for one in (given if isinstance(given, list) else [] if given is None else [given])]
+        names = [picture.get("file") or picture.get("url") or _digest(picture["data"]) for picture in pictures]
+        asked = _digest(json.dumps([prompt, *names]).encode())
+        key = value_in(data, "key")
+        if key is None:
+            key = asked
+        elif isinstance(key, bool) or not isinstance(key, str | int):
+            raise BadRow(column_of(data, "key"), "is neither text nor a whole number")
+        before, where = self._first.setdefault(str(key), (asked, row.where))
+        if before != asked:
+            raise BadRow(column_of(data, "key"), f"{str(key)!r} stands with another question or picture at {where}")
+        return Question(str(key), prompt, pictures, names[0] if names and len(names[0]) <= MOST_GROUP else "")
+
+
+def sample_of(question: Question, data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a sample."""
+    return {
+        "key": question.key,
+        "instruction": question.prompt,
+        "images": question.images,
+        "language": language if len(language := word_in(data, "language")) <= MOST_LANGUAGE else "",
+        "level": word_in(data, "category"),
+        "hint": word_in(data, "hint"),
+        "answer": text_in(data, "answer"),
+        "group": question.group,
+    }
+
+
+def known_names(fields: Iterable[str]) -> set[str]:
+    """Every name that a column of one of these fields may have."""
+    return {name for field in fields for name in COLUMNS.get(field, (field,))}
+
+
+def odd_columns(row: Row, data: dict[str, Any], known: set[str], unread: set[str]) -> Iterator[Problem]:
+    """Warnings: columns that are not read, each once, and a language that is left out."""
+    if unknown := sorted(data.keys() - known - unread):
+        unread.update(unknown)
+        yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
+    if len(language := word_in(data, "language")) > MOST_LANGUAGE:
+        yield odd(row, "language", f"{language[:50]!r} has more than {MOST_LANGUAGE} characters; left out")
+
+
+def named_by(data: dict[str, Any]) -> tuple[str, Any]:
+    """The part that the verdict of a row belongs to, and who gave it; two empty texts where nobody is named."""
+    person, judge = value_in(data, "annotator"), value_in(data, "judge")
+    if person is not None:
+        return "labels", person
+    return ("judgments", judge) if judge is not None else ("", "")
+
+
+def parts_of(path: Path, read: Read, verdict: Sequence[str]) -> set[str]:
+    """Samples, responses, and verdicts of people or judges, as rows with one of these columns name them; labels, where
+    such a row names neither.
+    """
+    parts = {"samples", "responses"}
+    for row in read(path):
+        if isinstance(row, Row) and any(row.data.get(name) not in (None, "") for name in verdict):
+            parts.add(named_by(row.data)[0] or "labels")
+    return parts
+
+
+def read_as(
+    reading: Callable[[Row], Any], source: Iterable[Row | Problem], *, warnings: bool
+) -> Iterator[Row | Problem]:
+    """Rows with what ``reading`` makes of each, which may raise BadRow; warnings of the source itself only where they
+    are asked for, so that they are told once and not for each part.
+    """
+    for row in source:
+        if isinstance(row, Problem):
+            if warnings or not row.warning:
+                yield row
+            continue
+        try:
+            yield Row(row.where, reading(row))
+        except BadRow as fault:
+            yield Problem(row.where, fault.field, fault.reason)
+
+
+def odd_answer(row: Row, field: str, text: str, ref: dict[str, str]) -> Iterator[Problem]:
+    """Warnings about an answer: it is empty, or the model's second one to the question."""
+    if not text:
+        yield odd(row, field, "is empty; kept as an empty answer")
+    if ref["variant"]:
+        reason = f"{ref['model']!r} answered this question otherwise above; kept as variant {ref['variant']}"
+        yield odd(row, field, reason)
+
+
+class People:
+    """Who gave the labels of a file. Where it names nobody, several on one item are by as many people."""
+
+    def __init__(self, path: Path, read: Read, *, noun: str) -> None:
+        self.noun = noun
+        self.some_named = any(isinstance(row, Row) and names_somebody(row.data) for row in read(path))
+        self._times: Counter[Hashable] = Counter()
+
+    def name(self, row: Row, data: dict[str, Any], item: Hashable) -> tuple[str, list[Problem]]:
+        """The annotator of this row, and a warning where it is made up. Raises BadRow."""
+        _, name = named_by(data)
+        if name:
+            if value_in(data, "judge") is not None:
+                raise BadRow("judge", "stands beside an annotator; a verdict is by one of them")
+            return name, []
+        if self.some_named:
+            raise BadRow("annotator", "is missing, although other rows name theirs")
+        self._times[item] += 1
+        if self._times[item] == 1:
+            return ANNOTATOR, []
+        name = f"{ANNOTATOR} {self._times[item]}"
+        reason = f"nobody is named, and this {self.noun} has a verdict above; kept as by {name!r}"
+        return name, [odd(row, "annotator", reason)]
+
+
+def names_somebody(data: dict[str, Any]) -> bool:
+    return value_in(data, "annotator") is not None or value_in(data, "judge") is not None
+
+
+def time_of(data: dict[str, Any]) -> dict[str, Any]:
+    """When, from seconds since 1970."""
+    if (seconds := data.get("tstamp")) in (None, ""):
+        return {}
+    try:
+        return {"at": datetime.fromtimestamp(float(seconds), UTC)}
+    except (TypeError, ValueError, OverflowError, OSError):
+        raise BadRow("tstamp", f"{str(seconds)[:50]!r} is no time in seconds since 1970") from None
+
+
+def column_of(data: dict[str, Any], field: str) -> str:
+    """The column that holds this, or the name it should have."""
+    return next((name for name in COLUMNS[field] if data.get(name) not in (None, "")), COLUMNS[field][0])
+
+
+def value_in(data: dict[str, Any], field: str) -> Any:
+    """What stands in the column; None where it is empty."""
+    value = data.get(column_of(data, field) if field in COLUMNS else field)
+    return None if value == "" else value
+
+
+def text_in(data: dict[str, Any], field: str) -> str:
+    name = column_of(data, field) if field in COLUMNS else field
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise BadRow(name, "is no text")
+    return value if value and value.strip() else ""
+
+
+def word_in(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise BadRow(name, "is no text")
+    return value or ""
+
+
+def model_in(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise BadRow(name, "is no name")
+    model = as_stored(str(value if value is not None else ""))
+    if not model:
+        raise BadRow(name, "is missing")
+    return model
+
+
+def number_in(data: dict[str, Any], name: str) -> float:
+    """A number, also as text in plain digits. Raises BadRow."""
+    value = data[name]
+    try:
+        if isinstance(value, bool) or (isinstance(value, str) and not value.isascii()):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadRow(name, f"{str(value)[:50]!r} is no number") from None
+
+
+def flags_in(data: dict[str, Any]) -> list[str]:
+    flags = data.get("flags") or []
+    return flags if isinstance(flags, list) else [str(flags)]
+
+
+def _picture(value: Any) -> dict[str, Any]:
+    """A picture by its path or address, or its bytes as the Hugging Face Hub keeps them."""
+    if isinstance(value, dict):
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, bytes):
+        return {"data": value}
+    if not isinstance(value, str) or not value.strip():
+        raise BadRow("image", "is neither a path, an address nor a picture")
+    return {"url" if value.startswith(("http://", "https://")) else "file": value, "required": False}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
