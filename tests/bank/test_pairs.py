@@ -299,7 +299,7 @@ def test_a_battle_whose_conversations_do_not_fit_is_told(change, told, write):
 
 def test_a_language_with_a_long_name_is_left_out_and_told(write):
     samples, bad, odd = read(
-        reader(battles, "samples"), write("b.jsonl", [BATTLE | {"language": "Chinese Traditional"}])
+        formats.reader(battles, "samples"), write("b.jsonl", [BATTLE | {"language": "Chinese Traditional"}])
     )
     assert (samples[0].language, bad) == ("", [])
     assert odd == ["b.jsonl, line 1: language: 'Chinese Traditional' has more than 16 characters; left out"]
