@@ -5,12 +5,11 @@ turn is judged, or number ``turn``; earlier ones stand above it.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import pairs, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, first_names, kind_of, parse_json, rows
+from bank.intake.formats.reading import BadRow, Problem, Row, first_names, parse_json, rows
 
 NAME = "lmarena"
 TITLE = "Battles (LMArena, FastChat)"
@@ -23,15 +22,7 @@ KEPT = "model_a model_b winner language category tstamp annotator comment image 
 
 
 def recognises(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    try:
-        names = first_names(path)
-        if kind_of(path) != "json":  # which cannot be read in part
-            names = names.union(*(row.data for row in islice(rows(path), pairs.LOOKED_AT) if isinstance(row, Row)))
-    except (BadFile, LookupError):
-        return False
-    return names >= NEEDED
+    return not path.is_dir() and first_names(path) >= NEEDED
 
 
 def wide_rows(path: Path) -> Iterator[Row | Problem]:

@@ -17,7 +17,9 @@ from bank.intake.formats.records import (
     ResponseRecord,
     SampleRecord,
 )
+from bank.intake.formats.wide import Read
 
+Complete = Callable[[dict[str, Any]], dict[str, Any]]
 NAME = "generic"
 TITLE = "Project's own (JSON Lines, CSV, Parquet)"
 LOOKED_AT = 50
@@ -68,12 +70,13 @@ def parts(path: Path) -> tuple[str, ...]:
     return ("responses",) if {"sample", "text"} <= names else ()
 
 
-def samples(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "samples")
+def samples(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
+    """``read``, here and below: what gives the rows of another file under the names of this format."""
+    return _read(path, "samples", read=read)
 
 
-def responses(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "responses")
+def responses(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
+    return _read(path, "responses", read=read)
 
 
 def recipe_responses(path: Path) -> Iterator[Row | Problem]:
@@ -86,13 +89,13 @@ def cards(path: Path) -> Iterator[Row | Problem]:
     return validated(rows(file), ModelRecord) if file.is_file() else iter(())
 
 
-def labels(path: Path, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> Iterator[Row | Problem]:
+def labels(path: Path, complete: Complete | None = None, read: Read | None = None) -> Iterator[Row | Problem]:
     """``complete`` adds to each row what its reader knows besides the file; it may raise ValueError."""
-    return _read(path, "labels", complete)
+    return _read(path, "labels", complete, read)
 
 
-def judgments(path: Path) -> Iterator[Row | Problem]:
-    return _read(path, "judgments")
+def judgments(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
+    return _read(path, "judgments", read=read)
 
 
 def _file(path: Path, part: str) -> Path:
@@ -104,10 +107,8 @@ def _file(path: Path, part: str) -> Path:
     return present[0]
 
 
-def _read(
-    path: Path, part: str, complete: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-) -> Iterator[Row | Problem]:
-    source = _rows(_file(path, part), part)
+def _read(path: Path, part: str, complete: Complete | None = None, read: Read | None = None) -> Iterator[Row | Problem]:
+    source = _typed(read(path), part) if read else _rows(_file(path, part), part)
     return validated(_completed(source, complete) if complete else source, RECORDS[part])
 
 
@@ -115,9 +116,7 @@ def _rows(path: Path, part: str) -> Iterator[Row | Problem]:
     return _typed(rows(path), part) if kind_of(path) in ("csv", "parquet") else rows(path)
 
 
-def _completed(
-    source: Iterable[Row | Problem], complete: Callable[[dict[str, Any]], dict[str, Any]]
-) -> Iterator[Row | Problem]:
+def _completed(source: Iterable[Row | Problem], complete: Complete) -> Iterator[Row | Problem]:
     for row in source:
         try:
             yield row if isinstance(row, Problem) else Row(row.where, complete(row.data))

@@ -6,20 +6,17 @@ sample, responses, and a label or a judgment. Canonical order is that of the row
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import wide
 from bank.intake.formats.reading import (
-    BadFile,
     BadRow,
     Problem,
     Row,
     SeenAnswers,
     converted,
     first_names,
-    kind_of,
     rows,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
@@ -29,7 +26,6 @@ from bank.text.names import as_stored
 
 NAME = "pairs"
 TITLE = "Comparisons (a pair a row)"
-LOOKED_AT = 50  # rows; in CSV an empty cell is no name
 VERDICT = "winner"
 BOTH_BAD = "both bad"  # a flag of labels
 NEEDED = ("prompt", "model_a", "response_a", "model_b", "response_b", "winner")
@@ -59,14 +55,7 @@ class Pair:
 
 
 def recognises(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    try:
-        names = first_names(path)
-        if kind_of(path) != "json":  # which cannot be read in part
-            names = names.union(*(row.data for row in islice(rows(path), LOOKED_AT) if isinstance(row, Row)))
-    except (BadFile, LookupError):
-        return False
+    names = set() if path.is_dir() else first_names(path)
     return all(names.intersection(COLUMNS.get(name, (name,))) for name in NEEDED)
 
 

@@ -18,6 +18,8 @@ from pydantic import BaseModel, ValidationError
 from bank.intake import parquet
 
 if TYPE_CHECKING:
+    from _csv import _reader as _csv_reader
+
     from pydantic_core import ErrorDetails
 
 MAX_LINE = 32 * 2**20
@@ -264,18 +266,9 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
 
 def csv_rows(path: Path) -> Iterator[Row | Problem]:
     """Rows of a CSV file with a header; comma, semicolon or tab. Every cell is text; empty cells are left out."""
-    source = lines(path)
-    first = next(source, None)
-    if first is None:
-        return
-    text = (line for _, line in itertools.chain([first], source))
-    reader = csv.reader(text, delimiter=max(",;\t", key=first[1].count), strict=True)
-    start, blank = 1, 0
+    header, reader = _csv(path)
+    start, blank = reader.line_num + 1, 0
     try:
-        header = [name.strip().lower() for name in next(reader)]
-        if len(set(header)) != len(header):
-            raise BadFile(Where(path.name, 1), "two columns have the same name")
-        start = reader.line_num + 1
         for cells in reader:
             where, start = Where(path.name, start), reader.line_num + 1
             if not cells:
@@ -288,6 +281,23 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
                 yield Row(where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""})
     except csv.Error as error:
         raise BadFile(Where(path.name, start), f"is not CSV: {error}") from None
+
+
+def _csv(path: Path) -> "tuple[list[str], _csv_reader]":
+    """The names of the columns in small letters, none of an empty file, and what reads the rows below them. Raises
+    BadFile.
+    """
+    source = lines(path)
+    first = next(source, None)
+    text = (line for _, line in itertools.chain([first] if first else [], source))
+    reader = csv.reader(text, delimiter=max(",;\t", key=first[1].count) if first else ",", strict=True)
+    try:
+        header = [name.strip().lower() for name in next(reader, [])]
+    except csv.Error as error:
+        raise BadFile(Where(path.name, 1), f"is not CSV: {error}") from None
+    if len(set(header)) != len(header):
+        raise BadFile(Where(path.name, 1), "two columns have the same name")
+    return header, reader
 
 
 def parquet_rows(path: Path) -> Iterator[Row | Problem]:
@@ -308,6 +318,15 @@ def parquet_length(path: Path) -> int:
     pa, pq = parquet.load()
     try:
         return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
+
+
+def parquet_names(path: Path) -> set[str]:
+    """The names of the columns. Raises BadFile, NoPyarrow."""
+    pa, pq = parquet.load()
+    try:
+        return set(pq.read_schema(path).names)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
 
@@ -350,9 +369,14 @@ READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
 
 
 def first_names(path: Path) -> set[str]:
-    """The names in the first row of a file; none if it holds no rows. Reads as little as possible."""
+    """The names of a table's columns, of a file of objects those in the first. Reads as little as possible."""
     try:
-        if kind_of(path) == "json":
+        kind = kind_of(path)
+        if kind == "csv" and not no_table(path):
+            return set(_csv(path)[0])
+        if kind == "parquet":
+            return parquet_names(path)
+        if kind == "json":
             text = head(path, MAX_FIRST).decode(errors="replace").lstrip("\ufeff \r\n\t[")
             first, _ = _decoder.raw_decode(text)
             return set(first) if isinstance(first, dict) else set()
