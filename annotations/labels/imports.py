@@ -63,7 +63,8 @@ class LabelImporter:
     """Imports label records of the context's benchmark.
 
     All rows go to ``context.campaign`` if it is set; otherwise each goes to the campaign it names, or to ``imported``.
-    Some protocols have a campaign of their own, see ``ballots.alone``.
+    Some protocols have a campaign of their own, see ``ballots.alone``. Labels that name nobody are by
+    ``context.annotator``.
     """
 
     def __init__(self, context: ImportContext) -> None:
@@ -87,7 +88,8 @@ class LabelImporter:
         self.most: dict[str, int] = {}  # labels of one item, by campaign
 
     def check(self, rows: list[Row], report: Report) -> Batch | None:
-        block, specs = self.items.resolved(block_of(rows), report)
+        block = self._with_annotator(block_of(rows), report)
+        block, specs = self.items.resolved(block, report)
         if not specs:
             return None
         stored_items = self.items.find(specs)
@@ -291,6 +293,14 @@ class LabelImporter:
         except ballots.BadSettings:
             return
         Campaign.objects.filter(pk=campaign.pk).update(ballot=ballot)
+
+    def _with_annotator(self, block: Block, report: Report) -> Block:
+        """The rows with an annotator, their own or the import's; the others become problems."""
+        named = [name or self.context.annotator for name in block.columns["annotator"]]
+        refused = {row for row, name in enumerate(named) if not name}
+        for row in sorted(refused):
+            report.refuse(block.places[row], "annotator", "is missing; name it with --annotator")
+        return Block(block.places, block.columns | {"annotator": named}).without(refused)
 
     def _campaign_names(self, columns: Mapping[str, Sequence[Any]]) -> list[str]:
         named, protocols = columns["campaign"], columns["protocol"]

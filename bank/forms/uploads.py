@@ -14,8 +14,8 @@ VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
 NEW = "new"  # the answer "a new version" beside the stored ones
-CHECKED = ("benchmark", "version", "parts", "model", "judge", "campaign")  # what the check depends on
-NAMES = ("model", "judge", "campaign")
+CHECKED = ("benchmark", "version", "parts", "model", "judge", "annotator", "campaign")  # what the check depends on
+NAMES = ("model", "judge", "annotator", "campaign")
 PARTS = {
     "samples": "Samples",
     "responses": "Responses",
@@ -54,6 +54,7 @@ class ChoicesForm(forms.Form):
     )
     model = forms.CharField(max_length=200, required=False, help_text="Of responses that name no model.")
     judge = forms.CharField(max_length=200, required=False, help_text="Of judgments that name no judge.")
+    annotator = forms.CharField(max_length=200, required=False, help_text="Of labels that name nobody.")
     campaign = forms.CharField(max_length=200, required=False, help_text="A closed campaign that takes the labels.")
     parts = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Bring in")
     skip_bad = forms.BooleanField(required=False, label="Bring in the good rows, leave the bad ones out")
@@ -75,6 +76,7 @@ class ChoicesForm(forms.Form):
             ("samples", "anchor"),
             ("responses", "model"),
             ("judgments", "judge"),
+            ("labels", "annotator"),
             ("labels", "campaign"),
         ):
             if part not in findings.get("parts", []):

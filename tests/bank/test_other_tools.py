@@ -103,7 +103,7 @@ FILES = {
     "pictures in Parquet": ("train.parquet", pictures(), UNKNOWN),
     "a workbook": ("model-x_MMBench.xlsx", workbook(), "is an Excel workbook (.xlsx), which is not supported"),
     "a task that names no sample": ("texts.json", task(TEXTS, completed_by=3, result=[LEFT]), "sample: is empty"),
-    "a label by nobody": ("nobody.json", task(ITEM, result=[LEFT]), "annotator: is empty"),
+    "a label by nobody": ("nobody.json", task(ITEM, result=[LEFT]), "annotator: is missing; name it with --annotator"),
     "a label that says nothing": ("empty.json", task(ITEM, completed_by=3, result=[]), "the label holds no verdict"),
     "a question of another name": (
         "argilla.json",

@@ -61,7 +61,7 @@ def test_a_judgment_without_a_choice_is_kept_as_such_and_nan_is_refused(two_answ
     ("name", "words"),
     [
         ("ls-empty-result.json", "record 1: the label holds no verdict"),
-        ("ls-no-annotator.json", "record 1: annotator: is empty"),
+        ("ls-no-annotator.json", "record 1: annotator: is missing; name it with --annotator"),
         ("ls-lead-time-null.json", "1 label."),
         ("ls-predictions-ids.json", "1 label."),
     ],

@@ -10,4 +10,5 @@ class Command(ImportCommand):
     part = "labels"
 
     def more_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--annotator", default="", metavar="NAME", help="of labels that name nobody")
         parser.add_argument("--campaign", default="", metavar="NAME", help='default "imported"')

@@ -451,7 +451,7 @@ class ComparedRecord(Record):
 
 
 class LabelRecord(VerdictRecord):
-    annotator: Name
+    annotator: OptionalName = ""
     compared: list[ComparedRecord] = Field(default_factory=list)  # two, whose analyses ``choice`` is about
     simulated: bool = False  # the annotator is invented
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None

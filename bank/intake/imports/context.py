@@ -28,8 +28,9 @@ class ImportOptions:
 
     Samples go into the benchmark ``slug`` (its newest version, or the one named), which is created if it is new; the
     other parts alone require an existing one. ``title``, ``anchor`` and ``visibility`` apply to a new benchmark;
-    ``model`` and ``judge`` apply to rows that name none, and ``campaign`` says where labels go. With ``open_keys``
-    everybody sees the answer keys, references and weights of new samples: for sets whose keys are public anyway.
+    ``model``, ``judge`` and ``annotator`` apply to rows that name none, and ``campaign`` says where labels go. With
+    ``open_keys`` everybody sees the answer keys, references and weights of new samples: for sets whose keys are public
+    anyway.
     ``untrusted`` responses are treated as submitted ones are: they may hold instructions to a judge.
     """
 
@@ -40,6 +41,7 @@ class ImportOptions:
     visibility: str = ""
     model: str = ""
     judge: str = ""
+    annotator: str = ""
     campaign: str = ""
     open_keys: bool = False
     untrusted: bool = False
@@ -49,7 +51,7 @@ class ImportOptions:
             validate_slug(self.slug)
         except ValidationError:
             raise BadInput(f"{self.slug!r} is not a slug: use letters, digits, - and _.") from None
-        for name in ("version", "title", "anchor", "model", "judge", "campaign"):
+        for name in ("version", "title", "anchor", "model", "judge", "annotator", "campaign"):
             setattr(self, name, as_stored(getattr(self, name)))
         for name, limit in (("slug", 80), ("version", 40), ("title", 200)):
             value = getattr(self, name)

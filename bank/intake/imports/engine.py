@@ -188,7 +188,7 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        given = {option: getattr(context, option) for option in ("model", "judge")}
+        given = {option: getattr(context, option) for option in ("model", "judge", "annotator")}
         rows_of_part = formats.reader(context.source.module, name, given)(context.source.path)
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():
