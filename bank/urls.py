@@ -40,6 +40,7 @@ urlpatterns = [
     path("uploads/templates/<slug:part>.<slug:shape>", uploads.upload_template, name="upload-template"),
     path("uploads/<int:pk>/", uploads.upload_detail, name="upload-detail"),
     path("uploads/<int:pk>/progress/", uploads.upload_progress, name="upload-progress"),
+    path("uploads/<int:pk>/columns/", uploads.upload_columns, name="upload-columns"),
     path("uploads/<int:pk>/confirm/", uploads.upload_confirm, name="upload-confirm"),
     path("uploads/<int:pk>/cancel/", uploads.upload_cancel, name="upload-cancel"),
     path("uploads/<int:pk>/problems.csv", uploads.upload_problems, name="upload-problems"),

@@ -14,6 +14,8 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.base import PlainJSON
+from bank.errors import BadInput
+from bank.forms import columns
 from bank.forms.fields import whole_number
 from bank.forms.uploads import ChoicesForm
 from bank.intake.uploads import actions, staging
@@ -49,6 +51,7 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
             "sha256",
             "fault",
             "found",
+            "map",
             "choices",
             "report",
             "progress",
@@ -77,6 +80,11 @@ class NewUploadSerializer(serializers.Serializer[Any]):
         required=False, help_text="SLUG or SLUG@VERSION, a stored one that they are checked for first."
     )
     sha256 = serializers.CharField(required=False, help_text="Of the whole stream, if you know it; it is checked.")
+
+
+class MapSerializer(serializers.Serializer[Any]):
+    map = serializers.DictField(help_text="shape, columns, values, constants: see the documentation of file formats.")
+    keep = serializers.BooleanField(default=True, help_text="Whether files with the same columns are read so, too.")
 
 
 def _described(field: forms.Field) -> "serializers.Field[Any, Any, Any, Any]":
@@ -163,6 +171,23 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict(error, state=upload.state)
         except staging.Busy:
             return _conflict("Another piece of this upload is coming in.", offset=upload.received)
+        return Response(self.get_serializer(upload).data)
+
+    @extend_schema(request=MapSerializer, responses={200: UploadSerializer})
+    @action(detail=True, methods=["post"])
+    def map(self, request: Request, pk: str) -> Response:
+        """Say what the columns of a table hold, where the state is `mapping` (`found.nearest` proposes) or `checked`;
+        it is checked so then."""
+        upload = self.get_object()
+        sent = MapSerializer(data=request.data)
+        sent.is_valid(raise_exception=True)
+        try:
+            named = columns.map_from_api(sent.validated_data["map"])
+            actions.name_columns(upload=upload, map=named, keep=sent.validated_data["keep"])
+        except BadInput as error:
+            raise serializers.ValidationError({"map": [str(error)]}) from None
+        except actions.WrongState as error:
+            return _conflict(error, state=upload.state)
         return Response(self.get_serializer(upload).data)
 
     @extend_schema(request=CHOICES, responses={200: UploadSerializer})

@@ -13,6 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput, WrongUse
 from bank.intake import formats
+from bank.intake.formats import mapping
+from bank.intake.formats.mapping import Mapped
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports import Progress, Report
 from bank.intake.imports.context import ImportOptions
@@ -58,6 +60,11 @@ class ImportCommand(BaseCommand):
         parser.add_argument("--benchmark", required=True, metavar="SLUG", help="SLUG or SLUG@VERSION")
         parser.add_argument("--dry-run", action="store_true", help="say what would be made, and every bad row")
         parser.add_argument("--skip-bad", action="store_true", help="import the good rows although others are bad")
+        parser.add_argument(
+            "--map", type=Path, metavar="FILE.yaml", help="what the columns of a table hold; FORMAT auto"
+        )
+        parser.add_argument("--propose-map", action="store_true", help="print a map to start from, and import nothing")
+        parser.add_argument("--all-parts", action="store_true", help="import all that the file holds, not only this")
         self.more_arguments(parser)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -68,13 +75,17 @@ class ImportCommand(BaseCommand):
         """For subclasses."""
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["propose_map"]:
+            with bad_input_fails():
+                self.stdout.write(proposed_map(options["path"]), ending="")
+            return
         slug, _, version = options["benchmark"].partition("@")
         taken = {field.name: options[field.name] for field in fields(ImportOptions) if options.get(field.name)}
         with bad_input_fails(), progress_of(self) as progress:
             reports = run_import(
                 path=options["path"],
-                format=options["format"],
-                parts=[self.part],
+                format=format_of(options),
+                parts=[] if options["all_parts"] else [self.part],
                 slug=slug,
                 **taken | {"version": options.get("benchmark_version") or version},
                 images=options.get("images"),
@@ -82,7 +93,8 @@ class ImportCommand(BaseCommand):
                 skip_bad=options["skip_bad"],
                 progress=progress,
             )
-        self.tell(reports[self.part], options)
+        for report in reports.values():
+            self.tell(report, options)
 
     def tell(self, report: Report, options: dict[str, Any]) -> None:
         for line in gathered(report.warnings):
@@ -102,6 +114,32 @@ class ImportCommand(BaseCommand):
         if report.problems and not (report.written and options["skip_bad"]):
             hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
             raise Failed(f"{counted(report.bad, 'bad rows')}, nothing was written.{hint}")
+
+
+def format_of(options: dict[str, Any]) -> str | Mapped:
+    """The format that the arguments name, or that of a map. Raises BadInput, WrongUse."""
+    if options["map"] is None:
+        return str(options["format"])
+    if options["format"] != "auto":
+        raise WrongUse("--map goes with the format auto.")
+    try:
+        return Mapped(mapping.from_text(options["map"].read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{options['map']} cannot be read: {error}.") from None
+
+
+def proposed_map(path: Path) -> str:
+    """What the columns of a table could hold, as YAML, with what is left to choose as comments. Raises BadFile."""
+    _, columns = mapping.survey(path)
+    nearest = mapping.proposals(columns)[0]
+    values = {
+        name: {word: mapping.meaning_of(name, word) for word in words}
+        for name, words in mapping.open_values(nearest.map, columns).items()
+    }
+    text = nearest.map.model_copy(update={"values": values}).as_yaml()
+    if nearest.missing:
+        text += f"# not found, and needed: {', '.join(nearest.missing)}\n"
+    return text + (f"# left out: {', '.join(nearest.unknown)}\n" if nearest.unknown else "")
 
 
 def gathered(warnings: Sequence[Problem]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from bank.models.submissions import (
     SubmissionScore,
     ToldScore,
 )
-from bank.models.uploads import Upload
+from bank.models.uploads import KeptMap, Upload
 from bank.models.verdict import Verdict
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "ImportRange",
     "Item",
     "ItemResponse",
+    "KeptMap",
     "PictureStorage",
     "Recipe",
     "Response",

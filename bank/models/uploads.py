@@ -28,6 +28,7 @@ class Upload(models.Model):
         RECEIVING = "receiving"
         RECEIVED = "received", "Waiting for the check"
         CHECKING = "checking"
+        MAPPING = "mapping", "Name its columns"
         CHECKED = "checked", "Waits for you"
         IMPORTING = "importing"
         DONE = "done", "Imported"
@@ -50,6 +51,8 @@ class Upload(models.Model):
     fault = models.TextField(blank=True)  # why it failed or was cancelled, in words
     found = models.JSONField(default=dict, blank=True)  # what the check found: format, counts, problems by reason, diff
     choices = models.JSONField(default=dict, blank=True)  # slug, version, title, ..., as the person confirmed them
+    map = models.JSONField(default=dict, blank=True)  # what its columns hold, as a person said: see formats.mapping
+    keeps_map = models.BooleanField(default=True)  # whether the map is kept for files with the same columns
     report = models.JSONField(default=dict, blank=True)  # what the import made
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
@@ -91,3 +94,15 @@ class Upload(models.Model):
     def counts(self) -> dict[str, Any]:
         """What was made, or would be, by noun."""
         return (self.report or self.found).get("made", {})
+
+
+class KeptMap(models.Model):
+    """What the columns of a table hold, for the next file with the same columns, whoever sends it."""
+
+    digest = models.CharField(max_length=64, unique=True)  # of the names of the columns
+    map = models.JSONField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"map {self.pk}"

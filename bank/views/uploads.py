@@ -11,9 +11,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
+from bank.forms.columns import ColumnsForm
 from bank.forms.uploads import ChoicesForm
 from bank.images import TYPES
-from bank.intake.formats import templates
+from bank.intake.formats import mapping, templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
 from bank.views.common import benchmark_named
@@ -45,7 +46,10 @@ def upload_list(request: HttpRequest) -> HttpResponse:
 @requires("write-bank")
 def upload_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One upload, in whichever state it is."""
-    return _detail(request, _upload(pk), None)
+    upload = _upload(pk)
+    if upload.state == Upload.State.MAPPING:
+        return redirect("bank:upload-columns", pk)
+    return _detail(request, upload, None)
 
 
 @require_safe
@@ -76,6 +80,25 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     except actions.WrongState as error:
         messages.error(request, str(error))
     return redirect("bank:upload-detail", pk)
+
+
+@requires("write-bank")
+def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the columns of a table hold; by POST it is checked so, with ``look`` the form is only drawn again."""
+    upload = _upload(pk)
+    if upload.state not in (Upload.State.MAPPING, Upload.State.CHECKED) or not staging.columns(upload)[1]:
+        return redirect("bank:upload-detail", pk)
+    form = ColumnsForm(request.POST or None, upload=upload, shape=request.GET.get("shape", ""))
+    looks = "look" in request.POST
+    if request.method == "POST" and not looks and form.is_valid():
+        try:
+            form.carry_out()
+        except actions.WrongState as error:
+            messages.error(request, str(error))
+        return redirect("bank:upload-detail", pk)
+    context = HERE | {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
+    template = "bank/_upload_columns.html" if looks and request.htmx else "bank/upload.html"  # type: ignore[attr-defined]
+    return render(request, template, context, status=422 if form.errors and not looks else 200)
 
 
 @require_POST
@@ -146,11 +169,12 @@ def _upload(pk: int) -> Upload:
 def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, status: int = 200) -> HttpResponse:
     context: dict[str, Any] = HERE | {"upload": upload, "progress": staging.progress(upload)}
     if upload.state == Upload.State.FAILED:
-        context["templates"] = templates.TITLES
+        context["templates"] = mapping.TITLES
     if upload.state == Upload.State.RECEIVING:
         context |= _sending()
     if upload.state == Upload.State.CHECKED:
         context |= {"form": form or ChoicesForm(upload=upload), "samples": staging.preview(upload)}
+        context["is_mapped"] = bool(staging.columns(upload)[1])
         context["others_wait"] = staging.others_wait(upload)
     if upload.state == Upload.State.DONE:
         slug, version = upload.choices["benchmark"], upload.choices["version"]
@@ -160,4 +184,4 @@ def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, stat
 
 
 def _sending() -> dict[str, Any]:
-    return {"chunk": actions.CHUNK, "limit": actions.limit(), "templates": templates.TITLES}
+    return {"chunk": actions.CHUNK, "limit": actions.limit(), "templates": mapping.TITLES}

@@ -16,6 +16,7 @@ from leaderboard.kinds import available
 
 DONE, NOW, LATER = "done", "now", "later"
 STATES = {DONE: "done", NOW: "next", LATER: "not yet"}
+BOARDS = {"models": "Models", "judges": "Judges against people", "bias": "Biases of judges"}
 KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
 
 
@@ -102,13 +103,17 @@ def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
 def _board_step(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
     public = benchmark.visibility == Benchmark.Visibility.PUBLIC
     has_verdicts = bool(counts.labels or counts.judgments)
-    ranked = [name for name in ("models", "judges") if available(benchmark, name, staff=True)]
-    board = ("Open the board", reverse(f"leaderboard:{ranked[0] if ranked else 'models'}", args=[benchmark]))
+    ranked = [name for name in BOARDS if available(benchmark, name, staff=True)]
+    if not (counts.labels and counts.judges):  # nobody to compare with
+        ranked = [name for name in ranked if name == "models"] or ranked
+    first, *others = ranked or ["models"]
+    boards = [("Open the board", reverse(f"leaderboard:{first}", args=[benchmark]))]
+    boards += [(BOARDS[name], reverse(f"leaderboard:{name}", args=[benchmark])) for name in others]
     publish = ("Publish", reverse("bank:benchmark-publish", args=[benchmark]))
     return Step(
         "Board",
         number_of(counts.labels + counts.judgments, "verdict"),
         "everybody sees it" if public else "only staff see it",
         public and has_verdicts,
-        [board] if public else [board, publish],
+        boards if public else [*boards, publish],
     )

@@ -336,6 +336,7 @@ def test_a_dropped_file_of_comparisons_leads_to_its_board(client_of, media):
     assert 'hx-get="/leaderboards/my-comparisons@1/steps/"' in flat(curator.get(f"/bank/uploads/{upload.pk}/"))
     steps = flat(curator.get("/leaderboards/my-comparisons@1/steps/"))
     assert re.search(r'href="/leaderboards/my-comparisons@1/models/" ?>Open the board', steps)
+    assert 'href="/leaderboards/my-comparisons@1/judges/"' in steps, "a person's and a judge's verdicts in one file"
     board = flat(curator.get("/leaderboards/my-comparisons@1/models/"))
     assert all(name in board for name in answers)
 
@@ -369,23 +370,6 @@ def test_the_template_of_comparisons_comes_in_as_it_is(write):
         assert formats.find("auto", path) is pairs
         found = [read(reader, path) for reader in (pairs.samples, pairs.responses, pairs.labels)]
         assert [(len(records), bad, odd) for records, bad, odd in found] == [(2, [], []), (4, [], []), (3, [], [])]
-
-
-def test_comparisons_under_other_names_are_told_what_to_rename(write):
-    row = {"instruction": "?", "output_1": "x", "generator_1": "m", "output_2": "y", "generator_2": "n"}
-    path = write("annotations.json", [row | {"annotator": "weighted", "result": 2, "price_per_example": 0.02}])
-    with pytest.raises(formats.UnknownFormat) as caught:
-        formats.find("auto", path)
-    nearest = caught.value.nearest[0]
-    assert (nearest.part, nearest.unknown) == ("pairs", ["price_per_example"])
-    assert nearest.lacking == {
-        "prompt": "instruction",
-        "model_a": "generator_1",
-        "response_a": "output_1",
-        "model_b": "generator_2",
-        "response_b": "output_2",
-        "winner": "result",
-    }
 
 
 def test_no_row_is_lost_in_silence(write):

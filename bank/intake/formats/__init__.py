@@ -22,13 +22,13 @@ from bank.intake.formats import (
     generic,
     label_studio,
     llmfao,
+    mapping,
     mia_bench,
     mllm_as_a_judge,
     mllm_bench,
     mmbench,
     pairs,
     pope,
-    templates,
     wide,
 )
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table, rows
@@ -48,15 +48,16 @@ class UnknownFormat(BadFile):
     """No format knows the file; says its columns, and what they come nearest to."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.is_no_table = no_table(path) if path.is_file() else ""
         names = first_names(path) if path.is_file() else set()
         self.columns = sorted(name for name in names if COLUMN.fullmatch(name))  # what is no name may be content
-        self.nearest = templates.nearest(self.columns)
+        self.nearest = mapping.proposals([mapping.Column(name) for name in self.columns]) if self.columns else []
         words = f"is {self.is_no_table}, not a table" if self.is_no_table else "is in no format known here"
         if self.columns:
             words += f". Its columns: {', '.join(self.columns[:MOST_COLUMNS])}"
         if self.nearest:
-            words += f". {self.nearest[0].words}"
+            words += f". {self.nearest[0].words}. --map FILE.yaml names columns; --propose-map prints one to start from"
         super().__init__(Where(str(path)), words)
 
 
@@ -82,6 +83,11 @@ def find(name: str, path: Path) -> Format:
         if module.recognises(path):
             return module
     raise UnknownFormat(path)
+
+
+def is_of_many(format: Format) -> bool:
+    """Whether its files may be of any benchmark, named by the file; the others are those of one."""
+    return format is generic or _shape(format) is not None
 
 
 def has(format: Format, part: str) -> bool:

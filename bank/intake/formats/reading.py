@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from bank.intake import parquet
 
 if TYPE_CHECKING:
-    from _csv import _reader as _csv_reader
+    from _csv import Reader as CsvReader
 
     from pydantic_core import ErrorDetails
 
@@ -283,7 +283,7 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(Where(path.name, start), f"is not CSV: {error}") from None
 
 
-def _csv(path: Path) -> "tuple[list[str], _csv_reader]":
+def _csv(path: Path) -> "tuple[list[str], CsvReader]":
     """The names of the columns in small letters, none of an empty file, and what reads the rows below them. Raises
     BadFile.
     """

@@ -1,18 +1,14 @@
-"""Files to start from: a few rows of comparisons and of each part of the ``generic`` format, which also serve as
-examples of fields.
+"""Files to start from: a few rows of comparisons, of answers and of each part of the ``generic`` format, which also
+serve as examples of fields.
 """
 
 import csv
 import io
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accounts.csv import escape
-from bank.intake.formats import pairs
-from bank.intake.formats.generic import RECORDS
-from bank.intake.formats.reading import meant_by
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -64,14 +60,22 @@ COMPARISONS: Rows = [
         ("Name the capital of Peru.", "Lima.", "Cusco.", "model_a", "person-2"),
     )
 ]
-TITLES = {
-    "pairs": "Comparisons of models",
-    "samples": "Questions with pictures",
-    "responses": "Answers of models",
-    "labels": "Verdicts of people",
-    "judgments": "Verdicts of judges",
+ANSWERS: Rows = [
+    {"prompt": prompt, "model": model, "response": text, "score": score, "annotator": "person-1"}
+    for prompt, model, text, score in (
+        ("Name the capital of Kenya.", "model-one", "Nairobi.", 5),
+        ("Name the capital of Kenya.", "model-two", "It is Nairobi.", 5),
+        ("Name the capital of Peru.", "model-one", "Cusco.", 1),
+    )
+]
+ROWS = {
+    "pairs": COMPARISONS,
+    "answers": ANSWERS,
+    "samples": SAMPLES,
+    "responses": RESPONSES,
+    "labels": LABELS,
+    "judgments": JUDGMENTS,
 }
-ROWS = {"pairs": COMPARISONS, "samples": SAMPLES, "responses": RESPONSES, "labels": LABELS, "judgments": JUDGMENTS}
 ADDED = ("capability", "criteria")  # what a row is whole without
 SHAPES = {"csv": "text/csv", "jsonl": "application/jsonl"}
 
@@ -97,59 +101,3 @@ def example(part: str, field: str) -> str:
     name = field.split(".")[0]
     value = next((row[name] for row in ROWS.get(part, ()) if name in row), "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# The fields without which no row of a part, or no comparison, is known for what it is.
-NEEDED = {
-    "pairs": pairs.NEEDED,
-    "samples": ("key", "instruction"),
-    "responses": ("sample", "text"),
-    "labels": ("kind", "sample", "annotator"),
-    "judgments": ("kind", "sample"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """How near a file is to a part: how many of its columns are known; the fields to name otherwise or to add, the
-    needed ones first, each with the column that may be meant by it, or ""; and the columns that nothing is known of.
-    """
-
-    part: str
-    known: int
-    columns: int
-    lacking: dict[str, str]
-    unknown: list[str]
-
-    @property
-    def title(self) -> str:
-        return TITLES[self.part]
-
-    @property
-    def words(self) -> str:
-        fields = [f"{field} (your {column}?)" if column else field for field, column in self.lacking.items()]
-        title = self.title.lower()
-        if not self.known:
-            return f"None of them is known; {title} have {', '.join(fields)}"
-        known = f"It comes nearest to {title}, {self.known} of {self.columns} columns known"
-        unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{known}; lacking: {', '.join(fields)}{unknown}"
-
-
-def nearest(columns: Collection[str]) -> list[Nearest]:
-    """The parts that a file with these columns could be meant as, the nearest first; all of them without any likeness,
-    and none without columns.
-    """
-    found: list[tuple[int, Nearest]] = []
-    for part in NEEDED:
-        fields = RECORDS[part].model_fields if part in RECORDS else pairs.FIELDS
-        strange = [column for column in columns if column not in fields]
-        meant = {field: column for column in strange if (field := meant_by(column, fields)) not in ("", *columns)}
-        known = len(columns) - len(strange) + len(meant)
-        needed = {field: meant.pop(field, "") for field in NEEDED[part] if field not in columns}
-        if needed and columns:
-            lacking = needed | meant
-            unknown = [column for column in strange if column not in lacking.values()]
-            found.append((len(needed), Nearest(part, known, len(columns), lacking, unknown)))
-    like = [one for one in found if one[1].known] or found
-    return [one for _, one in sorted(like, key=lambda pair: (-pair[1].known, pair[0]))]

@@ -140,7 +140,7 @@ def odd_answer(row: Row, field: str, text: str, ref: dict[str, str]) -> Iterator
     if not text:
         yield odd(row, field, "is empty; kept as an empty answer")
     if ref["variant"]:
-        reason = f"{ref['model']!r} answered this question otherwise above; kept as variant {ref['variant']}"
+        reason = f"{ref['model']!r} answered this question otherwise above; kept as variant {ref['variant']!r}"
         yield odd(row, field, reason)
 
 

@@ -15,10 +15,11 @@ from pathlib import Path, PurePosixPath
 
 from bank.errors import BadInput, WrongUse
 from bank.intake import formats, registry
-from bank.intake.formats import Format
-from bank.intake.formats.reading import BadFile, Row, Where, kind_of
+from bank.intake.formats import Format, UnknownFormat
+from bank.intake.formats.mapping import Mapped
+from bank.intake.formats.reading import BadFile, Row, Where, first_names, kind_of
 from bank.intake.formats.records import ImageRecord
-from bank.intake.imports import Cancelled, never, scratch
+from bank.intake.imports import Cancelled, kept_maps, never, scratch
 
 ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
 LOOKED_AT = 50
@@ -99,7 +100,7 @@ class PictureFolder:
             raise WrongUse(f"{self.path} does not hold {pictures} that the file names. Nothing was written.")
 
 
-def inspect(path: Path, format: str = "auto") -> Source:
+def inspect(path: Path, format: str | Format = "auto") -> Source:
     """What this file, folder or zip archive holds. Raises BadFile.
 
     The paths inside an archive are gone when this returns; they stay within ``with open_source(path) as opened``.
@@ -129,18 +130,36 @@ def with_parts(path: Path, format: str | Format, names: Sequence[str]) -> Source
 
 
 def _recognised(path: Path, format: str | Format) -> tuple[Format, Path]:
-    """The format, and the file or folder that it reads: if no format knows the folder, its only data file."""
+    """The format, and the file or folder that it reads: if no format knows the folder, its only data file. A table that
+    none knows is read by the map that is kept for its columns.
+    """
     if not isinstance(format, str):
-        return format, path
+        return format, _only_table(path) or path if isinstance(format, Mapped) else path
     try:
         return formats.find(format, path), path
-    except BadFile:
-        if not path.is_dir():
+    except UnknownFormat as error:
+        table = _only_table(path)
+        if table is None:
             raise
-        files = [file for file in sorted(path.iterdir()) if file.is_file() and file.suffix.lower() in ENDINGS]
-        if len(files) != 1:
-            raise
-        return formats.find(format, files[0]), files[0]
+        try:
+            return (formats.find(format, table) if table != path else _kept(error)), table
+        except UnknownFormat as unknown:
+            return _kept(unknown), table
+
+
+def _kept(unknown: UnknownFormat) -> Format:
+    format = kept_maps.kept_for(first_names(unknown.path)) if unknown.columns else None
+    if format is None:
+        raise unknown
+    return format
+
+
+def _only_table(path: Path) -> Path | None:
+    """The file, or the only data file of a folder."""
+    if not path.is_dir():
+        return path
+    files = [file for file in sorted(path.iterdir()) if file.is_file() and file.suffix.lower() in ENDINGS]
+    return files[0] if len(files) == 1 else None
 
 
 def _holds(module: Format, name: str, path: Path) -> bool:

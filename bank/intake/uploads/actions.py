@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from bank.errors import BadInput
+from bank.intake.formats.mapping import ColumnMap
 from bank.intake.imports import scratch, writer
 from bank.intake.uploads import staging
 from bank.models import Upload
@@ -146,6 +147,16 @@ def check(*, upload: Upload, choices: dict[str, Any]) -> None:
     _step(upload, Upload.State.CHECKED, Upload.State.RECEIVED, choices=choices)
 
 
+def name_columns(*, upload: Upload, map: ColumnMap, keep: bool) -> None:
+    """Have the files checked as a table whose columns hold this. ``keep``: once it is in, the map is kept for files
+    with the same columns. Raises WrongState.
+    """
+    chosen = {name: value for name, value in upload.choices.items() if name not in ("parts", "skip_bad", GO_ON)}
+    values = {"map": map.model_dump(exclude_defaults=True), "keeps_map": keep, "choices": chosen}
+    named = (Upload.State.MAPPING, Upload.State.CHECKED)
+    _step(upload, upload.state if upload.state in named else named[0], Upload.State.RECEIVED, **values)
+
+
 def confirm(*, upload: Upload, choices: dict[str, Any]) -> None:
     """Have the files imported as they were checked. Raises WrongState."""
     _step(upload, Upload.State.CHECKED, Upload.State.IMPORTING, choices=choices)
@@ -181,7 +192,7 @@ def sweep(*, now: Any = None) -> int:
     writer.sweep()
     deadline = (now or timezone.now()) - KEPT
     swept = 0
-    forgotten = (Upload.State.RECEIVING, Upload.State.CHECKED)
+    forgotten = (Upload.State.RECEIVING, Upload.State.MAPPING, Upload.State.CHECKED)
     for upload in Upload.objects.filter(state__in=forgotten, changed_at__lt=deadline):
         cancel(upload=upload)
         Upload.objects.filter(pk=upload.pk).update(fault="Nobody went on with it for a day, so its files were removed.")

@@ -12,7 +12,7 @@ from django.db.models import Count
 from PIL import Image, ImageOps
 
 from bank import images
-from bank.intake.formats import generic, pairs, reader, templates
+from bank.intake.formats import is_of_many, reader, templates
 from bank.intake.formats.reading import BadFile, Problem, Row
 from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports.sources import PictureFolder, Source
@@ -91,7 +91,6 @@ def _small(image: ImageRecord, folder: PictureFolder, target: Path) -> dict[str,
 
 
 LOOKED_AT = 50
-OF_MANY = (generic.NAME, pairs.NAME)  # formats of files of many benchmarks; another is that of one
 
 
 def propose(upload: Upload, source: Source) -> dict[str, Any]:
@@ -101,7 +100,7 @@ def propose(upload: Upload, source: Source) -> dict[str, Any]:
     stored = None
     if "samples" in source.parts:
         slug = re.sub(r"[^a-z0-9_-]+", "-", _stem(upload.name).lower()).strip("-")[:80] or "benchmark"
-        named_by_file = source.format in OF_MANY
+        named_by_file = is_of_many(source.module)
         slug = slug if named_by_file else source.format
         title = _title(slug) if named_by_file else source.name
         stored = Benchmark.objects.filter(slug=slug).order_by("-pk").first()

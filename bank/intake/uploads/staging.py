@@ -7,6 +7,7 @@ staged/<random>/files/...        what was sent, under its original names, encryp
                 cancel           exists once somebody asked to cancel
                 problems.csv     every problem by row: place, field and reason, no content
                 preview.json, preview/...  the first samples and their pictures
+                columns.json     the columns of a table that a person names, with their first values
 """
 
 import contextlib
@@ -29,6 +30,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 from django.db import connection
 
+from bank.intake.formats.mapping import Column
 from bank.models import Upload
 
 MAX_FILES = 2_000
@@ -275,6 +277,12 @@ def _doing(upload: Upload, *, held: bool, phase: str | None) -> str:
 def preview(upload: Upload) -> list[dict[str, Any]]:
     """The first samples as they will look."""
     return read_json(upload, "preview.json") or []
+
+
+def columns(upload: Upload) -> tuple[int, list[Column]]:
+    """How many rows the table holds, and its columns; none where nobody has to name them."""
+    kept = read_json(upload, "columns.json") or {"rows": 0, "columns": []}
+    return kept["rows"], [Column(**column) for column in kept["columns"]]
 
 
 def others_wait(upload: Upload) -> bool:

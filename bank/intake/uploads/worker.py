@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -19,9 +20,10 @@ from django.utils import timezone
 
 from accounts.csv import escape
 from bank.errors import BadInput
-from bank.intake.formats import UnknownFormat, reader
-from bank.intake.formats.reading import BadFile, Problem
-from bank.intake.imports import Cancelled, Report, diff, engine, sources, writer
+from bank.intake.formats import UnknownFormat, mapping, reader
+from bank.intake.formats.mapping import Mapped
+from bank.intake.formats.reading import BadFile, Problem, first_names
+from bank.intake.imports import Cancelled, Report, diff, engine, kept_maps, sources, writer
 from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
@@ -33,6 +35,7 @@ LOOK_EVERY = 0.5
 REASONS = 30  # kinds of problems that the page shows
 FIRST = 5  # rows of each
 TRIES = 5
+NEAREST = 3  # maps that are proposed to scripts
 
 
 class ProgressReporter:
@@ -123,11 +126,7 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
         staging.remove(upload)
     except UnknownFormat as error:
-        upload.found = {
-            "is": error.is_no_table,
-            "columns": error.columns,
-            "nearest": [asdict(one) | {"title": one.title} for one in error.nearest[:3]],
-        }
+        upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])
         _fail(upload, preview.without_paths(str(error), upload))
     except (BadFile, BadInput, LookupError) as error:
@@ -155,7 +154,17 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
     staging.write_json(upload, "progress.json", {"phase": "unpacking"})
     with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as opened:
-        source = sources.inspect(opened)
+        try:
+            source = sources.inspect(opened, _format_of(upload))
+        except UnknownFormat as error:
+            columns = _keep_survey(upload, error.path) if error.columns else []
+            if len(columns) < 2:  # text, or a table without rows
+                raise
+            _ask_for_columns(upload, columns)
+            return
+        if isinstance(source.module, Mapped):
+            upload.map = source.module.map.model_dump(exclude_defaults=True)
+            _keep_survey(upload, source.path)
         proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
         go_on = bool(choices.pop(actions.GO_ON, False))
@@ -166,13 +175,19 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
             "parts": list(source.parts),
             "proposed": proposed,
             "checked": choices,
+            "columns": upload.found.get("columns", []),
         }
         reports: dict[str, Report] = {}
         try:
             if not choices["benchmark"]:
                 raise BadInput("Name the benchmark that these belong to.")
             reports = engine.run_import(
-                path=opened, dry_run=True, progress=reporter, cancelled=reporter.cancelled, **_arguments(choices)
+                path=opened,
+                format=source.module,
+                dry_run=True,
+                progress=reporter,
+                cancelled=reporter.cancelled,
+                **_arguments(choices),
             )
         except (BadInput, LookupError) as error:  # other choices may work
             findings["fault"] = preview.without_paths(str(error), upload)
@@ -192,11 +207,35 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         tries=0,
         found=findings,
         choices=choices,
+        map=upload.map,
         sha256=found_digest,
         changed_at=timezone.now(),
     )
     if not changed:
         raise Cancelled
+
+
+def _format_of(upload: Upload) -> str | Mapped:
+    return Mapped(mapping.checked(upload.map)) if upload.map else "auto"
+
+
+def _ask_for_columns(upload: Upload, columns: list[mapping.Column]) -> None:
+    """Let a person say what the columns of a table hold."""
+    nearest = mapping.proposals(columns)[:NEAREST]
+    maps = [one.map.model_dump(exclude_defaults=True) | {"missing": one.missing} for one in nearest]
+    moved = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
+        state=Upload.State.MAPPING, tries=0, found=upload.found | {"nearest": maps}, changed_at=timezone.now()
+    )
+    if not moved:
+        raise Cancelled
+
+
+def _keep_survey(upload: Upload, table: Path) -> list[mapping.Column]:
+    """Leave what the columns of a table hold for the pages, and their names for the map that may be kept."""
+    rows, columns = mapping.survey(table)
+    staging.write_json(upload, "columns.json", {"rows": rows, "columns": [asdict(column) for column in columns]})
+    upload.found = upload.found | {"columns": sorted(first_names(table)), "rows": rows}
+    return columns
 
 
 def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
@@ -256,6 +295,8 @@ def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[s
         follows = part != "samples" and fault.sample in refused
         reason = preview.reason(fault)
         new = {"field": fault.field, "reason": reason, "alike": False, "warning": fault.warning, "follows": follows}
+        if column := upload.map.get("columns", {}).get(fault.field):
+            new |= {"field": mapping.label(fault.field), "column": column}
         new |= {"fix": preview.fix(fault), "example": preview.example(part, fault), "count": 0, "first": []}
         group = groups.setdefault((fault.warning, follows, preview.kind(fault)), new)
         group["count"] += 1
@@ -283,10 +324,13 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
         )
         if not done:
             raise Cancelled
+        if upload.map and upload.keeps_map:
+            kept_maps.keep(mapping.checked(upload.map), columns=upload.found["columns"], by=upload.by)
 
     with staging.opened(upload) as sent:
         reports = engine.run_import(
             path=sent,
+            format=_format_of(upload),
             skip_bad=bool(upload.choices.get("skip_bad")),
             progress=reporter,
             cancelled=reporter.cancelled,
