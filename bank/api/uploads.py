@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from accounts.models import User
 from bank.api.base import PlainJSON
 from bank.errors import BadInput
-from bank.forms import columns
 from bank.forms.fields import whole_number
 from bank.forms.uploads import ChoicesForm
+from bank.intake.formats import mapping
 from bank.intake.uploads import actions, staging
 from bank.models import Upload
 
@@ -182,7 +182,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         sent = MapSerializer(data=request.data)
         sent.is_valid(raise_exception=True)
         try:
-            named = columns.map_from_api(sent.validated_data["map"])
+            named = mapping.ready(mapping.checked(sent.validated_data["map"]))
             actions.name_columns(upload=upload, map=named, keep=sent.validated_data["keep"])
         except BadInput as error:
             raise serializers.ValidationError({"map": [str(error)]}) from None

@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 
-from bank.errors import BadInput
 from bank.intake.formats import mapping
 from bank.intake.formats.mapping import Column, ColumnMap, Proposal
 from bank.intake.uploads import actions, staging
@@ -149,11 +148,3 @@ class ColumnsForm(forms.Form):
     def carry_out(self) -> None:
         """Have the table checked as it is named now. Raises WrongState."""
         actions.name_columns(upload=self.upload, map=self.map, keep=self.cleaned_data["keep"])
-
-
-def map_from_api(sent: Any) -> ColumnMap:
-    """The map of an API call. Raises BadInput."""
-    map = mapping.checked(sent)
-    if map.missing:
-        raise BadInput(f"Nothing gives {', '.join(map.missing)}.")
-    return map

@@ -123,7 +123,7 @@ def format_of(options: dict[str, Any]) -> str | Mapped:
     if options["format"] != "auto":
         raise WrongUse("--map goes with the format auto.")
     try:
-        return Mapped(mapping.from_text(options["map"].read_text(encoding="utf-8")))
+        return Mapped(mapping.ready(mapping.from_text(options["map"].read_text(encoding="utf-8"))))
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{options['map']} cannot be read: {error}.") from None
 

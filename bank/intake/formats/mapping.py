@@ -192,6 +192,13 @@ def checked(definition: Any) -> ColumnMap:
         raise BadInput(f"The map is wrong: {f'{place}: ' if place else ''}{words}.") from None
 
 
+def ready(map: ColumnMap) -> ColumnMap:
+    """The map, if it gives all that rows of its shape need. Raises BadInput."""
+    if map.missing:
+        raise BadInput(f"The map gives no {', '.join(map.missing)}, which {map.shape} need.")
+    return map
+
+
 @dataclass(frozen=True)
 class Mapped:
     """A format made of a map: the files whose first rows have all of its columns."""
@@ -405,9 +412,9 @@ def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
 
 
 def _in_english(name: str) -> str:
-    """``antwort a`` as ``response_a``; a name without a known word as it is."""
-    words = name.casefold().replace("_", " ").split()
-    return "_".join(TRANSLATED.get(word, word) for word in words) if set(words) & TRANSLATED.keys() else name
+    """``Antwort A`` as ``response_a``, ``answer 1`` as ``answer_1``."""
+    words = name.casefold().replace("_", " ").replace("-", " ").split()
+    return "_".join(TRANSLATED.get(word, word) for word in words)
 
 
 def _by_content(shape: str, free: Iterable[Column]) -> Iterator[tuple[str, Column]]:
