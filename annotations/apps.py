@@ -21,6 +21,31 @@ class AnnotationsConfig(AppConfig):
         registry.register("labels", "annotations.labels.imports.LabelImporter")
         registry.EXPORTED["labels"] = "annotations.labels.exports.all_labels"
         registry.EXPORTED["preferences"] = "annotations.labels.exports.all_preferences"
+        registry.SHAPES |= {
+            "label-studio": registry.Shape(
+                "Label Studio JSON: labels as annotations",
+                "application/json",
+                "json",
+                ("labels",),
+                "annotations.labels.exports.label_studio",
+            ),
+            "label-studio-tasks": registry.Shape(
+                "Label Studio project: tasks to label, labelling configuration and pictures, as a zip",
+                "application/zip",
+                "zip",
+                ("items",),
+                "annotations.labels.tasks.label_studio",
+                of_campaign=True,
+            ),
+            "argilla": registry.Shape(
+                "Argilla dataset: records to label and settings, as a zip",
+                "application/zip",
+                "zip",
+                ("items",),
+                "annotations.labels.tasks.argilla",
+                of_campaign=True,
+            ),
+        }
         item_sets.register("campaign", _items)
         on_role(Role.ANNOTATOR, _make_annotator)
 

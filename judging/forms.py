@@ -538,7 +538,7 @@ class JuryForm(Styled):
 class SelectionForm(Styled):
     """How a selection of judgments is exported."""
 
-    shape = FileShape()
+    shape = FileShape(rows=True)
     analyses = forms.BooleanField(required=False, label="Include what the judges wrote: analyses and raw replies")
     reason = CleanCharField(
         required=False, max_length=500, help_text="Required with analyses. It goes into the access log with your name."

@@ -43,14 +43,15 @@ from annotations.assignment.queries import (
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.members import enter
-from annotations.labels import exports
 from annotations.labels.actions import change_label, submit_label
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import is_right
 from annotations.models import Assignment, Campaign, Label
-from annotations.views.data import download
+from annotations.views.data import PREFERENCES, download
 from bank import database, guard
+from bank.errors import BadInput
 from bank.images import image_response
+from bank.intake.registry import SHAPES
 from bank.models import SampleImage
 from bank.models.verdict import COLUMNS
 
@@ -78,7 +79,9 @@ class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gener
 
 
 class CampaignLabels(views.APIView):
-    """The labels of a campaign as a file: ``?as=jsonl``, ``csv``, ``parquet``, ``label-studio`` or ``preferences``.
+    """The labels of a campaign as a file: ``?as=jsonl``, ``csv``, ``parquet``, ``huggingface``, ``inspect`` (of one
+    ``model``), ``label-studio`` or ``preferences``; for staff also what it asks, to be labelled elsewhere:
+    ``label-studio-tasks`` or ``argilla``.
 
     Annotators by pseudonym; staff may ask for ``names=1``. Below staff nothing about hidden splits.
     """
@@ -88,16 +91,21 @@ class CampaignLabels(views.APIView):
     @extend_schema(
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
         parameters=[
-            OpenApiParameter("as", OpenApiTypes.STR, enum=list(exports.SHAPES)),
+            OpenApiParameter("as", OpenApiTypes.STR, enum=[*SHAPES, PREFERENCES]),
             OpenApiParameter("names", OpenApiTypes.STR, enum=["1"]),
+            OpenApiParameter("model", OpenApiTypes.STR),
         ],
     )
     def get(self, request: Request, name: str) -> HttpResponseBase:
-        unknown = sorted(set(request.query_params) - {"as", "names"})
+        unknown = sorted(set(request.query_params) - {"as", "names", "model"})
         if unknown:
             raise exceptions.ValidationError(dict.fromkeys(unknown, "Unknown parameter."))
         viewer = cast(User, request.user)
-        return download(get_object_or_404(visible_campaigns(viewer), name=name), viewer, request.query_params)
+        campaign = get_object_or_404(visible_campaigns(viewer), name=name)
+        try:
+            return download(campaign, viewer, request.query_params)
+        except BadInput as error:
+            raise exceptions.ValidationError({"model" if error.field == "model" else "as": str(error)}) from None
 
 
 class Next(views.APIView):

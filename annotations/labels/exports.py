@@ -1,8 +1,9 @@
-"""Labels as files: rows in the ``generic`` format, Label Studio tasks, and preference pairs for DPO."""
+"""Labels as rows of the ``generic`` format, as Label Studio tasks with annotations, and preference pairs for DPO."""
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from accounts.rules import Viewer, allowed
@@ -10,25 +11,10 @@ from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
 from bank import exposure, guard
 from bank.database import batched, chunks
-from bank.intake import exports, parquet
-from bank.intake.exports import Records, refs_by_item, trimmed
+from bank.intake.exports import ExportRequest, Records, refs_by_item, trimmed
 from bank.models import Benchmark, Item, with_answers
 from bank.models.verdict import COLUMNS, as_row
 from judging.models import Judgment
-
-SHAPES = {
-    "jsonl": ("JSON Lines", "application/x-ndjson", "jsonl"),
-    "csv": ("CSV", "text/csv", "csv"),
-    "parquet": ("Parquet", "application/vnd.apache.parquet", "parquet"),
-    "label-studio": ("Label Studio JSON", "application/json", "json"),
-    "preferences": ("Preference pairs for DPO, JSON Lines", "application/x-ndjson", "jsonl"),
-}
-
-
-def available_shapes() -> dict[str, tuple[str, str, str]]:
-    """The shapes that can be written with the installed packages."""
-    return {name: shape for name, shape in SHAPES.items() if name != "parquet" or parquet.available()}
-
 
 REVISED = ("seconds", "comment", "flags")
 COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
@@ -52,21 +38,29 @@ def labels_to_export(viewer: Viewer | None, **conditions: Any) -> LabelQuerySet:
     return labels.filter(**conditions)
 
 
-def all_labels(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
-    """Labels of all campaigns, with annotators by pseudonym unless ``asked.names``."""
-    return label_records(item__sample__benchmark=benchmark, names=asked.names)
+def all_labels(benchmark: Benchmark, asked: ExportRequest) -> Records:
+    """Labels of all campaigns or of ``asked.campaign``, with annotators by pseudonym unless ``asked.names``."""
+    order = "item__sample_id" if asked.by_sample else "pk"
+    return label_records(names=asked.names, viewer=asked.viewer, order=order, **_conditions(benchmark, asked))
 
 
-def all_preferences(benchmark: Benchmark, asked: exports.ExportRequest) -> Records:
-    """Preference pairs of all campaigns."""
-    return preferences(item__sample__benchmark=benchmark)
+def all_preferences(benchmark: Benchmark, asked: ExportRequest) -> Records:
+    """Preference pairs of all campaigns or of ``asked.campaign``."""
+    return preferences(viewer=asked.viewer, **_conditions(benchmark, asked))
 
 
-def label_records(*, names: bool = False, viewer: Viewer | None = None, **conditions: Any) -> Records:
+def _conditions(benchmark: Benchmark, asked: ExportRequest) -> dict[str, Any]:
+    of_benchmark = {"item__sample__benchmark": benchmark}
+    return of_benchmark if asked.campaign is None else of_benchmark | {"campaign": asked.campaign}
+
+
+def label_records(
+    *, names: bool = False, viewer: Viewer | None = None, order: str = "pk", **conditions: Any
+) -> Records:
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
     fields = ("pk", "item_id", "created_at", *COMPARED, *columns.values(), *COLUMNS)
-    rows = labels_to_export(viewer, **conditions).order_by("pk").values(*fields)
+    rows = labels_to_export(viewer, **conditions).order_by(order, "pk").values(*fields)
     for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
@@ -119,22 +113,27 @@ def _revision(row: Mapping[str, Any], responses: Sequence[object]) -> dict[str, 
     return trimmed(record | times | _verdict(row["verdict"], responses))
 
 
-def label_studio(records: Records) -> Iterator[bytes]:
-    """``label_records`` as Label Studio tasks (JSON): one task per item, one annotation per label.
+def label_studio(what: str, benchmark: Benchmark, asked: ExportRequest) -> Iterator[bytes]:
+    """Labels as Label Studio tasks (JSON): one task per item, one annotation per label.
 
-    Tasks come in order of their first label. ``annotations.result`` has one region per verdict column, with its name.
+    ``annotations.result`` has one region per verdict column, with its name.
     """
-    tasks: dict[str, dict[str, Any]] = {}
-    for record in records:
-        about = [record["sample"], record.get("responses", []), record["campaign"], record.get("compared", [])]
-        key = json.dumps(about, sort_keys=True)
-        task = tasks.setdefault(key, {"id": len(tasks) + 1, "data": _data(record), "annotations": []})
-        task["annotations"].append(_annotation(record))
-    yield b"["
-    for number, batch in enumerate(batched(tasks.values(), 200)):
-        body = ",\n".join(json.dumps(task, ensure_ascii=False) for task in batch)
-        yield (",\n" if number else "\n").encode() + body.encode()
-    yield b"\n]\n"
+    conditions = _conditions(benchmark, asked)
+    order = "assignment__campaign_item_id"
+    records = label_records(names=asked.names, viewer=asked.viewer, order=order, **conditions)
+    return json_array(
+        {"id": number, "data": data, "annotations": list(map(_annotation, labels))}
+        for number, (data, labels) in enumerate(groupby(records, key=_data), 1)
+    )
+
+
+def json_array(values: Iterable[Any]) -> Iterator[bytes]:
+    """A JSON array, piece by piece, a value a line."""
+    before = b"[\n"
+    for value in values:
+        yield before + json.dumps(value, ensure_ascii=False).encode()
+        before = b",\n"
+    yield b"\n]\n" if before == b",\n" else b"[]\n"
 
 
 def _data(record: dict[str, Any]) -> dict[str, Any]:
@@ -239,14 +238,3 @@ def preferred_pairs(verdict: dict[str, Any]) -> list[tuple[int, int]]:
         for lower_group in groups[rank + 1 :]
         for worse in lower_group
     ]
-
-
-def file_pieces(*, shape: str, names: bool = False, viewer: Viewer | None = None, **conditions: Any) -> Iterator[bytes]:
-    """The file in one of ``SHAPES``, piece by piece."""
-    if shape == "preferences":
-        records = preferences(viewer=viewer, **conditions)
-        return exports.pieces(records=records, what="preferences", shape="jsonl")
-    records = label_records(names=names, viewer=viewer, **conditions)
-    if shape == "label-studio":
-        return label_studio(records)
-    return exports.pieces(records=records, what="labels", shape=shape)

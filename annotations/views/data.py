@@ -17,15 +17,15 @@ from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import candidates_of
 from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset_of
-from annotations.labels import exports
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
 from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank import guard
 from bank.database import chunks
+from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.intake import parquet
-from bank.intake.exports import pieces
+from bank.intake import exports, parquet
+from bank.intake.registry import SHAPES, Shape
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 
@@ -41,7 +41,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     with guard.working():
         labels = Label.objects.filter(campaign=campaign)
     context: dict[str, Any] = {
-        "shapes": exports.available_shapes(),
+        "shapes": campaign_shapes(viewer),
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
         "staff": allowed(viewer, "read-names"),
@@ -62,26 +62,49 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
-    return download(get_object_or_404(visible_campaigns(request.user), pk=pk), request.user, request.GET)
+    campaign = get_object_or_404(visible_campaigns(request.user), pk=pk)
+    try:
+        return download(campaign, request.user, request.GET)
+    except BadInput as error:
+        messages.error(request, str(error))
+        return redirect("annotations:campaign-data", pk)
+
+
+PREFERENCES = "preferences"  # asked for like a shape; the table of that name
+
+
+def campaign_shapes(viewer: Viewer, *, installed: bool = True) -> dict[str, str]:
+    """The files that this viewer may have of a campaign, with their words: what it asks is for those who run it.
+    ``installed``: only those that can be written here.
+    """
+    shapes = exports.shapes(of_campaign=True) if installed else SHAPES
+    words = {name: shape.title for name, shape in shapes.items() if _may_have(viewer, shape)}
+    return words | {PREFERENCES: "Preference pairs for DPO, JSON Lines"}
+
+
+def _may_have(viewer: Viewer, shape: Shape) -> bool:
+    return not shape.of_campaign or allowed(viewer, "write-campaigns")
 
 
 def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase:
-    """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape."""
-    shape = query.get("as", "jsonl")
-    if shape not in exports.SHAPES:
+    """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape, BadInput."""
+    name = query.get("as", "jsonl")
+    if name not in campaign_shapes(viewer, installed=False):
         raise Http404("no such file")
-    if shape not in exports.available_shapes():
+    if name not in campaign_shapes(viewer):
         return parquet.refusal()
-    _, content, ending = exports.SHAPES[shape]
-    body = exports.file_pieces(
-        shape=shape,
-        campaign=campaign,
+    what = PREFERENCES if name == PREFERENCES else "items" if SHAPES[name].of_campaign else "labels"
+    shape = "jsonl" if name == PREFERENCES else name
+    asked = exports.ExportRequest(
         names=allowed(viewer, "read-names") and query.get("names") == "1",
         viewer=viewer,
+        campaign=campaign.pk,
+        model=query.get("model", ""),
     )
-    answer = StreamingHttpResponse(body, content_type=content)
-    kind = "-preferences" if shape == "preferences" else ""
-    answer["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}{kind}.{ending}"'
+    body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=asked)
+    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
+    kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
+    answer["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}"'
     return answer
 
 
@@ -130,7 +153,7 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
     if subset not in SUBSETS:
         raise Http404("no such subset")
     records = by_keys(chunks(subset_of(run, subset)))
-    body = pieces(records=records, what="judgments", shape="jsonl")
+    body = exports.pieces(records=records, what="judgments", shape="jsonl")
     answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
     answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'
     return answer

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any, cast
 
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -16,12 +17,15 @@ from accounts.models import User
 from accounts.rules import allowed
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
+from bank.forms.benchmarks import Export
+from bank.intake.registry import EVERYTHING, SHAPES, TABLES
 from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample, with_answers
 from bank.models import Response as ModelResponse
 from bank.recipes import store
 from bank.samples import capabilities, drafts
 from bank.samples.benchmarks import find_benchmark
 from bank.samples.items import make_some, plan_items
+from bank.views.benchmarks import exported
 
 
 class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
@@ -51,13 +55,29 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
         )
 
 
+class ExportSerializer(StrictSerializer):
+    """What the page's form takes, which checks it."""
+
+    what = serializers.CharField(required=False, help_text=f"{', '.join(TABLES)} or {EVERYTHING}; default: samples")
+    shape = serializers.ChoiceField(
+        [name for name, shape in SHAPES.items() if not shape.of_campaign], required=False, help_text="default: jsonl"
+    )
+    pictures = serializers.BooleanField(required=False, help_text="Samples with their pictures, as a zip")
+    criteria = serializers.BooleanField(required=False, help_text="Samples with criteria; needs a reason")
+    analyses = serializers.BooleanField(required=False, help_text="Judgments with analyses; needs a reason")
+    names = serializers.BooleanField(required=False, help_text="Labels with annotators' names")
+    reason = serializers.CharField(required=False, help_text="Why hidden text leaves; stands in the access log")
+    model = serializers.CharField(required=False, help_text="Whose scores, for inspect")
+    run = serializers.IntegerField(required=False, help_text="Judgments of this run alone")
+
+
 class Benchmarks(ReadOnly):
     """Benchmarks that the caller may see."""
 
     serializer_class = BenchmarkSerializer
     queryset = Benchmark.objects.select_related("anchor")
     filters = {"slug": "slug", "version": "version"}
-    access_rules = {"quotas": "write-bank"}
+    access_rules = {"quotas": "write-bank", "export": "write-bank"}
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
@@ -68,6 +88,18 @@ class Benchmarks(ReadOnly):
         """How many approved samples each capability is to have, who sees to it, and how far it is. For curators."""
         rows = capabilities.quotas_of(self.get_object())
         return Response([asdict(row) | {"missing": row.missing} for row in rows])
+
+    @extend_schema(request=ExportSerializer, responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @action(detail=True, methods=["post"])
+    def export(self, request: Request, pk: str) -> HttpResponseBase:
+        """A table as a file. Hidden text leaves only with a reason, and is logged. For curators."""
+        sent = ExportSerializer(data=request.data)
+        sent.is_valid(raise_exception=True)
+        form = Export({"what": "samples", "shape": "jsonl"} | sent.validated_data)
+        answer = exported(form, self.get_object(), cast(User, request.user)) if form.is_valid() else None
+        if answer is None:
+            raise exceptions.ValidationError(form.errors)
+        return answer
 
 
 class DraftSerializer(serializers.ModelSerializer[Draft]):

@@ -9,6 +9,7 @@ from django.utils.text import slugify
 from accounts.forms import Styled
 from bank.forms.fields import CleanCharField
 from bank.intake import exports, parquet
+from bank.intake.registry import EVERYTHING, SHAPES
 from bank.models import Benchmark, EvaluatedModel
 from bank.samples.capability_trees import TITLES
 
@@ -94,21 +95,19 @@ def facts_of(benchmark: Benchmark) -> dict[str, Any]:
     return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
 
 
-SHAPES = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
-
-
 class FileShape(forms.ChoiceField):
-    """In which shape a table leaves; Parquet only where it can be made."""
+    """In which shape a table leaves; Parquet only where it can be made. ``rows``: only shapes that are rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rows: bool = False) -> None:
+        self.rows = rows
         super().__init__(label="File", choices=self.offered, widget=forms.RadioSelect, initial="jsonl")
 
-    @staticmethod
-    def offered() -> list[tuple[str, str]]:
-        return [(name, words) for name, words in SHAPES.items() if name != "parquet" or parquet.available()]
+    def offered(self) -> list[tuple[str, str]]:
+        shapes = exports.shapes().items()
+        return [(name, shape.title) for name, shape in shapes if not (self.rows and shape.maker)]
 
     def validate(self, value: Any) -> None:
-        if value == "parquet" and not parquet.available():
+        if value in SHAPES and SHAPES[value].needs_pyarrow and not parquet.available():
             raise forms.ValidationError(parquet.NEEDED)
         super().validate(value)
 
@@ -121,6 +120,7 @@ TABLES = {
     "labels": "Labels: people's verdicts, from all campaigns",
     "preferences": "Preferences: pairs for training by DPO, from all campaigns",
     "judgments": "Judgments: judges' verdicts, from all runs",
+    EVERYTHING: "Samples, responses, labels and judgments, as a Hugging Face folder",
 }
 # What is asked for by a tick of its own, and the table that holds it.
 TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
@@ -133,6 +133,10 @@ class Export(Styled):
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
     analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")
     names = forms.BooleanField(required=False, label="Labels with the annotators' names, not their pseudonyms")
+    model = CleanCharField(
+        required=False, max_length=200, help_text="Of scores for Inspect, where several models have some."
+    )
+    run = forms.IntegerField(required=False, min_value=1, help_text="Judgments of the run with this number alone.")
     reason = CleanCharField(
         required=False,
         max_length=500,
@@ -141,16 +145,21 @@ class Export(Styled):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["what"].choices = [(name, TABLES[name]) for name in exports.known()]  # type: ignore[attr-defined]
+        self.fields["what"].choices = [(name, TABLES[name]) for name in (*exports.known(), EVERYTHING)]  # type: ignore[attr-defined]
 
     def ticks(self) -> list[forms.BoundField]:
         return [self[name] for name in TICKS]
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
+        what, shape = data.get("what", ""), data.get("shape")
         for name, table in ({"pictures": "samples"} | TICKS).items():
-            if data.get(name) and data.get("what") != table:
+            if data.get(name) and what not in (table, EVERYTHING if name in TICKS else table):
                 self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+        if shape and what not in SHAPES[shape].tables:
+            self.add_error("shape", f"It is for {' or '.join(SHAPES[shape].tables)}, not for {what}.")
+        if shape and data.get("pictures") and SHAPES[shape].maker:
+            self.add_error("pictures", "This file holds its pictures, or none: take the tick away.")
         if (data.get("criteria") or data.get("analyses")) and not (data.get("reason") or "").strip():
             self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
         return data

@@ -1,4 +1,4 @@
-"""The bank's tables as rows of the ``generic`` format, and rows as files."""
+"""The bank's tables as rows of the ``generic`` format, and tables as files."""
 
 import csv
 import io
@@ -26,13 +26,9 @@ from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
 from bank.models import Benchmark, Item, ItemResponse, Recipe, Response, Sample, with_answers
 
 Records = Iterator[dict[str, Any]]
-SHAPES = ("jsonl", "csv", "parquet")
-TYPES = {
-    "jsonl": "application/x-ndjson",
-    "csv": "text/csv; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-    "zip": "application/zip",
-}
+Files = Iterable[tuple[str, Iterable[bytes]]]  # the name of each, and its bytes in pieces
+ZIP = "application/zip"
+TEXTS = (".jsonl", ".json", ".csv", ".xml", ".md")
 # Every column that may be exported. A new model field is not exported until it is listed here.
 VERDICT = """score choice preference situation ranking parts option extraction answer agree grade hallucination spans
     confidence reason"""
@@ -54,7 +50,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """Who requests a table (a person, or a command by name), and which protected parts of it."""
+    """Who requests a table (a person, or a command by name), which protected parts of it, and which of its rows."""
 
     user: User | None = None
     command: str = ""
@@ -62,6 +58,11 @@ class ExportRequest:
     criteria: bool = False  # of samples, with their answer keys
     analyses: bool = False  # of judgments, with the raw replies: they can quote criteria
     names: bool = False  # of annotators, in place of their pseudonyms
+    viewer: Viewer | None = None  # where labels leave to somebody below staff
+    campaign: int | None = None  # the labels, preferences or items of this one alone
+    run: int | None = None  # the judgments of this one alone
+    model: str = ""  # whose scores, where a file holds those of one
+    by_sample: bool = False  # verdicts on one sample follow each other
 
 
 Table = Callable[[Benchmark, ExportRequest], Records]
@@ -69,7 +70,37 @@ Table = Callable[[Benchmark, ExportRequest], Records]
 
 def known() -> list[str]:
     """The tables that can be exported, in order."""
-    return [name for name in COLUMNS if name in _OWN or name in registry.EXPORTED]
+    return [name for name in registry.TABLES if name in _OWN or name in registry.EXPORTED]
+
+
+def shapes(*, of_campaign: bool = False) -> dict[str, registry.Shape]:
+    """The shapes that can be written with the installed packages; with ``of_campaign`` those of one campaign, too."""
+    return {
+        name: shape
+        for name, shape in registry.SHAPES.items()
+        if (of_campaign or not shape.of_campaign) and (parquet.available() or not shape.needs_pyarrow)
+    }
+
+
+def shape_for(what: str, name: str) -> registry.Shape:
+    """The shape of that name. Raises BadInput where it does not hold that table, NoPyarrow."""
+    shape = registry.SHAPES[name]
+    if what not in shape.tables:
+        raise BadInput(f"{name} is a shape for {' or '.join(shape.tables)}, not for {what}.", "shape")
+    if shape.needs_pyarrow:
+        parquet.load()
+    return shape
+
+
+def file_pieces(*, what: str, shape: str, benchmark: Benchmark, asked: ExportRequest) -> Iterator[bytes]:
+    """A table as a file in one of ``registry.SHAPES``, piece by piece, in constant memory. Raises BadInput, NoPyarrow,
+    both before the first piece.
+    """
+    chosen = shape_for(what, shape)
+    if chosen.maker:
+        maker: Callable[[str, Benchmark, ExportRequest], Iterator[bytes]] = import_string(chosen.maker)
+        return maker(what, benchmark, asked)
+    return pieces(records=records(what, benchmark=benchmark, asked=asked), what=what, shape=shape)
 
 
 def records(what: str, *, benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -249,7 +280,6 @@ def zipped(*, records: Records, shape: str, what: str = "samples") -> Iterator[b
     ``questions`` likewise, to be answered.
     """
     pictures: dict[str, None] = {}
-    file = _Pieces()
 
     def noted() -> Records:
         for record in records:
@@ -258,18 +288,33 @@ def zipped(*, records: Records, shape: str, what: str = "samples") -> Iterator[b
             pictures.update(dict.fromkeys(image["file"] for image in present))
             yield record
 
-    with zipfile.ZipFile(file, "w") as archive:
-        table = zipfile.ZipInfo(f"{what}.{shape}")
-        table.compress_type = zipfile.ZIP_DEFLATED
-        with archive.open(table, "w", force_zip64=True) as into:
-            for piece in pieces(records=noted(), what=what, shape=shape):
-                into.write(piece)
-                yield file.take()
+    def files() -> Iterator[tuple[str, Iterable[bytes]]]:
+        yield f"{what}.{shape}", pieces(records=noted(), what=what, shape=shape)
         for name in pictures:
-            path = Path(settings.MEDIA_ROOT, name)
-            if path.is_file():
-                archive.writestr(zipfile.ZipInfo(name), path.read_bytes())
-                yield file.take()
+            if (data := picture(name)) is not None:
+                yield name, [data]
+
+    return zip_of(files())
+
+
+def picture(name: str) -> bytes | None:
+    """The bytes of a stored picture, if its file is there."""
+    path = Path(settings.MEDIA_ROOT, name)
+    return path.read_bytes() if path.is_file() else None
+
+
+def zip_of(files: Files) -> Iterator[bytes]:
+    """A zip archive of these files, piece by piece. Text is compressed, pictures and Parquet are as they are."""
+    file = _Pieces()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, made in files:
+            entry = zipfile.ZipInfo(name)
+            if name.endswith(TEXTS):
+                entry.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(entry, "w", force_zip64=True) as into:
+                for piece in made:
+                    into.write(piece)
+                    yield file.take()
     yield file.take()
 
 
@@ -339,25 +384,33 @@ class _Pieces(io.RawIOBase):
 
 
 def _parquet(records: Records, columns: list[str]) -> Iterator[bytes]:
+    pa, _ = parquet.load()
+    schema = pa.schema([(name, pa.type_for_alias(type_of(name, columns))) for name in columns])
+    batches = ([[typed(name, row) for row in batch] for name in columns] for batch in batched(records, 2000))
+    return parquet_pieces(batches=batches, schema=schema)
+
+
+def type_of(name: str, columns: list[str]) -> str:
+    """The type of one of a table's columns, as pyarrow and the Hugging Face Hub call it."""
+    if "against" in columns and name in ("agree", "against"):  # of a preference, how many labels
+        return "int64"
+    if name in BOOLEANS and "key" not in columns:  # a sample's answer is text, a verdict's is yes or no
+        return "bool"
+    return "float64" if name in FLOATS else "int64" if name in INTEGERS else "string"
+
+
+def typed(name: str, row: dict[str, Any]) -> Any:
+    """A row's value for a column with a type: lists and objects as JSON text."""
+    value = row.get(name)
+    return value if name in BOOLEANS | FLOATS | INTEGERS else cell(name, value)
+
+
+def parquet_pieces(*, batches: Iterable[list[list[Any]]], schema: Any) -> Iterator[bytes]:
+    """A Parquet file of batches of rows, each given by column, piece by piece; each batch is a row group."""
     pa, pq = parquet.load()
-
-    def kind(name: str) -> Any:
-        if "against" in columns and name in ("agree", "against"):  # of a preference, how many labels
-            return pa.int64()
-        if name in BOOLEANS and "key" not in columns:  # a sample's answer is text, a verdict's is yes or no
-            return pa.bool_()
-        return pa.float64() if name in FLOATS else pa.int64() if name in INTEGERS else pa.string()
-
-    schema = pa.schema([(name, kind(name)) for name in columns])
     file = _Pieces()
     with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema) as writer:
-        for batch in batched(records, 2000):
-            writer.write_batch(pa.record_batch(_columns(batch, columns), schema=schema))
+        for batch in batches:
+            writer.write_batch(pa.record_batch(batch, schema=schema))
             yield file.take()
     yield file.take()
-
-
-def _columns(batch: Iterable[dict[str, Any]], columns: list[str]) -> list[list[Any]]:
-    rows = list(batch)
-    plain = BOOLEANS | FLOATS | INTEGERS
-    return [[row.get(n) if n in plain else cell(n, row.get(n)) for row in rows] for n in columns]

@@ -1,11 +1,12 @@
 """The parts of an import, in the order in which they are imported, what each must implement, what follows a large one,
-and tables to export.
+and the tables and shapes of exports.
 
 Apps above the bank register what is theirs at startup (``AppConfig.ready``), because imports go downwards only.
 """
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db.models import Model
@@ -47,6 +48,45 @@ class Importer(Protocol):
 _importers: dict[str, str] = {}
 AFTER_LARGE: list[str] = []  # dotted paths of what is called without arguments after an import of many rows
 EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape in which tables leave. ``maker`` is the dotted path of what makes the file, see ``exports.file_pieces``;
+    without one it is a table of rows.
+    """
+
+    title: str
+    content: str  # media type
+    ending: str
+    tables: tuple[str, ...]  # that it can hold
+    maker: str = ""
+    of_campaign: bool = False  # it holds what one campaign asks
+    needs_pyarrow: bool = False
+
+
+TABLES = tuple("samples responses recipe_responses items labels judgments preferences".split())
+EVERYTHING = "all"  # in place of a table: those that people look for in a benchmark
+SHAPES: dict[str, Shape] = {
+    "jsonl": Shape("JSON Lines", "application/x-ndjson", "jsonl", TABLES),
+    "csv": Shape("CSV", "text/csv; charset=utf-8", "csv", TABLES),
+    "parquet": Shape("Parquet", "application/vnd.apache.parquet", "parquet", TABLES, needs_pyarrow=True),
+    "huggingface": Shape(
+        "Hugging Face folder, as a zip",
+        "application/zip",
+        "zip",
+        (EVERYTHING, *TABLES),
+        "bank.intake.huggingface.zip_pieces",
+        needs_pyarrow=True,
+    ),
+    "inspect": Shape(
+        "Scores of one model for Inspect",
+        "application/x-ndjson",
+        "jsonl",
+        ("labels", "judgments"),
+        "bank.intake.inspect_scores.file_pieces",
+    ),
+}
 
 
 def register(name: str, importer: str) -> None:

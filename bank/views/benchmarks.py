@@ -8,11 +8,14 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
+from accounts.models import User
 from accounts.rules import requires
 from bank import exposure
 from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
 from bank.intake import exports
+from bank.intake.registry import SHAPES
+from bank.models import Benchmark
 from bank.samples import benchmarks as actions
 from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
@@ -129,27 +132,39 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "bank/publish.html", context)
 
 
+def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpResponse | None:
+    """The file that a valid form asks for, for the page and the API; None, with the form's error, if there is none."""
+    values = form.cleaned_data
+    table, shape = values["what"], SHAPES[values["shape"]]
+    wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
+    asked = exports.ExportRequest(
+        user=user, reason=values["reason"], run=values["run"], model=values["model"], **wishes
+    )
+    ending, content = shape.ending, shape.content
+    try:
+        if values["pictures"]:
+            records = exports.records(table, benchmark=benchmark, asked=asked)
+            pieces, ending, content = exports.zipped(records=records, shape=values["shape"]), "zip", exports.ZIP
+        else:
+            pieces = exports.file_pieces(what=table, shape=values["shape"], benchmark=benchmark, asked=asked)
+    except BadInput as error:
+        form.add_error(error.field or None, str(error))
+        return None
+    secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
+    answer = StreamingHttpResponse(pieces, content_type=content)
+    filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
+    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
 @requires("write-bank")
 @form_page
 def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Tables of the benchmark as files; hidden text only with a reason, and each page of it is logged."""
     benchmark = benchmark_named(name)
     form = Export(request.POST or None, initial={"what": "samples", "shape": "jsonl"})
-    if form.is_valid():
-        values = form.cleaned_data
-        table, shape = values["what"], values["shape"]
-        wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
-        asked = exports.ExportRequest(user=person(request), reason=values["reason"], **wishes)
-        records = exports.records(table, benchmark=benchmark, asked=asked)
-        if values["pictures"]:
-            pieces, ending = exports.zipped(records=records, shape=shape), "zip"
-        else:
-            pieces, ending = exports.pieces(records=records, what=table, shape=shape), shape
-        secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-        filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
-        answer = StreamingHttpResponse(pieces, content_type=exports.TYPES[ending])
-        answer["Content-Disposition"] = f'attachment; filename="{filename}"'
-        answer["Cache-Control"] = "no-store"
+    if form.is_valid() and (answer := exported(form, benchmark, person(request))):
         return answer
     context = {"section": "bank", "benchmark": benchmark, "form": form, "summary": summary_of(benchmark)}
     return render(request, "bank/export.html", context)

@@ -14,9 +14,14 @@ from judging.models import Judgment
 
 
 def judgments(benchmark: Benchmark, asked: ExportRequest) -> Records:
-    """Judgments of all runs. Analyses and raw replies can quote criteria: only on request, and logged."""
-    query = _with_related(Judgment.objects.filter(run__benchmark=benchmark), with_analyses=asked.analyses)
-    for page in batched(query.order_by("pk").iterator(chunk_size=500), 500):
+    """Judgments of all runs or of ``asked.run``. Analyses and raw replies can quote criteria: only on request, and
+    logged.
+    """
+    chosen = Judgment.objects.filter(run__benchmark=benchmark)
+    chosen = chosen if asked.run is None else chosen.filter(run=asked.run)
+    query = _with_related(chosen, with_analyses=asked.analyses)
+    order = ["item__sample_id", "pk"] if asked.by_sample else ["pk"]
+    for page in batched(query.order_by(*order).iterator(chunk_size=500), 500):
         if asked.analyses:
             log_analyses([judgment.item.sample_id for judgment in page], asked)
         yield from (_record(judgment, with_analyses=asked.analyses) for judgment in page)

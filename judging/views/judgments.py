@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts import audit
 from accounts.rules import Viewer, allowed, requires
-from bank.intake.exports import TYPES
 from bank.intake.exports import pieces as table_pieces
+from bank.intake.registry import SHAPES
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
@@ -80,7 +80,7 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
             audit.record("criteria-exported", by=user, about="judgments", reason=data["reason"])
         records = exports.selected(pieces=browse.all_keys(selection, user), viewer=user, read=read)
         pieces = table_pieces(records=records, what="judgments", shape=data["shape"])
-        response = StreamingHttpResponse(pieces, content_type=TYPES[data["shape"]])
+        response = StreamingHttpResponse(pieces, content_type=SHAPES[data["shape"]].content)
         response["Content-Disposition"] = f'attachment; filename="judgments.{data["shape"]}"'
         response["Cache-Control"] = "no-store"
         return response

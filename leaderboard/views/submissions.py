@@ -307,7 +307,7 @@ def submission_questions(request: HttpRequest, name: str) -> HttpResponseBase:
     benchmark = _benchmark(request, name)
     records = exports.questions(benchmark, cast(User, request.user))
     pieces = exports.zipped(records=records, shape="jsonl", what="questions")
-    answer = StreamingHttpResponse(pieces, content_type=exports.TYPES["zip"])
+    answer = StreamingHttpResponse(pieces, content_type=exports.ZIP)
     filename = f"{benchmark.slug}-{benchmark.version}-questions.zip"
     answer["Content-Disposition"] = f'attachment; filename="{filename}"'
     answer["Cache-Control"] = "no-store"

@@ -291,6 +291,7 @@ TABLE = {
     "api-benchmark-list": EVERYBODY,
     "api-benchmark-detail": EVERYBODY,
     "api-benchmark-quotas": STAFF,
+    "api-benchmark-export": STAFF,
     "api-draft-list": STAFF,
     "api-draft-detail": STAFF,
     "api-draft-take": STAFF,

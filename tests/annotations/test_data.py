@@ -16,10 +16,12 @@ from annotations.labels.actions import change_label, submit_label
 from annotations.labels.adjudication import adjudicate
 from annotations.models import Annotator, Campaign, Label, LabelRevision
 from bank import exposure
+from bank.intake.exports import ExportRequest, file_pieces
 from bank.intake.formats import find, reader
 from bank.intake.formats.reading import Row
 from bank.intake.imports.engine import run_import
 from bank.intake.parquet import NEEDED
+from bank.intake.registry import SHAPES
 from judging.models import Judge, Judgment, Run, RunItem
 from tests.annotations import kinds
 from tests.hidden import write_criterion
@@ -55,8 +57,9 @@ def labelled(now):
 
 
 def file_of(shape, campaign, tmp_path, **options):
-    path = tmp_path / f"labels.{exports.SHAPES[shape][2]}"
-    path.write_bytes(b"".join(exports.file_pieces(shape=shape, campaign=campaign, **options)))
+    path = tmp_path / f"labels.{SHAPES[shape].ending}"
+    asked = ExportRequest(campaign=campaign.pk, **options)
+    path.write_bytes(b"".join(file_pieces(what="labels", shape=shape, benchmark=campaign.benchmark, asked=asked)))
     return path
 
 

@@ -1,4 +1,4 @@
-"""manage.py export {samples,responses,items,labels,judgments} --benchmark SLUG --format {jsonl,csv,parquet}"""
+"""manage.py export {samples,responses,items,labels,judgments,all} --benchmark SLUG --format SHAPE"""
 
 from pathlib import Path
 from typing import Any
@@ -7,87 +7,98 @@ from django.core.management.base import CommandParser
 
 from accounts.management.base import InstallationCommand
 from annotations.campaigns.run_doubts import SUBSETS, subset_of
-from annotations.labels.exports import label_records, label_studio, preferences
 from annotations.models import Campaign
 from bank.database import chunks
 from bank.errors import BadInput
-from bank.intake import exports
+from bank.intake import exports, huggingface
+from bank.intake.registry import EVERYTHING, SHAPES, TABLES
 from bank.management.importing import Failed, bad_input_fails
 from bank.models import Benchmark
 from bank.samples.benchmarks import find_benchmark
 from judging.judgments.exports import by_keys
 from judging.models import Run
 
-LABEL_STUDIO = "label-studio"
+FOLDER = "huggingface"
+OF_CAMPAIGN = ("labels", "preferences")
 
 
 class Command(InstallationCommand):
-    help = "Write a table of a benchmark in the generic format."
+    help = "Write a table of a benchmark, or what a campaign asks, as a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=list(exports.COLUMNS))
+        parser.add_argument("what", choices=[*TABLES, EVERYTHING], help=f"{EVERYTHING}: as {FOLDER}")
         parser.add_argument("--benchmark", required=True, metavar="SLUG")
-        shapes = (*exports.SHAPES, LABEL_STUDIO)
-        parser.add_argument("--format", dest="shape", choices=shapes, required=True, help=f"{LABEL_STUDIO}: labels")
-        parser.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
+        held = "; ".join(f"{name}: {', '.join(shape.tables)}" for name, shape in SHAPES.items() if shape.maker)
+        parser.add_argument("--format", dest="shape", choices=list(SHAPES), required=True, help=held)
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help=f"default: standard output; as {FOLDER} a folder or a .zip"
+        )
         parser.add_argument("--with-images", action="store_true", help="samples with their pictures, as a zip")
         hidden = parser.add_mutually_exclusive_group()
         hidden.add_argument("--with-criteria", action="store_true", help="samples with what they are judged by")
         hidden.add_argument("--with-analyses", action="store_true", help="judgments with analyses and raw replies")
         parser.add_argument("--reason", default="", metavar="TEXT", help="why hidden text is read, for the access log")
-        parser.add_argument("--campaign", metavar="NAME", help="labels and preferences of this campaign alone")
-        parser.add_argument("--run", type=int, metavar="ID", help="with --subset: the run whose judgments these are")
+        parser.add_argument("--campaign", metavar="NAME", help="labels, preferences or items of this campaign alone")
+        parser.add_argument("--run", type=int, metavar="ID", help="judgments of this run alone")
+        parser.add_argument("--model", default="", metavar="NAME", help="as inspect: whose scores")
         parser.add_argument(
-            "--subset", choices=list(SUBSETS), help="judgments that agree with people (hq), or not (hard)"
+            "--subset", choices=list(SUBSETS), help="judgments that agree with people (hq), or not (hard); with --run"
         )
         parser.add_argument("--names", action="store_true", help="annotators by name instead of by pseudonym")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        what, shape, output = options["what"], options["shape"], options["output"]
         hidden = options["with_criteria"] or options["with_analyses"]
         if hidden and not options["reason"].strip():
             raise Failed("Exporting hidden text needs a reason: --reason TEXT.")
-        asked = exports.ExportRequest(
-            command=f"export {options['what']}",
-            reason=options["reason"],
-            criteria=options["with_criteria"],
-            analyses=options["with_analyses"],
-            names=options["names"],
-        )
-        if options["with_images"] and (options["what"] != "samples" or options["shape"] == LABEL_STUDIO):
+        if options["with_images"] and (what != "samples" or SHAPES[shape].maker):
             raise Failed("Only samples have pictures: export samples --with-images.")
         with bad_input_fails():
             benchmark = find_benchmark(options["benchmark"])
-            records = _part(benchmark, options) or exports.records(options["what"], benchmark=benchmark, asked=asked)
+            maker = exports.shape_for(what, shape).maker
+            asked = _asked(benchmark, options)
             try:
-                made = label_studio(records) if options["shape"] == LABEL_STUDIO else None
-                if options["with_images"]:
-                    made = exports.zipped(records=records, shape=options["shape"])
-                if made is not None:
-                    exports.write_pieces(made=made, output=options["output"])
+                if shape == FOLDER and output is not None and output.suffix != ".zip":
+                    huggingface.write_folder(what, benchmark, asked, output)
                     return
-                count = exports.write(
-                    records=records, what=options["what"], shape=options["shape"], output=options["output"]
-                )
+                if maker:
+                    made = exports.file_pieces(what=what, shape=shape, benchmark=benchmark, asked=asked)
+                    exports.write_pieces(made=made, output=output)
+                    return
+                records = _subset(benchmark, options) or exports.records(what, benchmark=benchmark, asked=asked)
+                if options["with_images"]:
+                    exports.write_pieces(made=exports.zipped(records=records, shape=shape), output=output)
+                    return
+                count = exports.write(records=records, what=what, shape=shape, output=output)
             except OSError as error:
-                raise Failed(f"{options['output']} cannot be written: {error.strerror}") from None
-        self.stderr.write(f"{count:,} {options['what']}")
+                raise Failed(f"{output} cannot be written: {error.strerror}") from None
+        self.stderr.write(f"{count:,} {what}")
 
 
-def _part(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | None:
-    """The records of one campaign or of a subset of a run. None to export the whole table. Raises BadInput."""
-    what = options["what"]
-    if options["shape"] == LABEL_STUDIO and what != "labels":
-        raise BadInput(f"{LABEL_STUDIO} is a format for labels only.")
-    if options["subset"]:
-        run = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
-        if run is None or what != "judgments":
-            raise BadInput(f"A subset needs judgments and a run on {benchmark}: --run ID.")
-        return by_keys(chunks(subset_of(run, options["subset"])))
-    if options["campaign"] is None:
+def _asked(benchmark: Benchmark, options: dict[str, Any]) -> exports.ExportRequest:
+    """Who asks, and for what. Raises BadInput."""
+    what, campaign = options["what"], None
+    if options["campaign"] is not None:
+        campaign = Campaign.objects.filter(name=options["campaign"], benchmark=benchmark).first()
+        if campaign is None or not (what in OF_CAMPAIGN or SHAPES[options["shape"]].of_campaign):
+            raise BadInput(f"No {what} of a campaign {options['campaign']!r}.")
+    return exports.ExportRequest(
+        command=f"export {what}",
+        reason=options["reason"],
+        criteria=options["with_criteria"],
+        analyses=options["with_analyses"],
+        names=options["names"],
+        campaign=campaign and campaign.pk,
+        run=options["run"],
+        model=options["model"],
+    )
+
+
+def _subset(benchmark: Benchmark, options: dict[str, Any]) -> exports.Records | None:
+    """The judgments of a subset of a run. None where none is named. Raises BadInput."""
+    if not options["subset"]:
         return None
-    campaign = Campaign.objects.filter(name=options["campaign"]).first()
-    if campaign is None or what not in ("labels", "preferences"):
-        raise BadInput(f"No {what} of a campaign {options['campaign']!r}.")
-    if what == "preferences":
-        return preferences(item__sample__benchmark=benchmark, campaign=campaign)
-    return label_records(item__sample__benchmark=benchmark, campaign=campaign, names=options["names"])
+    run = Run.objects.filter(pk=options["run"] or 0, benchmark=benchmark).select_related("benchmark").first()
+    if run is None or options["what"] != "judgments":
+        raise BadInput(f"A subset needs judgments and a run on {benchmark}: --run ID.")
+    return by_keys(chunks(subset_of(run, options["subset"])))
