@@ -88,7 +88,7 @@ def _tasks(campaign: Campaign) -> Iterator[Task]:
     for number, place in enumerate(places.order_by("position", "pk").iterator(chunk_size=AT_ONCE), 1):
         item, sample = place.item, place.item.sample
         responses = item.ordered_responses()
-        random.Random(f"{campaign.seed} {item.pk}").shuffle(responses)
+        random.Random(f"{campaign.pk} {item.pk}").shuffle(responses)
         refs = [ref(response.model.name, response.variant) for response in responses]
         yield Task(
             number=number,

@@ -25,7 +25,7 @@ from bank.database import chunks
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import exports, parquet
-from bank.intake.registry import SHAPES, Shape
+from bank.intake.registry import SHAPES
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 
@@ -78,12 +78,9 @@ def campaign_shapes(viewer: Viewer, *, installed: bool = True) -> dict[str, str]
     ``installed``: only those that can be written here.
     """
     shapes = exports.shapes(of_campaign=True) if installed else SHAPES
-    words = {name: shape.title for name, shape in shapes.items() if _may_have(viewer, shape)}
+    runs_it = allowed(viewer, "write-campaigns")
+    words = {name: shape.title for name, shape in shapes.items() if runs_it or not shape.of_campaign}
     return words | {PREFERENCES: "Preference pairs for DPO, JSON Lines"}
-
-
-def _may_have(viewer: Viewer, shape: Shape) -> bool:
-    return not shape.of_campaign or allowed(viewer, "write-campaigns")
 
 
 def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase:

@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-from django import forms
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
@@ -14,6 +13,7 @@ from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.base import PlainJSON
+from bank.api.strict import described
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.forms.uploads import ChoicesForm
@@ -87,21 +87,9 @@ class MapSerializer(serializers.Serializer[Any]):
     keep = serializers.BooleanField(default=True, help_text="Whether files with the same columns are read so, too.")
 
 
-def _described(field: forms.Field) -> "serializers.Field[Any, Any, Any, Any]":
-    """A field of the form as the API describes it; the form itself checks what is sent."""
-    words: dict[str, Any] = {"required": False, "help_text": str(field.help_text or field.label or "")}
-    if isinstance(field, forms.MultipleChoiceField):
-        return serializers.ListField(child=serializers.CharField(), **words)
-    if isinstance(field, forms.ChoiceField):
-        return serializers.ChoiceField(cast(Any, field.choices), **words)
-    return (
-        serializers.BooleanField(**words) if isinstance(field, forms.BooleanField) else serializers.CharField(**words)
-    )
-
-
 # What is done with the files. What is left out stays as the check proposed it.
 CHOICES = inline_serializer(
-    "Choices", {name: _described(field) for name, field in ChoicesForm.base_fields.items() if name != "into"}
+    "Choices", {name: described(field) for name, field in ChoicesForm.base_fields.items() if name != "into"}
 )
 
 

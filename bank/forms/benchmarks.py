@@ -9,7 +9,7 @@ from django.utils.text import slugify
 from accounts.forms import Styled
 from bank.forms.fields import CleanCharField
 from bank.intake import exports, parquet
-from bank.intake.registry import EVERYTHING, SHAPES
+from bank.intake.registry import EVERYTHING, SHAPES, TABLES
 from bank.models import Benchmark, EvaluatedModel
 from bank.samples.capability_trees import TITLES
 
@@ -112,22 +112,15 @@ class FileShape(forms.ChoiceField):
         super().validate(value)
 
 
-TABLES = {
-    "samples": "Samples: instruction, pictures by name, options, capability",
-    "responses": "Responses of all models",
-    "recipe_responses": "Answers by recipes: each turn and repeat, with likelihoods",
-    "items": "Items: what judges and people give verdicts on",
-    "labels": "Labels: people's verdicts, from all campaigns",
-    "preferences": "Preferences: pairs for training by DPO, from all campaigns",
-    "judgments": "Judgments: judges' verdicts, from all runs",
-    EVERYTHING: "Samples, responses, labels and judgments, as a Hugging Face folder",
-}
+WHOLE = (EVERYTHING, "Samples, responses, labels and judgments, as a Hugging Face folder")
 # What is asked for by a tick of its own, and the table that holds it.
 TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
 
 
 class Export(Styled):
-    what = forms.ChoiceField(label="What", widget=forms.RadioSelect, initial="samples")
+    what = forms.ChoiceField(
+        label="What", choices=[*TABLES.items(), WHOLE], widget=forms.RadioSelect, initial="samples"
+    )
     shape = FileShape()
     pictures = forms.BooleanField(required=False, label="Samples with their pictures, as a zip")
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
@@ -142,10 +135,6 @@ class Export(Styled):
         max_length=500,
         help_text="Needed with criteria and analyses. It stands in the access log with your name.",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["what"].choices = [(name, TABLES[name]) for name in (*exports.known(), EVERYTHING)]  # type: ignore[attr-defined]
 
     def ticks(self) -> list[forms.BoundField]:
         return [self[name] for name in TICKS]

@@ -68,11 +68,6 @@ class ExportRequest:
 Table = Callable[[Benchmark, ExportRequest], Records]
 
 
-def known() -> list[str]:
-    """The tables that can be exported, in order."""
-    return [name for name in registry.TABLES if name in _OWN or name in registry.EXPORTED]
-
-
 def shapes(*, of_campaign: bool = False) -> dict[str, registry.Shape]:
     """The shapes that can be written with the installed packages; with ``of_campaign`` those of one campaign, too."""
     return {
@@ -386,8 +381,7 @@ class _Pieces(io.RawIOBase):
 def _parquet(records: Records, columns: list[str]) -> Iterator[bytes]:
     pa, _ = parquet.load()
     schema = pa.schema([(name, pa.type_for_alias(type_of(name, columns))) for name in columns])
-    batches = ([[typed(name, row) for row in batch] for name in columns] for batch in batched(records, 2000))
-    return parquet_pieces(batches=batches, schema=schema)
+    return parquet_pieces(records=records, schema=schema, value=typed, at_once=2000)
 
 
 def type_of(name: str, columns: list[str]) -> str:
@@ -405,12 +399,15 @@ def typed(name: str, row: dict[str, Any]) -> Any:
     return value if name in BOOLEANS | FLOATS | INTEGERS else cell(name, value)
 
 
-def parquet_pieces(*, batches: Iterable[list[list[Any]]], schema: Any) -> Iterator[bytes]:
-    """A Parquet file of batches of rows, each given by column, piece by piece; each batch is a row group."""
+def parquet_pieces(
+    *, records: Records, schema: Any, value: Callable[[str, dict[str, Any]], Any], at_once: int
+) -> Iterator[bytes]:
+    """A Parquet file, piece by piece: ``value`` gives a column's value of a row, ``at_once`` rows are a row group."""
     pa, pq = parquet.load()
     file = _Pieces()
     with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema) as writer:
-        for batch in batches:
-            writer.write_batch(pa.record_batch(batch, schema=schema))
+        for batch in batched(records, at_once):
+            columns = [[value(name, row) for row in batch] for name in schema.names]
+            writer.write_batch(pa.record_batch(columns, schema=schema))
             yield file.take()
     yield file.take()

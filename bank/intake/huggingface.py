@@ -13,10 +13,9 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
-from bank.database import batched
 from bank.intake import exports, parquet
 from bank.intake.exports import COLUMNS, ExportRequest, Records, type_of, typed
-from bank.intake.registry import EVERYTHING
+from bank.intake.registry import EVERYTHING, TABLES
 from bank.models import Benchmark
 
 LOOKED_FOR = ("samples", "responses", "labels", "judgments")  # what people look for in a benchmark
@@ -24,15 +23,6 @@ IMAGES = "images"
 LICENCE = re.compile(r"[a-z0-9][a-z0-9.-]*")  # as the Hub names them
 AT_ONCE = 1000  # rows of a row group
 PICTURED = 50  # rows of one that holds pictures
-ABOUT = {
-    "samples": "what is asked: pictures, an instruction, options",
-    "responses": "models' answers to the samples",
-    "recipe_responses": "models' answers by recipes: each turn and repeat",
-    "items": "what judges and people give verdicts on",
-    "labels": "people's verdicts; annotators are pseudonyms unless somebody who may see names wanted them",
-    "judgments": "judges' verdicts",
-    "preferences": "pairs of answers of which people prefer one",
-}
 
 
 def zip_pieces(what: str, benchmark: Benchmark, asked: ExportRequest) -> Iterator[bytes]:
@@ -51,7 +41,7 @@ def write_folder(what: str, benchmark: Benchmark, asked: ExportRequest, folder: 
 def files(what: str, benchmark: Benchmark, asked: ExportRequest) -> exports.Files:
     """The files of the folder. Hidden text stands in the table that it was asked for. Raises BadInput, NoPyarrow."""
     parquet.load()
-    tables = [name for name in exports.known() if name == what or (what == EVERYTHING and name in LOOKED_FOR)]
+    tables = list(LOOKED_FOR) if what == EVERYTHING else [what]
     records = {table: exports.records(table, benchmark=benchmark, asked=_asked_of(table, asked)) for table in tables}
     return _files(records, benchmark)
 
@@ -89,16 +79,16 @@ def _parquet(table: str, records: Records) -> Iterator[bytes]:
         types[IMAGES] = pa.list_(pa.struct({"bytes": pa.binary(), "path": pa.string()}))
     about = {"huggingface": json.dumps({"info": {"features": features}})}
     schema = pa.schema(list(types.items()), metadata=about)
-    size = PICTURED if IMAGES in columns else AT_ONCE
-    batches = (
-        [[_pictures(row) if name == IMAGES else typed(name, row) for row in batch] for name in columns]
-        for batch in batched(records, size)
-    )
-    return exports.parquet_pieces(batches=batches, schema=schema)
+    at_once = PICTURED if IMAGES in columns else AT_ONCE
+    return exports.parquet_pieces(records=records, schema=schema, value=_value, at_once=at_once)
 
 
-def _pictures(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The stored pictures of a sample or preference, which name them in two ways; those not here are left out."""
+def _value(name: str, row: dict[str, Any]) -> Any:
+    """A row's value for a column; the pictures of a sample or preference, which name them in two ways, as far as they
+    are here.
+    """
+    if name != IMAGES:
+        return typed(name, row)
     names = [image.get("file", "") if isinstance(image, dict) else image for image in row.get(IMAGES, ())]
     found = [(name, exports.picture(name)) for name in names if name]
     return [{"bytes": data, "path": PurePath(name).name} for name, data in found if data is not None]
@@ -115,7 +105,7 @@ def _card(benchmark: Benchmark, tables: list[str]) -> str:
         for number, table in enumerate(tables)
     ]
     front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items())
-    listed = "\n".join(f"- `{table}`: {ABOUT[table]}" for table in tables)
+    listed = "\n".join(f"- `{table}`: {TABLES[table]}" for table in tables)
     licence = benchmark.licence or "not stated"
     return (
         f"---\n{front}---\n\n# {benchmark.title}\n\n{benchmark.description}\n\n"

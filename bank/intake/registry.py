@@ -65,12 +65,20 @@ class Shape:
     needs_pyarrow: bool = False
 
 
-TABLES = tuple("samples responses recipe_responses items labels judgments preferences".split())
+TABLES = {
+    "samples": "Samples: instruction, pictures, options, capability",
+    "responses": "Responses of all models",
+    "recipe_responses": "Answers by recipes: each turn and repeat, with likelihoods",
+    "items": "Items: what judges and people give verdicts on",
+    "labels": "Labels: people's verdicts, from all campaigns",
+    "preferences": "Preferences: pairs for training by DPO, from all campaigns",
+    "judgments": "Judgments: judges' verdicts, from all runs",
+}
 EVERYTHING = "all"  # in place of a table: those that people look for in a benchmark
 SHAPES: dict[str, Shape] = {
-    "jsonl": Shape("JSON Lines", "application/x-ndjson", "jsonl", TABLES),
-    "csv": Shape("CSV", "text/csv; charset=utf-8", "csv", TABLES),
-    "parquet": Shape("Parquet", "application/vnd.apache.parquet", "parquet", TABLES, needs_pyarrow=True),
+    "jsonl": Shape("JSON Lines", "application/x-ndjson", "jsonl", tuple(TABLES)),
+    "csv": Shape("CSV", "text/csv; charset=utf-8", "csv", tuple(TABLES)),
+    "parquet": Shape("Parquet", "application/vnd.apache.parquet", "parquet", tuple(TABLES), needs_pyarrow=True),
     "huggingface": Shape(
         "Hugging Face folder, as a zip",
         "application/zip",

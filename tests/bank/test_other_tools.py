@@ -49,7 +49,7 @@ def task(data, **annotation):
 
 LEFT = {"from_name": "comparison", "to_name": ["answer1", "answer2"], "type": "pairwise", "value": {"selected": "left"}}
 ITEM = {"sample": "a", "models": ["m1", "m2"]}
-TEXTS = {"prompt": "Name a colour.", "answer1": "Red.", "answer2": "Blue."}
+TEXTS = {"text1": "Red.", "text2": "Blue."}
 
 # By name: the file, its content, and what is said where its format is to be found out.
 FILES = {
@@ -110,10 +110,10 @@ FILES = {
         json.dumps(
             [
                 {"id": "a", "fields": {"prompt": "Name a colour."}, "metadata": {"models": ["m1", "m2"]}}
-                | {"responses": {"better": [{"user_id": "u1", "value": "model_a", "status": "submitted"}]}}
+                | {"responses": {"better": [{"user_id": "u1", "value": "By far.", "status": "submitted"}]}}
             ]
         ).encode(),
-        "the question 'better' is none that a label holds",
+        "the question 'better' may mean several things",
     ),
 }
 LABELS = ("a task that names no sample", "a label by nobody", "a label that says nothing", "a question of another name")

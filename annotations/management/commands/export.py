@@ -79,16 +79,17 @@ def _asked(benchmark: Benchmark, options: dict[str, Any]) -> exports.ExportReque
     """Who asks, and for what. Raises BadInput."""
     what, campaign = options["what"], None
     if options["campaign"] is not None:
-        campaign = Campaign.objects.filter(name=options["campaign"], benchmark=benchmark).first()
-        if campaign is None or not (what in OF_CAMPAIGN or SHAPES[options["shape"]].of_campaign):
+        found = Campaign.objects.filter(name=options["campaign"], benchmark=benchmark).first()
+        if found is None or not (what in OF_CAMPAIGN or SHAPES[options["shape"]].of_campaign):
             raise BadInput(f"No {what} of a campaign {options['campaign']!r}.")
+        campaign = found.pk
     return exports.ExportRequest(
         command=f"export {what}",
         reason=options["reason"],
         criteria=options["with_criteria"],
         analyses=options["with_analyses"],
         names=options["names"],
-        campaign=campaign and campaign.pk,
+        campaign=campaign,
         run=options["run"],
         model=options["model"],
     )

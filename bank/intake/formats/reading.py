@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 MAX_LINE = 32 * 2**20
+MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools write on one line
 MAX_FIRST = 2**20
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
 BLOCK = 2**20
@@ -93,7 +94,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     return file
 
 
-def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def raw_lines(path: Path, longest: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without byte order mark and line ends, read a megabyte at a time. Raises BadFile."""
     name, number, rest = path.name, 1, b""
     with open_bytes(path) as file:
@@ -111,20 +112,20 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 break
             complete = (rest + block).split(b"\n")
             rest = complete.pop()
-            if complete and len(max(complete, key=len)) > MAX_LINE:
-                complete = list(itertools.takewhile(lambda raw: len(raw) <= MAX_LINE, complete))
+            if complete and len(max(complete, key=len)) > longest:
+                complete = list(itertools.takewhile(lambda raw: len(raw) <= longest, complete))
                 yield from enumerate(complete, number)
-                raise _too_long(name, number + len(complete))
+                raise _too_long(name, number + len(complete), longest)
             yield from enumerate(complete, number)
             number += len(complete)
-            if len(rest) > MAX_LINE:
-                raise _too_long(name, number)
+            if len(rest) > longest:
+                raise _too_long(name, number, longest)
         if rest:
             yield number, rest
 
 
-def _too_long(name: str, line: int) -> BadFile:
-    return BadFile(Where(name, line), f"a line of more than {MAX_LINE // 2**20} MB")
+def _too_long(name: str, line: int, longest: int) -> BadFile:
+    return BadFile(Where(name, line), f"a line of more than {longest // 2**20} MB")
 
 
 def _decoded(name: str, number: int, raw: bytes) -> str:
@@ -135,10 +136,10 @@ def _decoded(name: str, number: int, raw: bytes) -> str:
         raise BadFile(Where(name, number), reason) from None
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines(path: Path, longest: int = MAX_LINE) -> Iterator[tuple[int, str]]:
     """Numbered lines of UTF-8 text with their line ends. Raises BadFile at the first that is not UTF-8."""
     name = path.name
-    for number, raw in raw_lines(path):
+    for number, raw in raw_lines(path, longest):
         yield number, _decoded(name, number, raw) + "\n"
 
 
@@ -247,7 +248,7 @@ def _holds_infinite(values: Iterable[Any]) -> bool:
 def json_value(path: Path) -> Any:
     """The single JSON value of a file. Raises BadFile."""
     try:
-        return parse_json("".join(line for _, line in lines(path)))
+        return parse_json("".join(line for _, line in lines(path, MAX_VALUE)))
     except json.JSONDecodeError as error:
         raise BadFile(Where(path.name, error.lineno), f"is not JSON: {error.msg}") from None
     except ValueError as error:
