@@ -222,6 +222,11 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "OAS_VERSION": "3.1.1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "evalsite.api_document.complete",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "ChoiceEnum": "bank.models.verdict.Choice",
         "SideEnum": "annotations.ballots.pairs.LEFT_RIGHT",

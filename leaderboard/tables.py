@@ -18,14 +18,27 @@ from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
 from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versus
-from leaderboard.boards.bias import by_place
-from leaderboard.boards.contents import PARTS, contents_of
-from leaderboard.boards.judge_board import PEOPLE, JudgesBoard
-from leaderboard.boards.keyed import ChoiceBoard
+from leaderboard.boards.abilities import AbilityRow
+from leaderboard.boards.agreement import AgreementRow
+from leaderboard.boards.base import ApartRow
+from leaderboard.boards.bias import BiasRow, PlaceRow, by_place
+from leaderboard.boards.contents import PARTS, ContentRow, contents_of
+from leaderboard.boards.judge_board import PEOPLE, JudgeRow, JudgesBoard
+from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, YesNoRow
+from leaderboard.boards.lengths import LengthRow
+from leaderboard.boards.pairs import PairRow
+from leaderboard.boards.repeats import RepeatsRow
+from leaderboard.boards.reviews import ComparedRow, ReviewRow
+from leaderboard.boards.scores import ComponentsRow, MarksRow, ScoreRow
+from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, TogetherRow
+from leaderboard.boards.variance import VarianceRow
+from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED, POOL
 from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
+from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
+from leaderboard.rankings.languages import LanguageRow
 from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import (
@@ -79,12 +92,14 @@ class Rows:
 class Table:
     """``board``: the one whose kinds apply. ``whole``: makes the board, where the table is one: these can be frozen.
 
+    ``rows_are``: the sorts of rows it may hold, each with the columns that stand before its own.
     ``view``: the parameters of a view that it takes; ``takes``: those of ``TableQuery``. ``fits``: which kinds of
     verdicts it can be made of.
     """
 
     make: Callable[[Scope, TableQuery], Rows]
     board: str
+    rows_are: Mapping[type[Row], Mapping[str, type]]
     whole: Callable[[Scope], Board] | None = None
     fits: Callable[[Kind], bool] = lambda kind: True
     view: tuple[str, ...] = OF_MODELS
@@ -523,42 +538,82 @@ def _two(asked: TableQuery, compared: Callable[[str, str], versus.Versus]) -> Ro
     return Rows([{"a_name": result.a, "b_name": result.b} | row.as_json() for row in measured], result.notes)
 
 
+MODEL_ROWS = (PairRow, ScoreRow, ComponentsRow, MarksRow, ChoiceRow, YesNoRow)
+BESIDE = {"judge_name": str, "run": int}
+TWO = {"a_name": str, "b_name": str}
+LANGUAGES = dict.fromkeys(("a_benchmark", "a_language", "b_benchmark", "b_language", "measure"), str)
 TABLES = {
-    "models": Table(make=models, board="models", whole=boards.models),
-    "judges": Table(make=judges, board="judges", whole=boards.judges, view=OF_JUDGES),
-    "agreement": Table(make=agreement, board="agreement", whole=boards.agreement_of, view=OF_VOTERS),
-    "bias": Table(make=bias, board="bias", whole=boards.bias_of, view=OF_VOTERS),
+    "models": Table(make=models, board="models", rows_are={row: {} for row in MODEL_ROWS}, whole=boards.models),
+    "judges": Table(make=judges, board="judges", rows_are={JudgeRow: {}}, whole=boards.judges, view=OF_JUDGES),
+    "agreement": Table(
+        make=agreement, board="agreement", rows_are={AgreementRow: {}}, whole=boards.agreement_of, view=OF_VOTERS
+    ),
+    "bias": Table(make=bias, board="bias", rows_are={BiasRow: {}}, whole=boards.bias_of, view=OF_VOTERS),
     "stand-in": Table(
-        make=stand_in, board="judges", fits=lambda kind: bool(kind.stand_in), view=OF_LABELS, takes=("epsilon",)
+        make=stand_in,
+        board="judges",
+        rows_are={StandInRow: {}},
+        fits=lambda kind: bool(kind.stand_in),
+        view=OF_LABELS,
+        takes=("epsilon",),
     ),
     "people-and-judge": Table(
         make=people_and_judge,
         board="models",
+        rows_are={TogetherRow: BESIDE, TogetherRank: BESIDE, TogetherLevel: BESIDE},
         fits=lambda kind: kind.has_means,
         takes=("part",),
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "as_printed")),
     ),
-    "ceiling": Table(make=ceiling, board="judges", view=(*OF_LABELS, POOL.name)),
-    "reviews": Table(make=reviewed, board="judges", view=OF_REVIEWS),
-    "analyses": Table(make=compared_analyses, board="judges", view=OF_ANALYSES),
-    "repeats": Table(make=repeated, board="judges", view=OF_REPEATS),
-    "lengths": Table(make=of_lengths, board="bias", view=("kind", "run", *SAMPLES), takes=("part",)),
-    "campaign": Table(make=campaign, board="judges", view=("campaign",), rule="read-judging"),
-    "power": Table(make=power, board="judges", view=("campaign",), takes=plans.PLANNED, rule="read-judging"),
+    "ceiling": Table(make=ceiling, board="judges", rows_are={CeilingRow: {}}, view=(*OF_LABELS, POOL.name)),
+    "reviews": Table(make=reviewed, board="judges", rows_are={ReviewRow: {}}, view=OF_REVIEWS),
+    "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
+    "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
+    "lengths": Table(
+        make=of_lengths, board="bias", rows_are={LengthRow: {}}, view=("kind", "run", *SAMPLES), takes=("part",)
+    ),
+    "campaign": Table(
+        make=campaign, board="judges", rows_are={CampaignRow: {}}, view=("campaign",), rule="read-judging"
+    ),
+    "power": Table(
+        make=power,
+        board="judges",
+        rows_are={PowerRow: {}},
+        view=("campaign",),
+        takes=plans.PLANNED,
+        rule="read-judging",
+    ),
     "variance": Table(
         make=variance_parts,
         board="judges",
+        rows_are={VarianceRow: {}},
         fits=lambda kind: kind.on_scale,
         view=("kind", "run", "campaign", "level", "question_type", "split"),
     ),
-    "apart": Table(make=apart, board="models", view=tuple(name for name in OF_MODELS if name != "elo")),
-    "abilities": Table(make=of_abilities, board="models", fits=lambda kind: not kind.pairwise and not kind.no_models),
-    "contents": Table(make=of_contents, board="models", view=SAMPLES, takes=("part",)),
-    "letters": Table(make=letters, board="models", fits=lambda kind: kind.rotates),
-    "extraction": Table(make=extraction, board="models", fits=lambda kind: kind.rotates),
-    "places": Table(make=places, board="models", fits=lambda kind: kind.pairwise, view=OF_PLACES),
-    "correlation": Table(make=correlation, board="models", takes=("part",)),
-    "compare": Table(make=compare, board="models", takes=("a", "b", "part")),
+    "apart": Table(
+        make=apart, board="models", rows_are={ApartRow: {}}, view=tuple(name for name in OF_MODELS if name != "elo")
+    ),
+    "abilities": Table(
+        make=of_abilities,
+        board="models",
+        rows_are={AbilityRow: {}},
+        fits=lambda kind: not kind.pairwise and not kind.no_models,
+    ),
+    "contents": Table(make=of_contents, board="models", rows_are={ContentRow: {}}, view=SAMPLES, takes=("part",)),
+    "letters": Table(make=letters, board="models", rows_are={LetterRow: {}}, fits=lambda kind: kind.rotates),
+    "extraction": Table(make=extraction, board="models", rows_are={ExtractionRow: {}}, fits=lambda kind: kind.rotates),
+    "places": Table(
+        make=places, board="models", rows_are={PlaceRow: {}}, fits=lambda kind: kind.pairwise, view=OF_PLACES
+    ),
+    "correlation": Table(
+        make=correlation,
+        board="models",
+        rows_are={CorrelationRow: {}, MetaRank: {}, SpreadRow: {}, LanguageRow: LANGUAGES},
+        takes=("part",),
+    ),
+    "compare": Table(
+        make=compare, board="models", rows_are={Measure: TWO, LevelMeasure: TWO}, takes=("a", "b", "part")
+    ),
 }
 BOARDS = {name: table.whole for name, table in TABLES.items() if table.whole}
 COMPARE_MODELS = replace(TABLES["compare"], make=compare_models)

@@ -9,7 +9,7 @@ from django.http import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import exceptions, mixins, status, views, viewsets
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -89,7 +89,7 @@ class CampaignLabels(views.APIView):
     access_rule = "read-labels"
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses={(200, shape.content.partition(";")[0]): OpenApiTypes.BINARY for shape in SHAPES.values()},
         parameters=[
             OpenApiParameter("as", OpenApiTypes.STR, enum=[*SHAPES, PREFERENCES]),
             OpenApiParameter("names", OpenApiTypes.STR, enum=["1"]),
@@ -113,7 +113,7 @@ class Next(views.APIView):
 
     access_rule = "label"
 
-    @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None})
     def post(self, request: Request, name: str) -> Response:
         payload = NextIn(data=request.data)
         payload.is_valid(raise_exception=True)
@@ -160,7 +160,7 @@ class AssignmentImage(views.APIView):
     @extend_schema(
         responses={(200, "image/*"): OpenApiTypes.BINARY},
         parameters=[
-            OpenApiParameter("pk", OpenApiTypes.INT, OpenApiParameter.PATH),
+            OpenApiParameter("id", OpenApiTypes.INT, OpenApiParameter.PATH),
             OpenApiParameter("position", OpenApiTypes.INT, OpenApiParameter.PATH),
         ],
     )
@@ -189,7 +189,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
         labels = Label.objects.seen_by(self.request.user)
         return labels.select_related("campaign__benchmark", "item__sample", "annotator", "assignment__campaign_item")
 
-    @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel})
     def create(self, request: Request) -> Response:
         """Store a verdict: 201 the first time, 200 with the same label for the same key."""
         payload = LabelIn(data=request.data)
@@ -210,7 +210,7 @@ class OneLabel(views.APIView):
 
     access_rule = "label"
 
-    @extend_schema(request=VerdictIn, responses={200: OwnLabel, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=VerdictIn, responses={200: OwnLabel})
     @guard.working()
     def put(self, request: Request, pk: int) -> Response:
         """Replace it. Sending the same verdict confirms a returned label."""

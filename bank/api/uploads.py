@@ -161,7 +161,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict("Another piece of this upload is coming in.", offset=upload.received)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request=MapSerializer, responses={200: UploadSerializer})
+    @extend_schema(request={"application/json": MapSerializer}, responses={200: UploadSerializer})
     @action(detail=True, methods=["post"])
     def map(self, request: Request, pk: str) -> Response:
         """Say what the columns of a table hold, where the state is `mapping` (`found.nearest` proposes) or `checked`;
@@ -178,7 +178,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict(error, state=upload.state)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request=CHOICES, responses={200: UploadSerializer})
+    @extend_schema(request={"application/json": CHOICES}, responses={200: UploadSerializer})
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, pk: str) -> Response:
         """Bring the checked files in. Choices that change what would be made have them checked again instead: the

@@ -35,7 +35,7 @@ class ReadOnly(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generi
 
 
 class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
-    anchor = serializers.CharField(source="anchor.name", default=None)
+    anchor = serializers.CharField(source="anchor.name", default=None, allow_null=True)
 
     class Meta:
         model = Benchmark
@@ -58,6 +58,21 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
 EXPORT = inline_serializer("Export", {name: described(field) for name, field in Export.base_fields.items()})
 
 
+QUOTAS = inline_serializer(
+    "Quota",
+    {
+        "path": serializers.CharField(),
+        "quota": serializers.IntegerField(allow_null=True),
+        "owner": serializers.CharField(),
+        "approved": serializers.IntegerField(),
+        "under_way": serializers.IntegerField(help_text="drafts, and those under review"),
+        "rejected": serializers.IntegerField(),
+        "missing": serializers.IntegerField(allow_null=True),
+    },
+    many=True,
+)
+
+
 class Benchmarks(ReadOnly):
     """Benchmarks that the caller may see."""
 
@@ -69,14 +84,14 @@ class Benchmarks(ReadOnly):
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
-    @action(detail=True)
+    @extend_schema(responses=QUOTAS, parameters=[])
+    @action(detail=True, pagination_class=None)
     def quotas(self, request: Request, pk: str) -> Response:
         """How many approved samples each capability is to have, who sees to it, and how far it is. For curators."""
         rows = capabilities.quotas_of(self.get_object())
         return Response([asdict(row) | {"missing": row.missing} for row in rows])
 
-    @extend_schema(request=EXPORT, responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(request=EXPORT, responses=FILES)
     @action(detail=True, methods=["post"])
     def export(self, request: Request, pk: str) -> HttpResponseBase:
         """A table as a file: samples as JSON Lines, if nothing else is said. Hidden text leaves only with a reason, and
@@ -231,7 +246,8 @@ class Samples(ReadOnly):
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
 
-    @action(detail=True)
+    @extend_schema(responses=CriterionSerializer(many=True), parameters=[])
+    @action(detail=True, pagination_class=None)
     def criteria(self, request: Request, pk: str) -> Response:
         """What the sample is judged by. For curators and administrators; each call is logged."""
         sample = self.get_object()

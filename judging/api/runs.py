@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -162,19 +161,19 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
         run.refresh_from_db()
         return self.responded(run)
 
-    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=None, responses={200: RunSerializer})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """End a run for good; its verdicts stay."""
         return self._act(actions.cancel_run)
 
-    @extend_schema(request=None, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=None, responses={200: RunSerializer})
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Pause a run."""
         return self._act(actions.pause_run)
 
-    @extend_schema(request=ResumeIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=ResumeIn, responses={200: RunSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
@@ -182,7 +181,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
         actions.check_budget(self.get_object().judge, given["budget"])
         return self._act(actions.resume_run, **given)
 
-    @extend_schema(request=RetryIn, responses={200: RunSerializer, 409: OpenApiResponse(OpenApiTypes.OBJECT)})
+    @extend_schema(request=RetryIn, responses={200: RunSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str) -> Response:
         """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""

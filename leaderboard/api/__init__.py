@@ -1,9 +1,8 @@
 """API of leaderboard: the rows of the pages and the command, as JSON, JSON Lines or CSV."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -12,7 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from bank.models import Benchmark
+from leaderboard.api.described import rows_as
 from leaderboard.files import csv_text, json_lines
+from leaderboard.rows import Row
 from leaderboard.scope import BadScope
 from leaderboard.tables import Table
 from leaderboard.view import PARAMETERS
@@ -79,7 +80,13 @@ class TableView(APIView):
         return parameters
 
 
-def view_of(table: Table) -> Callable[..., Any]:
+def as_rows(name: str, rows_are: Mapping[type[Row], Mapping[str, type]]) -> dict[tuple[int, str], Any]:
+    """The answer of an operation that gives rows, in each of its formats."""
+    texts = {(200, renderer.media_type): str for renderer in (JsonLinesRenderer, CsvRenderer)}
+    return {(200, "application/json"): rows_as(name, rows_are)} | texts
+
+
+def view_of(name: str, table: Table) -> Callable[..., Any]:
     """The view of a table, which its ``make`` describes."""
     of_table = [PARAMETERS[name] for name in (*table.view, *table.takes)]
     parameters = [
@@ -90,6 +97,6 @@ def view_of(table: Table) -> Callable[..., Any]:
         ),
     ]
     attributes = {"__doc__": table.make.__doc__, "table": table, "access_rule": table.rule}
-    described = extend_schema(parameters=parameters, responses=OpenApiTypes.OBJECT)
+    described = extend_schema(parameters=parameters, responses=as_rows(name, table.rows_are))
     view: type[APIView] = described(type("Rows", (TableView,), attributes))
     return view.as_view()

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, ValidationError
@@ -20,9 +20,9 @@ from bank.recipes import spec as specs
 from bank.recipes import store
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
-from leaderboard.api import CsvRenderer, JsonLinesRenderer
+from leaderboard.api import CsvRenderer, JsonLinesRenderer, as_rows
 from leaderboard.boards import recipes as boards
-from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.boards.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
 from leaderboard.editions import recipes as recipe_editions
 
 
@@ -38,6 +38,9 @@ class RecipeSerializer(serializers.ModelSerializer[Recipe]):
     def get_spec(self, recipe: Recipe) -> dict[str, Any]:
         spec = store.spec_of(recipe)
         return {"name": spec.name, "version": spec.version} | spec.model_dump(mode="json", exclude_defaults=True)
+
+
+PUBLISHED = inline_serializer("PublishedEdition", {"edition": serializers.IntegerField(help_text="its number")})
 
 
 class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Recipe]):
@@ -64,7 +67,9 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         except store.UnknownRecipe:
             raise NotFound from None
 
-    @extend_schema(request=OpenApiTypes.OBJECT, responses=RecipeSerializer)
+    @extend_schema(
+        request={"application/json": OpenApiTypes.OBJECT}, responses={201: RecipeSerializer, 200: RecipeSerializer}
+    )
     def create(self, request: Request) -> Response:
         """Store a recipe. 201 for a new or changed version, 200 where one says the same."""
         recipe, changed = store.save(specs.parsed(request.data), by=cast(User, request.user))
@@ -72,7 +77,7 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             self.get_serializer(recipe).data, status=status.HTTP_201_CREATED if changed else status.HTTP_200_OK
         )
 
-    @extend_schema(request=None, responses={201: OpenApiTypes.OBJECT})
+    @extend_schema(request=None, responses={201: PUBLISHED})
     @action(detail=True, methods=["post"])
     def publish(self, request: Request, name: str = "") -> Response:
         """Publish an edition of what rests on hidden keys in the recipe's board: {"edition": its number}."""
@@ -201,7 +206,7 @@ class RecipeRows(RowsView):
             OpenApiParameter("against", str, description="another recipe, compared on the answers of model"),
             OpenApiParameter("model", str),
         ],
-        responses=OpenApiTypes.OBJECT,
+        responses=as_rows("RecipesRows", {boards.RecipeRow: {}, boards.RecipeMeasure: {}}),
     )
     def get(self, request: Request) -> Response:
         given = self.parameters(request)
@@ -232,7 +237,7 @@ class Desiderata(RowsView):
             OpenApiParameter("part", str, description="together: Pearson's correlation of every two"),
             *(OpenApiParameter(name, str, description="the recipe that measures it") for name in QUALITIES),
         ],
-        responses=OpenApiTypes.OBJECT,
+        responses=as_rows("DesiderataRows", {DesiderataRow: {}, QualityCorrelationRow: {}}),
     )
     def get(self, request: Request) -> Response:
         given = self.parameters(request)

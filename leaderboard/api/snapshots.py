@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -23,6 +22,10 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
         fields = ("code", "benchmark", "what", "scope", "fingerprint", "made_from", "computed_at", "created_at")
 
 
+# Rows of any board, as they were when it was frozen.
+ROWS = {(200, "application/json"): serializers.ListSerializer(child=serializers.DictField()), (200, "text/csv"): str}
+
+
 class Snapshots(ReadOnly):
     """Frozen views of boards, newest first: what was asked for, and what made it. They never change."""
 
@@ -35,7 +38,7 @@ class Snapshots(ReadOnly):
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, parameters=[])
+    @extend_schema(responses=ROWS, parameters=[])
     @action(detail=True, pagination_class=None, renderer_classes=[JSONRenderer, CsvRenderer])
     def rows(self, request: Request, code: str = "") -> Response:
         """The rows as they were, as JSON or CSV."""

@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, mixins, serializers, status, viewsets
 from rest_framework.decorators import action
@@ -124,10 +123,6 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             201: SubmissionSerializer,
             200: CheckOut,
             400: OpenApiResponse(SubmissionSerializer, description="the file did not pass; every fault is named"),
-            409: OpenApiResponse(
-                OpenApiTypes.OBJECT, description="the model's name is taken, or the benchmark is closed"
-            ),
-            429: OpenApiResponse(OpenApiTypes.OBJECT, description="a limit is reached; see Retry-After"),
         },
     )
     def create(self, request: Request) -> Response:

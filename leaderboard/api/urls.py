@@ -6,6 +6,11 @@ from rest_framework.routers import SimpleRouter
 from leaderboard.api import outside, recipes, snapshots, submissions, view_of
 from leaderboard.tables import COMPARE_JUDGES, COMPARE_MODELS, TABLES
 
+
+def _title(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("-")) + "Rows"
+
+
 router = SimpleRouter()
 router.register("submissions", submissions.Submissions, basename="api-submission")
 router.register("recipes", recipes.Recipes, basename="api-recipe")
@@ -16,7 +21,10 @@ urlpatterns = [
     *router.urls,
     path("leaderboards/recipes/", recipes.RecipeRows.as_view(), name="api-leaderboard-recipes"),
     path("leaderboards/desiderata/", recipes.Desiderata.as_view(), name="api-leaderboard-desiderata"),
-    *(path(f"leaderboards/{name}/", view_of(table), name=f"api-leaderboard-{name}") for name, table in TABLES.items()),
-    path("leaderboards/models/compare/", view_of(COMPARE_MODELS), name="api-compare-models"),
-    path("leaderboards/judges/compare/", view_of(COMPARE_JUDGES), name="api-compare-judges"),
+    *(
+        path(f"leaderboards/{name}/", view_of(_title(name), table), name=f"api-leaderboard-{name}")
+        for name, table in TABLES.items()
+    ),
+    path("leaderboards/models/compare/", view_of("ComparedRows", COMPARE_MODELS), name="api-compare-models"),
+    path("leaderboards/judges/compare/", view_of("ComparedRows", COMPARE_JUDGES), name="api-compare-judges"),
 ]

@@ -89,7 +89,7 @@ class DesiderataRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TogetherRow(Row):
+class QualityCorrelationRow(Row):
     """Pearson's correlation of two qualities over the models that have both (Figure 7a)."""
 
     a: str
@@ -107,7 +107,7 @@ class DesiderataBoard(Board):
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     choices: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
     boards: Mapping[str, RecipeBoard] = field(default_factory=dict)
-    together: Sequence[TogetherRow] = ()
+    together: Sequence[QualityCorrelationRow] = ()
 
 
 @guard.working()
@@ -164,7 +164,7 @@ def _with_accuracy(row: DesiderataRow, found: Sequence[RecipeRow]) -> Desiderata
     return row if own is None else replace(row, accuracy=own.accuracy, chance=own.chance)
 
 
-def together(rows: Sequence[DesiderataRow]) -> list[TogetherRow]:
+def together(rows: Sequence[DesiderataRow]) -> list[QualityCorrelationRow]:
     """The correlation of every two qualities; null for fewer than five models."""
     made = []
     names = list(QUALITIES)
@@ -177,9 +177,9 @@ def together(rows: Sequence[DesiderataRow]) -> list[TogetherRow]:
             ]
             if len(pairs) < FEWEST:
                 if pairs:
-                    made.append(TogetherRow(a=a, b=b, pearson=Number(reason=FEW, n=len(pairs)), n=len(pairs)))
+                    made.append(QualityCorrelationRow(a=a, b=b, pearson=Number(reason=FEW, n=len(pairs)), n=len(pairs)))
                 continue
             first, second = zip(*pairs, strict=True)
             found = pearson(x=first, y=second, cluster=range(len(pairs)))
-            made.append(TogetherRow(a=a, b=b, pearson=number(found.estimate), p=found.p, n=len(pairs)))
+            made.append(QualityCorrelationRow(a=a, b=b, pearson=number(found.estimate), p=found.p, n=len(pairs)))
     return made

@@ -96,7 +96,7 @@ class LabelsRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LetterRow(Row):
+class RecipeLetterRow(Row):
     """A letter of options: its share of the answers read (``chosen``) and of the right options (``key``), and the share
     of the answers that chose it which are right (Figure 7b).
     """
@@ -144,7 +144,7 @@ class RecipeRow(Row):
     corruptions: dict[str, ConditionRow] = field(default_factory=dict)
     accuracy_vm: Number = UNKNOWN
     labels: dict[str, LabelsRow] = field(default_factory=dict)
-    letters: dict[str, LetterRow] = field(default_factory=dict)
+    letters: dict[str, RecipeLetterRow] = field(default_factory=dict)
     marks: dict[str, ConditionRow] = field(default_factory=dict)
     bins: list[BinRow] = field(default_factory=list)
     ece_calibrated: float | None = None
@@ -243,7 +243,7 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedRow(Measure):
+class RecipeMeasure(Measure):
     """Two models, or one by two recipes, on the questions that both answered: the share right of each under a
     ``condition`` (plain, so many examples, other labels, corrupted; "NAME / NAME" where the recipes share none).
     """
@@ -256,7 +256,7 @@ class ComparedRow(Measure):
     model_b: str
 
 
-def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]:
+def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[RecipeMeasure]:
     """Two models pairwise on one recipe, by scenario and condition; tests of all rows together (Benjamini-Hochberg).
 
     Raises BadInput for a model without answers by it that the viewer may see.
@@ -279,7 +279,7 @@ def compare(recipe: Recipe, viewer: Viewer, a: str, b: str) -> list[ComparedRow]
     return _compared(names, one, other)
 
 
-def compare_recipes(recipe: Recipe, other: Recipe, viewer: Viewer, model: str) -> list[ComparedRow]:
+def compare_recipes(recipe: Recipe, other: Recipe, viewer: Viewer, model: str) -> list[RecipeMeasure]:
     """One model by two recipes on the questions that it answered by both (Figures 15 and 16), as ``compare`` does.
 
     Raises BadInput where it has no answers by one of them that the viewer may see.
@@ -299,7 +299,9 @@ def compare_recipes(recipe: Recipe, other: Recipe, viewer: Viewer, model: str) -
     return rows
 
 
-def _compared(names: Columns, one: Mapping[str, pd.DataFrame], other: Mapping[str, pd.DataFrame]) -> list[ComparedRow]:
+def _compared(
+    names: Columns, one: Mapping[str, pd.DataFrame], other: Mapping[str, pd.DataFrame]
+) -> list[RecipeMeasure]:
     """Answers by scenario beside others: under the conditions that both have, else under the first of each."""
     rows = []
     shared = [scenario for scenario in one if scenario in other and len(one[scenario]) and len(other[scenario])]
@@ -317,7 +319,7 @@ def _compared(names: Columns, one: Mapping[str, pd.DataFrame], other: Mapping[st
             condition = " / ".join(dict.fromkeys(str(name) or "plain" for name in (condition_a, condition_b)))
             measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
             columns: Columns = names | {each.name: getattr(measure, each.name) for each in fields(measure)}
-            rows.append(ComparedRow(scenario=scenario, condition=condition, **columns))
+            rows.append(RecipeMeasure(scenario=scenario, condition=condition, **columns))
     return versus.tested(rows)
 
 
@@ -617,13 +619,13 @@ def _over_conditions(answers: pd.DataFrame, name: str) -> Estimate:
     )
 
 
-def _letters(answers: pd.DataFrame) -> dict[str, LetterRow]:
+def _letters(answers: pd.DataFrame) -> dict[str, RecipeLetterRow]:
     read = answers[answers["letter"] != ""]
     keys = answers[answers["key_letter"] != ""]["key_letter"].value_counts(normalize=True)
     found = {}
     for letter in sorted({*read["letter"], *keys.index}):
         is_chosen = read["letter"] == letter
-        found[letter] = LetterRow(
+        found[letter] = RecipeLetterRow(
             chosen=_right(read.assign(right=is_chosen.astype(int))),
             key=float(keys.get(letter, 0.0)),
             accuracy=_right(read[is_chosen]),

@@ -7,7 +7,7 @@ from leaderboard.pages import marks
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.table import Column, Table, names, p_column, table, text, upright
-from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, RepeatsRow
+from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, SpreadRow
 from leaderboard.rankings.correlation import CorrelationRow as Row
 
 LOW, HIGH = -1.0, 1.0
@@ -101,8 +101,8 @@ def _meta_ranks(board: CorrelationBoard) -> Table:
 
 
 def _repeats(board: CorrelationBoard) -> Table:
-    def at_level(name: str) -> Column[RepeatsRow]:
-        def cell(row: RepeatsRow) -> Cell:
+    def at_level(name: str) -> Column[SpreadRow]:
+        def cell(row: SpreadRow) -> Cell:
             level = row.levels.get(name)
             if level is None:
                 return Cell(NONE)

@@ -13,7 +13,14 @@ from bank.recipes.spec import ALONE, OPTIONS, Nearest, Numbers, Scenario, Spec, 
 from bank.recipes.verbalizers import GROUPS
 from judging.models import Evaluation, Judge, Run
 from judging.recipes.evaluations import ABILITIES
-from leaderboard.boards.desiderata import FEWEST, QUALITIES, DesiderataBoard, DesiderataRow, Quality, TogetherRow
+from leaderboard.boards.desiderata import (
+    FEWEST,
+    QUALITIES,
+    DesiderataBoard,
+    DesiderataRow,
+    Quality,
+    QualityCorrelationRow,
+)
 from leaderboard.boards.recipes import ALL, METRICS, ConditionRow, RecipeBoard, RecipeRow
 from leaderboard.figures import (
     MINUS,
@@ -698,7 +705,7 @@ def _with(chosen: Mapping[str, str], name: str, recipe: str) -> str:
     return "?" + urlencode({**chosen, name: recipe})
 
 
-def _correlation_words(found: TogetherRow) -> str:
+def _correlation_words(found: QualityCorrelationRow) -> str:
     if found.pearson.value is None:
         return found.pearson.reason
     interval = in_brackets(found.pearson, _signed)
@@ -744,7 +751,7 @@ def _whole_percent(share: float) -> str:
 
 
 def _together_cell(
-    quality: Quality, other: Quality, found: Mapping[frozenset[str], TogetherRow], chosen: Mapping[str, str]
+    quality: Quality, other: Quality, found: Mapping[frozenset[str], QualityCorrelationRow], chosen: Mapping[str, str]
 ) -> Cell:
     row = found.get(frozenset((quality.name, other.name)))
     if row is None or row.pearson.value is None:
@@ -758,7 +765,7 @@ def _together_cell(
     return Cell(_signed(value), css=css, title=title, link=link)
 
 
-def _is_significant(row: TogetherRow) -> bool:
+def _is_significant(row: QualityCorrelationRow) -> bool:
     return row.p is not None and row.p < 0.05
 
 

@@ -59,7 +59,7 @@ class MetaRank(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatsLevel(Row):
+class SpreadLevel(Row):
     """The same within a level, over ``n`` items."""
 
     mean: float
@@ -68,7 +68,7 @@ class RepeatsLevel(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RepeatsRow(OfJudge):
+class SpreadRow(OfJudge):
     """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats, in all and by level
     (MLLM-Bench, Table 7).
     """
@@ -80,7 +80,7 @@ class RepeatsRow(OfJudge):
     mean: float
     sd: float
     n: int
-    levels: dict[str, RepeatsLevel] = field(default_factory=dict)
+    levels: dict[str, SpreadLevel] = field(default_factory=dict)
     simulated: bool = False
 
 
@@ -89,7 +89,7 @@ class CorrelationBoard(Board):
     rows: Sequence[CorrelationRow] = field(default=(), kw_only=False)
     rankings: list[Ranking] = field(default_factory=list)
     ranks: list[MetaRank] = field(default_factory=list)
-    repeats: list[RepeatsRow] = field(default_factory=list)
+    repeats: list[SpreadRow] = field(default_factory=list)
 
 
 def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
@@ -201,7 +201,7 @@ def _meta(rankings: Sequence[Ranking]) -> list[MetaRank]:
     ]
 
 
-def _repeats(scope: Scope) -> list[RepeatsRow]:
+def _repeats(scope: Scope) -> list[SpreadRow]:
     """One row for every model and every judge with several repeats."""
     if not scope.kind.pairwise:
         return []
@@ -223,7 +223,7 @@ def _repeats(scope: Scope) -> list[RepeatsRow]:
             by_level = {str(name): _over_repeats(rows) for name, rows in of_model.groupby("level", observed=True)}
             levels = {name: by_level[name] for name in level_names(scope) if by_level.get(name)}
             rows.append(
-                RepeatsRow(
+                SpreadRow(
                     judge=runs[-1].judge.name,
                     simulated=runs[-1].judge.simulated,
                     run=runs[-1].pk,
@@ -238,11 +238,9 @@ def _repeats(scope: Scope) -> list[RepeatsRow]:
     return rows
 
 
-def _over_repeats(rows: pd.DataFrame) -> tuple[RepeatsLevel, int] | None:
+def _over_repeats(rows: pd.DataFrame) -> tuple[SpreadLevel, int] | None:
     """The spread of the share won over repeats, and of how many; None for fewer than two."""
     rates = rows.groupby("repeat")["won"].mean()
     if len(rates) < 2:
         return None
-    return RepeatsLevel(mean=float(rates.mean()), sd=float(rates.std(ddof=1)), n=int(rows["item"].nunique())), len(
-        rates
-    )
+    return SpreadLevel(mean=float(rates.mean()), sd=float(rates.std(ddof=1)), n=int(rows["item"].nunique())), len(rates)

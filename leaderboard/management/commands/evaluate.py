@@ -113,7 +113,7 @@ class Command(BaseCommand):
         if evaluation.state_reason:
             raise CommandError(evaluation.state_reason)
 
-    def _compared(self, rows: Sequence[boards.ComparedRow], title: str, shape: str) -> None:
+    def _compared(self, rows: Sequence[boards.RecipeMeasure], title: str, shape: str) -> None:
         names = ("scenario", "condition", "a", "b", "difference", "difference_low", "difference_high", "p", "n")
         print_rows(self, [row.as_json() for row in rows], shape, title=title, names=names)
 

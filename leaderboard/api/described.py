@@ -1,0 +1,83 @@
+"""What the API's document says of rows: serializers made from their columns, the fields of the dataclasses.
+
+They describe only; what is sent is what ``Row.as_json`` gives.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from inspect import getdoc
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from drf_spectacular.utils import PolymorphicProxySerializer
+from rest_framework import serializers
+
+from leaderboard.boards.bias import Detail
+from leaderboard.boards.scores import ScoreRow
+from leaderboard.rows import ENDS, SUFFIXES, Number, Row
+
+PLAIN: dict[Any, type[Any]] = {
+    str: serializers.CharField,
+    int: serializers.IntegerField,
+    float: serializers.FloatField,
+    bool: serializers.BooleanField,
+}
+OF_NUMBER = {"n": int, "groups": int, "method": str}  # the others are floats
+NOTES = "Why numbers, or their intervals, are missing."
+
+
+def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]]) -> Any:
+    """A list of rows of one sort or of several, each with the columns that stand before its own; ``name``: of several
+    together.
+    """
+    made = [serializer_of(row, tuple(before.items())) for row, before in sorts.items()]
+    if len(made) == 1:
+        return made[0](many=True)
+    return PolymorphicProxySerializer(component_name=name, serializers=made, resource_type_field_name=None, many=True)
+
+
+@cache
+def serializer_of(
+    row: type[Row], before: tuple[tuple[str, type], ...] = (), *, within: bool = False
+) -> type[serializers.Serializer[Any]]:
+    """The serializer of a row; ``within`` another one numbers have their ends alone, and there are no notes."""
+    columns: dict[str, Any] = {name: PLAIN[kind]() for name, kind in before}
+    hints = get_type_hints(row)
+    needed = row is not Detail  # of which only what applies is written
+    for column in fields(row):  # type: ignore[arg-type]  # every row is a dataclass
+        if issubclass(row, ScoreRow) and column.name == "levels":
+            continue
+        columns |= _columns(column.name, hints[column.name], within=within, needed=needed)
+    if not within:
+        columns.setdefault("notes", serializers.ListField(child=serializers.CharField(), help_text=NOTES))
+    if issubclass(row, ScoreRow):
+        columns[row.levels_name] = serializers.DictField(child=serializers.FloatField(allow_null=True))
+    name = f"{row.__name__}Within" if within else row.__name__
+    return type(name, (serializers.Serializer,), columns | {"__doc__": getdoc(row)})
+
+
+def _columns(name: str, hint: Any, *, within: bool, needed: bool) -> dict[str, Any]:
+    """The columns of a field: of a number with its interval several."""
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType] if NoneType in get_args(hint) else [hint]
+    if kinds == [Number]:
+        suffixes = ENDS if within else SUFFIXES
+        return {
+            f"{name}{end}": PLAIN[OF_NUMBER.get(of, float)](allow_null=of != "method", required=needed)
+            for end, of in suffixes.items()
+        }
+    more = {"required": needed} if kinds == [hint] else {"required": needed, "allow_null": True}
+    return {name: _field(kinds[0], **more) if len(kinds) == 1 else serializers.JSONField(**more)}
+
+
+def _field(kind: Any, **more: Any) -> Any:
+    if kind in PLAIN:
+        return PLAIN[kind](**more)
+    origin, inner = get_origin(kind), get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Row):
+        return serializer_of(kind, within=True)(**more)
+    if origin in (dict, Mapping) and inner[1] is not Any:
+        return serializers.DictField(child=_field(inner[1]), **more)
+    if origin in (list, tuple, Sequence):
+        return serializers.ListField(child=_field(inner[0]), **more)
+    return serializers.JSONField(**more)
