@@ -54,7 +54,7 @@ test: $(VENV)/dev
 
 # Where no index can be asked, the audit says so and the check goes on; make audit by itself fails then.
 check: AUDIT := --may-be-offline
-check: $(VENV)/dev $(VENV)/npm/made audit
+check: $(VENV)/dev $(VENV)/npm/made $(VENV)/api/made audit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -64,6 +64,7 @@ check: $(VENV)/dev $(VENV)/npm/made audit
 	$(PRETTIER) --check --log-level warn $(STYLED)
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python -m tests.api_check $(VENV)/api/bin
 
 format: $(VENV)/dev $(VENV)/npm/made
 	$(BIN)/ruff format .
@@ -79,6 +80,11 @@ $(VENV)/npm/made: package.json package-lock.json $(VENV)/dev
 $(VENV)/audit/made: requirements/audit.txt
 	@$(PYTHON) -m venv $(VENV)/audit
 	@$(VENV)/audit/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/audit.txt
+	@touch $@
+
+$(VENV)/api/made: requirements/api.txt
+	@$(PYTHON) -m venv $(VENV)/api
+	@$(VENV)/api/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements/api.txt
 	@touch $@
 
 $(VENV)/docs/made: requirements/docs.txt
@@ -124,6 +130,7 @@ lock:
 		$(PYTHON) -c '$(EXTRA)' $$extra | $(LOCK) - -c requirements/dev.txt -o requirements/$$extra.txt || exit 1; \
 	done
 	$(LOCK) --group audit -o requirements/audit.txt
+	$(LOCK) --group api -o requirements/api.txt
 	$(LOCK) --group docs -o requirements/docs.txt
 
 clean:

@@ -20,6 +20,7 @@ REFUSALS = {
 }
 WRITES = ("post", "put", "patch", "delete")
 OPERATIONS = ("get", *WRITES)
+IN_WORDS = {"string": "text", "boolean": "true or false"}
 FIELDS_IN_EXAMPLE = 3  # of a body, or as many as are required
 
 
@@ -29,7 +30,7 @@ def complete(result: JSON, generator: Any, request: Any, public: bool) -> JSON:
     schemas["Refusal"] = DETAIL
     schemas["Faults"] = BY_FIELD
     _any_of(result)
-    for path, operations in result["paths"].items():
+    for operations in result["paths"].values():
         for method in OPERATIONS:
             if operation := operations.get(method):
                 _complete(operation, method)
@@ -79,10 +80,28 @@ def resolved(schema: JSON, schemas: JSON) -> JSON:
     return resolved(schemas[name], schemas) if name else schema
 
 
+def fields_in(body: JSON) -> JSON:
+    """The fields that may be sent."""
+    return {name: field for name, field in body.get("properties", {}).items() if not field.get("readOnly")}
+
+
+def kind_of(field: JSON, schemas: JSON) -> str:
+    """The type of a field in words: ``list of number``, ``text or null``, ``first | second | tie``."""
+    inner = resolved(field, schemas)
+    kinds: list[str] = [inner.get("type", "anything")] if not isinstance(inner.get("type"), list) else inner["type"]
+    words = " or ".join(IN_WORDS.get(kind, kind) for kind in kinds)
+    if inner.get("enum"):
+        words = " | ".join([str(value) for value in inner["enum"] if value is not None])
+    elif "array" in kinds:
+        words = f"list of {kind_of(inner.get('items', {}), schemas)}"
+    can_be_null = any(choice == {"type": "null"} for choice in (*field.get("oneOf", ()), *field.get("anyOf", ())))
+    return f"{words} or null" if can_be_null else words
+
+
 def example(schema: JSON, schemas: JSON) -> JSON:
     """What must stand in a body, then its first fields, each with a value of the right kind."""
     body = resolved(schema, schemas)
-    fields = {name: field for name, field in body.get("properties", {}).items() if not field.get("readOnly")}
+    fields = fields_in(body)
     needed = [name for name in fields if name in body.get("required", ())]
     others = [name for name in fields if name not in needed]
     names = needed + others[: max(0, FIELDS_IN_EXAMPLE - len(needed))]

@@ -16,8 +16,8 @@ from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
 from accounts.rules import requires
 from bank.errors import RETRY_AFTER, outage
+from evalsite.api_document import JSON, fields_in, kind_of, resolved
 
-FIELDS_IN_EXAMPLE = 3  # of a body, or as many as are required
 _making = Lock()  # drf-spectacular loads itself with the first schema, which two threads at once break
 
 
@@ -49,59 +49,65 @@ def api_schema(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def _example(method: str, path: str, operation: dict[str, Any]) -> str:
-    """A call with curl: what must stand in the body, then its first fields, each with a value of the right kind."""
+def _call(method: str, path: str, body: JSON) -> str:
+    """A call with curl; ``body``: what it takes, by media type."""
     lines = [f'curl -H "Authorization: Token $TOKEN" "$SITE{path.replace("{", "<").replace("}", ">")}"']
     if method.upper() not in ("GET", "HEAD"):
         lines[0] = lines[0].replace("curl", f"curl -X {method.upper()}", 1)
-    content: dict[str, Any] = operation.get("requestBody", {}).get("content", {})
-    body = _resolved(next((each.get("schema", {}) for each in content.values()), {}))
-    fields = {name: field for name, field in body.get("properties", {}).items() if not field.get("readOnly")}
-    needed = [name for name in fields if name in body.get("required", ())]
-    others = [name for name in fields if name not in needed]
-    names = needed + others[: max(0, FIELDS_IN_EXAMPLE - len(needed))]
-    if names and "application/json" in content:
+    if "example" in body.get("application/json", {}):
         lines.append("-H 'Content-Type: application/json'")
-        lines.append(f"-d '{json.dumps({name: _value(fields[name]) for name in names}, ensure_ascii=False)}'")
-    elif names:
-        lines += [
-            f"-F {name}={'@FILE' if _resolved(fields[name]).get('format') == 'binary' else '…'}" for name in names
-        ]
+        lines.append(f"-d '{json.dumps(body['application/json']['example'], ensure_ascii=False)}'")
+    elif body:
+        schemas = _schema()["components"]["schemas"]
+        sent = resolved(next(iter(body.values())).get("schema", {}), schemas)
+        is_file = {name: resolved(field, schemas).get("format") == "binary" for name, field in fields_in(sent).items()}
+        lines += [f"-F {name}={'@FILE' if file else '…'}" for name, file in is_file.items()]
     return " \\\n     ".join(lines)
 
 
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema that a reference or a choice of schemas leads to."""
-    for choice in ("allOf", "oneOf", "anyOf"):
-        if choice in schema:
-            return _resolved(schema[choice][0])
-    name = schema.get("$ref", "").rpartition("/")[2]
-    return _schema()["components"]["schemas"][name] if name else schema
+def _fields(schema: JSON, *, sent: bool = False) -> list[JSON]:
+    """The fields of an object, or of those in a list, each with its type and words; ``sent``: those one may send."""
+    schemas = _schema()["components"]["schemas"]
+    body = resolved(schema, schemas)
+    if body.get("type") == "array":
+        body = resolved(body["items"], schemas)
+    if "results" in body.get("properties", {}):
+        body = resolved(body["properties"]["results"]["items"], schemas)
+    needed = body.get("required", ())
+    return [
+        {"name": name, "kind": kind_of(field, schemas), "needed": name in needed, "words": field.get("description", "")}
+        for name, field in (fields_in(body) if sent else body.get("properties", {})).items()
+    ]
 
 
-def _value(schema: dict[str, Any]) -> Any:
-    schema = _resolved(schema)
-    if schema.get("enum"):
-        return schema["enum"][0]
-    values: dict[str, Any] = {"integer": 1, "number": 0.5, "boolean": True, "array": [], "object": {}}
-    return values.get(str(schema.get("type")), "…")
+def _parameter(parameter: JSON) -> JSON:
+    kind = kind_of(parameter["schema"], _schema()["components"]["schemas"])
+    words = parameter.get("description", "")
+    return {"name": parameter["name"], "kind": kind, "needed": parameter.get("required", False), "words": words}
 
 
 @cache
-def _routes() -> list[dict[str, Any]]:
-    routes = [
-        {
-            "method": method.upper(),
-            "path": path,
-            "summary": (operation.get("description") or "").strip(),
-            "parameters": operation.get("parameters", []),
-            "example": _example(method, path, operation),
-            "group": path.removeprefix("/api/v1/").split("/", 1)[0],
-        }
-        for path, operations in _schema()["paths"].items()
-        for method, operation in operations.items()
-    ]
-    return sorted(routes, key=lambda r: (r["group"], r["path"]))
+def _routes() -> list[JSON]:
+    routes = []
+    for path, operations in _schema()["paths"].items():
+        for method, operation in operations.items():
+            body = operation.get("requestBody", {}).get("content", {})
+            answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+            contents = [each for answer in answers for each in answer.get("content", {}).values()]
+            route = {
+                "method": method.upper(),
+                "path": path,
+                "summary": (operation.get("description") or "").strip(),
+                "tables": [
+                    ("Parameters", [_parameter(each) for each in operation.get("parameters", [])]),
+                    ("What it takes", _fields(next((each.get("schema", {}) for each in body.values()), {}), sent=True)),
+                    ("What it gives", _fields(next((each.get("schema", {}) for each in contents), {}))),
+                ],
+                "example": _call(method, path, body),
+                "group": path.removeprefix("/api/v1/").split("/", 1)[0],
+            }
+            routes.append(route)
+    return sorted(routes, key=lambda route: (route["group"], route["path"]))
 
 
 @requires("read-public")

@@ -49,6 +49,7 @@ from annotations.labels.verdicts import is_right
 from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import PREFERENCES, download
 from bank import database, guard
+from bank.api.base import FILES
 from bank.errors import BadInput
 from bank.images import image_response
 from bank.intake.registry import SHAPES
@@ -89,7 +90,7 @@ class CampaignLabels(views.APIView):
     access_rule = "read-labels"
 
     @extend_schema(
-        responses={(200, shape.content.partition(";")[0]): OpenApiTypes.BINARY for shape in SHAPES.values()},
+        responses=FILES,
         parameters=[
             OpenApiParameter("as", OpenApiTypes.STR, enum=[*SHAPES, PREFERENCES]),
             OpenApiParameter("names", OpenApiTypes.STR, enum=["1"]),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
 from rest_framework import exceptions
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import CursorPagination
@@ -17,6 +18,7 @@ from rest_framework.views import exception_handler, set_rollback
 
 from bank.errors import RETRY_AFTER, BadInput, outage
 from bank.forms.fields import whole_number
+from bank.intake.registry import SHAPES
 
 log = logging.getLogger("django.request")
 
@@ -44,6 +46,13 @@ class Pages(CursorPagination):
         if cursor is not None and cursor.position is not None and whole_number(str(cursor.position)) is None:
             raise exceptions.NotFound(self.invalid_cursor_message)
         return cursor
+
+
+# The answer of an operation that gives a file in one of the shapes of exports.
+FILES: dict[tuple[int, str], OpenApiTypes] = {
+    (200, media): OpenApiTypes.ANY if media == "application/json" else OpenApiTypes.BINARY
+    for media in (shape.content.partition(";")[0] for shape in SHAPES.values())
+}
 
 
 def _names_a_row(model: Any, lookup: str) -> bool:

@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import exceptions, mixins, serializers, viewsets
 from rest_framework.decorators import action
@@ -15,6 +14,7 @@ from rest_framework.response import Response
 import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed
+from bank.api.base import FILES
 from bank.api.strict import StrictSerializer, described
 from bank.errors import BadInput
 from bank.forms.benchmarks import Export

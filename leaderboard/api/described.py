@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from inspect import getdoc
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
@@ -31,7 +31,7 @@ def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]]) -> Any:
     """A list of rows of one sort or of several, each with the columns that stand before its own; ``name``: of several
     together.
     """
-    made = [serializer_of(row, tuple(before.items())) for row, before in sorts.items()]
+    made = [serializer_of(cast(Any, row), tuple(before.items())) for row, before in sorts.items()]
     if len(made) == 1:
         return made[0](many=True)
     return PolymorphicProxySerializer(component_name=name, serializers=made, resource_type_field_name=None, many=True)
@@ -39,13 +39,13 @@ def rows_as(name: str, sorts: Mapping[type[Row], Mapping[str, type]]) -> Any:
 
 @cache
 def serializer_of(
-    row: type[Row], before: tuple[tuple[str, type], ...] = (), *, within: bool = False
+    row: Any, before: tuple[tuple[str, type], ...] = (), *, within: bool = False
 ) -> type[serializers.Serializer[Any]]:
-    """The serializer of a row; ``within`` another one numbers have their ends alone, and there are no notes."""
+    """The serializer of a class of rows; ``within`` another one numbers have ends alone, and there are no notes."""
     columns: dict[str, Any] = {name: PLAIN[kind]() for name, kind in before}
     hints = get_type_hints(row)
     needed = row is not Detail  # of which only what applies is written
-    for column in fields(row):  # type: ignore[arg-type]  # every row is a dataclass
+    for column in fields(row):
         if issubclass(row, ScoreRow) and column.name == "levels":
             continue
         columns |= _columns(column.name, hints[column.name], within=within, needed=needed)
@@ -66,7 +66,7 @@ def _columns(name: str, hint: Any, *, within: bool, needed: bool) -> dict[str, A
             f"{name}{end}": PLAIN[OF_NUMBER.get(of, float)](allow_null=of != "method", required=needed)
             for end, of in suffixes.items()
         }
-    more = {"required": needed} if kinds == [hint] else {"required": needed, "allow_null": True}
+    more: dict[str, Any] = {"required": needed} if kinds == [hint] else {"required": needed, "allow_null": True}
     return {name: _field(kinds[0], **more) if len(kinds) == 1 else serializers.JSONField(**more)}
 
 
@@ -75,7 +75,7 @@ def _field(kind: Any, **more: Any) -> Any:
         return PLAIN[kind](**more)
     origin, inner = get_origin(kind), get_args(kind)
     if isinstance(kind, type) and issubclass(kind, Row):
-        return serializer_of(kind, within=True)(**more)
+        return serializer_of(cast(Any, kind), within=True)(**more)
     if origin in (dict, Mapping) and inner[1] is not Any:
         return serializers.DictField(child=_field(inner[1]), **more)
     if origin in (list, tuple, Sequence):

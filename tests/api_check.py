@@ -1,0 +1,135 @@
+"""The API's document tried out: ``python -m tests.api_check FOLDER``, the folder of the tools' environment.
+
+The document is validated, every GET is asked what it allows and some of what it does not (Schemathesis), and a client
+that is generated from it labels an item and reads every board. Exit status 1: something does not hold.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.operations.served import free_port, wait_for
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = 4  # for each operation
+# Where a value must exist to be asked for.
+SETTINGS = '[parameters]\nbenchmark = "llmfao"\nname = "Tried out"\n'
+CHECKS = "not_a_server_error,status_code_conformance,response_schema_conformance"
+PREPARED = """
+import django; django.setup()
+from django.core.management import call_command
+from knox.models import AuthToken
+from accounts.models import User
+from evalsite.demo import accounts, llmfao
+call_command("migrate", verbosity=0)
+for name in accounts.SIGN_INS:
+    accounts.make_account(name)
+llmfao.load_llmfao()
+call_command("make_campaign", "Tried out", "--benchmark", "llmfao", "--protocol", "pair", "--annotators", "annotator")
+for name in ("admin", "annotator"):
+    print(AuthToken.objects.create(User.objects.get(username=name))[1])
+"""
+# Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, names of boards.
+DRIVEN = """
+import importlib, sys
+from evalsite_client import AuthenticatedClient
+from evalsite_client.api.campaigns import campaigns_next_create
+from evalsite_client.api.labels import labels_create
+from evalsite_client.models import LabelIn, NextIn, SideEnum
+
+site, admin, annotator = sys.argv[1:4]
+def client(token):
+    return AuthenticatedClient(base_url=site, token=token, prefix="Token", raise_on_unexpected_status=True)
+with client(annotator) as labelling:
+    item = campaigns_next_create.sync("Tried out", client=labelling, body=NextIn())
+    verdict = LabelIn(assignment=item.assignment, idempotency_key="tried", choice=SideEnum.LEFT)
+    label = labels_create.sync(client=labelling, body=verdict)
+    print("labelled", label.id)
+empty = []
+with client(admin) as reading:
+    for name in sys.argv[4:]:
+        module = importlib.import_module(f"evalsite_client.api.leaderboards.leaderboards_{name.replace('-', '_')}_list")
+        more = {"a": "run-1", "b": "run-2"} if name == "compare" else {}
+        answer = module.sync_detailed(client=reading, benchmark="llmfao", **more)
+        if answer.status_code == 200 and not answer.parsed:
+            empty.append(name)
+        print(name, int(answer.status_code), len(answer.parsed) if answer.status_code == 200 else "")
+print("without rows:", *empty)
+"""
+
+
+def main(tools: Path) -> int:
+    with tempfile.TemporaryDirectory() as here:
+        return _tried(tools.resolve(), Path(here))
+
+
+def _tried(tools: Path, here: Path) -> int:
+    environment = os.environ | {"EVALSITE_DATA": str(here / "data"), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    document = here / "evalsite.yaml"
+    _run([sys.executable, "manage.py", "spectacular", "--fail-on-warn", "--file", document], environment)
+    _run([tools / "openapi-spec-validator", document], environment)
+    prepared = _run([sys.executable, "-c", PREPARED], environment)
+    admin, annotator = prepared.split()[-2:]
+    port, log = free_port(), here / "log"
+    command = [sys.executable, "manage.py", "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
+    with log.open("w") as out:
+        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            wait_for(port, server, log)
+            site = f"http://127.0.0.1:{port}"
+            (settings := here / "schemathesis.toml").write_text(SETTINGS)
+            asked = [
+                tools / "schemathesis",
+                "--config-file",
+                settings,
+                "run",
+                document,
+                "--url",
+                site,
+                "-H",
+                f"Authorization: Token {admin}",
+            ]
+            asked += ["--include-method", "GET", "--checks", CHECKS, "--max-examples", str(EXAMPLES), "--seed", "1"]
+            print(_summary(_run([*asked, "--phases", "fuzzing"], environment, here)))
+            options = here / "client.yaml"
+            options.write_text("package_name_override: evalsite_client\nproject_name_override: evalsite-client\n")
+            generated = here / "client" / "evalsite_client"
+            (here / "client").mkdir()
+            made = ["generate", "--path", document, "--output-path", generated, "--meta", "none", "--config", options]
+            _run([tools / "openapi-python-client", *made], environment)
+            boards = _run(
+                [
+                    sys.executable,
+                    "-c",
+                    "import django; django.setup(); from leaderboard.tables import TABLES; print(*TABLES)",
+                ],
+                environment,
+            )
+            driven = [tools / "python", "-c", DRIVEN, site, admin, annotator, *boards.split()]
+            print(_run(driven, environment | {"PYTHONPATH": str(here / "client")}))
+        finally:
+            server.send_signal(signal.SIGTERM)
+            server.wait(60)
+    return 0
+
+
+def _summary(said: str) -> str:
+    return "\n".join(line for line in said.splitlines() if "generated" in line or "Tested" in line)
+
+
+def _run(command: list[object], environment: dict[str, str], folder: Path = ROOT) -> str:
+    """What a command prints; where it fails, all of it, and exit status 1."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600
+    )
+    if done.returncode:
+        print(done.stdout, done.stderr, f"*** {Path(str(command[0])).name} failed ***", sep="\n")
+        raise SystemExit(1)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
