@@ -35,10 +35,10 @@ for name in ("admin", "annotator"):
 # Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, names of boards.
 DRIVEN = """
 import importlib, sys
-from evalsite_client import AuthenticatedClient
-from evalsite_client.api.campaigns import campaigns_next_create
-from evalsite_client.api.labels import labels_create
-from evalsite_client.models import LabelIn, NextIn, SideEnum
+from board_client import AuthenticatedClient
+from board_client.api.campaigns import campaigns_next_create
+from board_client.api.labels import labels_create
+from board_client.models import LabelIn, NextIn, SideEnum
 
 site, admin, annotator = sys.argv[1:4]
 def client(token):
@@ -51,7 +51,7 @@ with client(annotator) as labelling:
 empty = []
 with client(admin) as reading:
     for name in sys.argv[4:]:
-        module = importlib.import_module(f"evalsite_client.api.leaderboards.leaderboards_{name.replace('-', '_')}_list")
+        module = importlib.import_module(f"board_client.api.leaderboards.leaderboards_{name.replace('-', '_')}_list")
         more = {"a": "run-1", "b": "run-2"} if name == "compare" else {}
         answer = module.sync_detailed(client=reading, benchmark="llmfao", **more)
         if answer.status_code == 200 and not answer.parsed:
@@ -95,8 +95,8 @@ def _tried(tools: Path, here: Path) -> int:
             asked += ["--include-method", "GET", "--checks", CHECKS, "--max-examples", str(EXAMPLES), "--seed", "1"]
             print(_summary(_run([*asked, "--phases", "fuzzing"], environment, here)))
             options = here / "client.yaml"
-            options.write_text("package_name_override: evalsite_client\nproject_name_override: evalsite-client\n")
-            generated = here / "client" / "evalsite_client"
+            options.write_text("package_name_override: board_client\nproject_name_override: board-client\n")
+            generated = here / "client" / "board_client"
             (here / "client").mkdir()
             made = ["generate", "--path", document, "--output-path", generated, "--meta", "none", "--config", options]
             _run([tools / "openapi-python-client", *made], environment)

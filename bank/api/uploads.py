@@ -52,6 +52,7 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
             "fault",
             "found",
             "map",
+            "keeps_map",
             "choices",
             "report",
             "progress",

@@ -151,6 +151,7 @@ ONE = {"criteria": "criterion"}
 ON_THE_PAGE = (
     ("name it with --model", "name it in the field Model"),
     ("name it with --judge", "name it in the field Judge"),
+    ("name it with --annotator", "name it in the field Annotator"),
     ("name another with --campaign", "name another in the field Campaign"),
     ("import the new ones with --version.", "import them as a new version."),
 )
