@@ -1,6 +1,7 @@
 """A local model for the tutorials, answering in the forms of vLLM and of Ollama.
 
-It stands in for one: as a judge it prefers the longer answer nine times of ten, and asked to add it is mostly right and
+It stands in for one: as a judge it prefers the longer answer nine times of ten, or the shorter where the prompt says
+so, and asked to add it is mostly right and
 says by its log-probabilities how sure it is.
 """
 
@@ -55,7 +56,8 @@ def _reply(call: Call) -> tuple[str, list[tuple[str, float]]]:
     """What the model says, and the likeliest first tokens with their log-probabilities."""
     said = "\n".join(_text(message["content"]) for message in call.body["messages"])
     if answers := dict(ANSWER.findall(said)):
-        longer = max(answers, key=lambda letter: len(answers[letter]))
+        choose = min if "The shorter answer is the better one" in said else max
+        longer = choose(answers, key=lambda letter: len(answers[letter]))
         if _drawn("".join(sorted(answers.values()))) < 0.1:
             longer = "AB"[longer == "A"]
         return f"Judgement: [[{longer}]]", []

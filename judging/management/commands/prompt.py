@@ -1,0 +1,43 @@
+"""manage.py prompt PROTOCOL NAME [FILE]"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from bank.errors import BadInput
+from judging.protocols import prompts
+from judging.protocols.prompts import stored
+
+
+class Command(BaseCommand):
+    help = "Print a prompt of a protocol, or store a file as its next version; the same text again changes nothing."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("protocol", metavar="PROTOCOL", help=", ".join(stored.titles()))
+        parser.add_argument("name", metavar="NAME", help="NAME (its newest version) or NAME@VERSION")
+        parser.add_argument("file", nargs="?", metavar="FILE", help="its text, or - for the standard input")
+        parser.add_argument("--note", default="", help="what is new in this version")
+
+    def handle(self, *, protocol: str, name: str, file: str | None, note: str, **options: Any) -> None:
+        try:
+            if file is None:
+                self.stdout.write(prompts.get(protocol, *prompts.split(name)).text)
+                return
+            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+            newest = (
+                prompts.get(protocol, name)
+                if name in prompts.names(protocol) + prompts.stored_names(protocol)
+                else None
+            )
+            if newest is not None and newest.text.rstrip("\n") == text.rstrip("\n"):
+                self.stdout.write(f"{name}@{newest.version} says the same already.")
+                return
+            made = stored.add_template(protocol=protocol, name=name, text=text, note=note)
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"{file} cannot be read: {error}", returncode=1) from None
+        except (BadInput, prompts.UnknownPrompt) as error:
+            raise CommandError(str(error), returncode=1) from None
+        self.stdout.write(f"{made.name}@{made.version} is stored.")
