@@ -233,6 +233,7 @@ SPECTACULAR_SETTINGS = {
         "RunKindEnum": "judging.models.runs.Run.Kind",
         "ItemKindEnum": "bank.models.items.Item.Kind",
         "ResponseStatusEnum": "bank.models.responses.Response.Status",
+        "VisibilityEnum": "bank.models.catalogue.Benchmark.Visibility",
     },
 }
 

@@ -19,6 +19,7 @@ from accounts.installation_key import keyed
 from accounts.models import User
 from accounts.rules import allowed
 from annotations import ballots
+from annotations.api.running import RULE, WritesCampaigns
 from annotations.api.serializers import (
     AssignmentOut,
     CampaignSerializer,
@@ -49,7 +50,7 @@ from annotations.labels.verdicts import is_right
 from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import PREFERENCES, download
 from bank import database, guard
-from bank.api.base import FILES
+from bank.api.base import FILES, Conflict
 from bank.errors import BadInput
 from bank.images import image_response
 from bank.intake.registry import SHAPES
@@ -57,16 +58,11 @@ from bank.models import SampleImage
 from bank.models.verdict import COLUMNS
 
 
-class Conflict(exceptions.APIException):
-    """409 with a message."""
-
-    status_code = status.HTTP_409_CONFLICT
-
-
-class Campaigns(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
+class Campaigns(WritesCampaigns, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
     """Campaigns: all that the caller may read, or those an annotator belongs to."""
 
     access_rule = "be-signed-in"
+    access_rules = dict.fromkeys(("create", "partial_update"), RULE)
     serializer_class = CampaignSerializer
     queryset = Campaign.objects.select_related("benchmark")
     filters = {"name": "name", "benchmark": "benchmark__slug", "state": "state", "protocol": "protocol"}

@@ -23,6 +23,12 @@ from bank.intake.registry import SHAPES
 log = logging.getLogger("django.request")
 
 
+class Conflict(exceptions.APIException):
+    """409 with a message."""
+
+    status_code = 409
+
+
 class Pages(CursorPagination):
     """Cursor pages, oldest first. ``page_size`` up to 500; anything else is 400."""
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema, inline_serializer
-from rest_framework import exceptions, mixins, serializers, viewsets
+from rest_framework import exceptions, mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,15 +14,17 @@ from rest_framework.response import Response
 import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed
-from bank.api.base import FILES
+from bank.api.base import FILES, Conflict
+from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
-from bank.errors import BadInput
+from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export
 from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample, with_answers
 from bank.models import Response as ModelResponse
 from bank.recipes import store
 from bank.samples import capabilities, drafts
-from bank.samples.benchmarks import find_benchmark
+from bank.samples.benchmarks import change_benchmark, find_benchmark, make_benchmark, set_visibility
+from bank.samples.capability_trees import TITLES
 from bank.samples.items import make_some, plan_items
 from bank.views.benchmarks import exported
 
@@ -58,6 +60,42 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
 EXPORT = inline_serializer("Export", {name: described(field) for name, field in Export.base_fields.items()})
 
 
+class StepField(serializers.Serializer[Any]):
+    value = serializers.FloatField()
+    label = serializers.CharField(required=False, default="", allow_blank=True, max_length=60)  # type: ignore[assignment]
+
+
+class BenchmarkChanges(StrictSerializer):
+    """The facts of a benchmark, and who sees it."""
+
+    title = serializers.CharField(max_length=200)
+    description = serializers.CharField(max_length=20_000, allow_blank=True)
+    licence = serializers.CharField(max_length=200, allow_blank=True)
+    anchor = serializers.SlugRelatedField(
+        slug_field="name", queryset=EvaluatedModel.objects.all(), allow_null=True, help_text="a model by its name"
+    )
+    majority = serializers.ChoiceField(Benchmark.Majority.choices)
+    score_scale = StepField(many=True)
+
+
+class BenchmarkIn(BenchmarkChanges):
+    """A new benchmark; it is private until it is published."""
+
+    slug = serializers.SlugField(max_length=80)
+    version = serializers.CharField(max_length=40, default="1")
+    tree = serializers.ChoiceField(["", *TITLES], default="", help_text="a capability tree to begin with")
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        for name in map(str, BenchmarkChanges().fields):
+            fields[name].required = name == "title"
+        return fields
+
+
+class VisibilityIn(StrictSerializer):
+    visibility = serializers.ChoiceField(Benchmark.Visibility.choices, help_text="public: everybody sees it")
+
+
 QUOTAS = inline_serializer(
     "Quota",
     {
@@ -79,10 +117,44 @@ class Benchmarks(ReadOnly):
     serializer_class = BenchmarkSerializer
     queryset = Benchmark.objects.select_related("anchor")
     filters = {"slug": "slug", "version": "version"}
-    access_rules = {"quotas": "write-bank", "export": "write-bank"}
+    access_rules = {
+        **dict.fromkeys(("create", "partial_update"), "write-bank"),
+        "publish": "publish",
+        "quotas": "write-bank",
+        "export": "write-bank",
+    }
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
+
+    @extend_schema(request=BenchmarkIn, responses={201: BenchmarkSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a benchmark without samples; only staff see it until it is published. For staff."""
+        asked = BenchmarkIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        benchmark = make_benchmark(**asked.validated_data)
+        return Response(self.get_serializer(benchmark).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=BenchmarkChanges(partial=True), responses=BenchmarkSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change a benchmark's facts. For staff."""
+        benchmark = self.get_object()
+        asked = BenchmarkChanges(data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        try:
+            change_benchmark(benchmark=benchmark, edition=benchmark.edition, **asked.validated_data)
+        except Stale as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(request=VisibilityIn, responses=BenchmarkSerializer)
+    @action(detail=True, methods=["post"])
+    def publish(self, request: Request, pk: str) -> Response:
+        """Let everybody see its approved samples and its boards, or staff alone again. For staff."""
+        asked = VisibilityIn(data=request.data)
+        asked.is_valid(raise_exception=True)
+        set_visibility(benchmark=self.get_object(), by=cast(User, request.user), **asked.validated_data)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(responses=QUOTAS, parameters=[])
     @action(detail=True, pagination_class=None)
@@ -228,9 +300,10 @@ class CriterionSerializer(serializers.Serializer[bank.criteria.Text]):
     text = serializers.CharField()
 
 
-class Samples(ReadOnly):
+class Samples(TakesRows, ReadOnly):
     """Samples that the caller may see: image, instruction, options; of what they are judged by only what is public."""
 
+    part = "samples"
     serializer_class = SampleSerializer
     queryset = Sample.objects.select_related("benchmark", "capability").prefetch_related("images")
     filters = {
@@ -241,7 +314,7 @@ class Samples(ReadOnly):
         "question_type": "question_type",
         "language": "language",
     }
-    access_rules = {"criteria": "read-criteria"}
+    access_rules = {"criteria": "read-criteria", "create": "write-bank"}
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
@@ -289,10 +362,12 @@ class ResponseSerializer(serializers.ModelSerializer[ModelResponse]):
         fields = ("id", "benchmark", "sample", "model", "variant", "text", "status", "reason", "tokens")
 
 
-class Responses(ReadOnly):
+class Responses(TakesRows, ReadOnly):
     """Models' answers. Not for annotators: a blind campaign hides who answered. What others submitted is for staff."""
 
+    part = "responses"
     access_rule = "read-labels"
+    access_rules = {"create": "write-bank"}
     serializer_class = ResponseSerializer
     lookup_value_regex = "[0-9]+"
     filters = {

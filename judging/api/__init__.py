@@ -3,16 +3,10 @@
 from typing import Any, TypeVar
 
 from django.db.models import Model
-from rest_framework import exceptions, mixins, serializers, status, viewsets
+from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.response import Response
 
 M = TypeVar("M", bound=Model)
-
-
-class Conflict(exceptions.APIException):
-    """409, with the reason as text."""
-
-    status_code = status.HTTP_409_CONFLICT
 
 
 class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):

@@ -9,8 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
+from bank.api.base import Conflict
 from bank.errors import BadInput
-from judging.api import Conflict, Resource
+from judging.api import Resource
 from judging.models import Run
 from judging.runs import actions, juries, queries
 from judging.runs.attack_report import MovedSerializer, report_for

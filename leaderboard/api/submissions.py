@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.api.base import PlainJSON
+from bank.api.base import Conflict, PlainJSON
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark, Submission
@@ -21,12 +21,6 @@ from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import LARGEST, TOO_LARGE
 from leaderboard.pages import submissions as shown
-
-
-class Conflict(exceptions.APIException):
-    """409, in words."""
-
-    status_code = status.HTTP_409_CONFLICT
 
 
 class SubmissionSerializer(serializers.ModelSerializer[Submission]):

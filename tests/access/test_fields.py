@@ -27,6 +27,7 @@ KEPT = {
     "Campaign": """held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
         imported open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
+    "Edition": "run board cells inputs by",
     "OutsideScore": "by",
     "Draft": "by",
     "Label": "extraction reason assignment idempotency_key excluded",
@@ -70,6 +71,8 @@ APIS = (
     "leaderboard.api.recipes",
     "leaderboard.api.submissions",
     "leaderboard.api.snapshots",
+    "leaderboard.api.editions",
+    "annotations.api.running",
 )
 
 
