@@ -1,9 +1,11 @@
 """The API's document tried out: ``python -m tests.api_check FOLDER``, the folder of the tools' environment.
 
-The document is validated, every GET is asked what it allows and some of what it does not (Schemathesis), and a client
-that is generated from it labels an item and reads every board. Exit status 1: something does not hold.
+The document is validated, every GET is asked what it allows and some of what it does not (Schemathesis), a client that
+is generated from it labels an item and reads every board, and the project's own client goes the whole way of its
+notebook. Exit status 1: something does not hold.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 from tests.operations.served import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
+CLIENT = ROOT / "docs" / "client"
 EXAMPLES = 4  # for each operation
 # Where a value must exist to be asked for.
 SETTINGS = '[parameters]\nbenchmark = "llmfao"\nname = "Tried out"\n'
@@ -71,6 +74,8 @@ def _tried(tools: Path, here: Path) -> int:
     document = here / "evalsite.yaml"
     _run([sys.executable, "manage.py", "spectacular", "--fail-on-warn", "--file", document], environment)
     _run([tools / "openapi-spec-validator", document], environment)
+    _run([sys.executable, CLIENT / "make_sync.py", "--check"], environment)
+    _run([tools / "mypy", "--strict", "--ignore-missing-imports", CLIENT / "src"], environment, here)
     prepared = _run([sys.executable, "-c", PREPARED], environment)
     admin, annotator = prepared.split()[-2:]
     port, log = free_port(), here / "log"
@@ -110,10 +115,19 @@ def _tried(tools: Path, here: Path) -> int:
             )
             driven = [tools / "python", "-c", DRIVEN, site, admin, annotator, *boards.split()]
             print(_run(driven, environment | {"PYTHONPATH": str(here / "client")}))
+            own = {"EVALSITE_ADDRESS": site, "EVALSITE_TOKEN": admin, "ANNOTATOR_TOKEN": annotator}
+            code = notebook(ROOT / "docs" / "client" / "whole_way.ipynb")
+            print(_run([tools / "python", "-c", code], environment | own | {"PYTHONPATH": str(CLIENT / "src")}, here))
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(60)
     return 0
+
+
+def notebook(path: Path) -> str:
+    """The code of a notebook, cell after cell."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
 
 
 def _summary(said: str) -> str:
