@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import wide
-from bank.intake.formats.reading import Problem, Row, SeenAnswers, converted, first_names, rows
+from bank.intake.formats.reading import Problem, Row, converted, first_names, rows
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.seen import SeenAnswers
 from bank.intake.formats.wide import COLUMNS, Question, Read, model_in, text_in, value_in
 
 NAME = "answers"
@@ -42,14 +43,12 @@ def parts(path: Path, read: Read = rows) -> set[str]:
 
 
 def samples(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    done: set[str] = set()
     known, unread = wide.known_names(FIELDS), set[str]()
 
     def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
         answer: Answer = row.data
         yield from wide.odd_columns(row, answer.data, known, unread)
-        if answer.question.key not in done:
-            done.add(answer.question.key)
+        if answer.question.is_new:
             yield wide.sample_of(answer.question, answer.data)
 
     return converted(_answers(path, read), sample, SampleRecord)
@@ -108,8 +107,8 @@ def _answers(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row |
 
     def answer(row: Row) -> Answer:
         model = model_in(row.data, "model")
-        question = questions.read(row)
         text = text_in(row.data, "response")
+        question = questions.read(row)
         variant, repeated = seen.place(question.key, model, text)
         return Answer(question, text, {"model": model, "variant": variant}, repeated, row.data)
 

@@ -19,7 +19,6 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    SeenAnswers,
     Where,
     converted,
     head,
@@ -27,6 +26,7 @@ from bank.intake.formats.reading import (
     odd,
 )
 from bank.intake.formats.records import LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.seen import SeenAnswers
 from bank.models.verdict import is_of_categories
 from bank.text.names import as_stored
 

@@ -20,7 +20,6 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    SeenAnswers,
     Where,
     converted,
     first_names,
@@ -30,6 +29,7 @@ from bank.intake.formats.reading import (
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.seen import SeenAnswers
 
 NAME = "mllm-as-a-judge"
 TITLE = "MLLM-as-a-Judge"

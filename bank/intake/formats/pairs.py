@@ -14,12 +14,12 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    SeenAnswers,
     converted,
     first_names,
     rows,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.seen import SeenAnswers
 from bank.intake.formats.wide import COLUMNS, Question, Read, model_in, text_in, value_in
 from bank.models.verdict import GRADED
 from bank.text.names import as_stored
@@ -64,14 +64,12 @@ def parts(path: Path, read: Read = rows) -> set[str]:
 
 
 def samples(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    done: set[str] = set()
     known, unread = wide.known_names(FIELDS), set[str]()
 
     def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
         pair: Pair = row.data
         yield from wide.odd_columns(row, pair.data, known, unread)
-        if pair.question.key not in done:
-            done.add(pair.question.key)
+        if pair.question.is_new:
             yield wide.sample_of(pair.question, pair.data)
 
     return converted(_pairs(path, read), sample, SampleRecord)
@@ -168,8 +166,8 @@ def _pairs(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row | P
     def pair(row: Row) -> Pair:
         data = row.data
         models = [model_in(data, name) for name in ("model_a", "model_b")]
-        question = questions.read(row)
         texts = [text_in(data, "response_a"), text_in(data, "response_b")]
+        question = questions.read(row)
         places = [answers.place(question.key, model, text) for model, text in zip(models, texts, strict=True)]
         refs = [{"model": model, "variant": variant} for model, (variant, _) in zip(models, places, strict=True)]
         return Pair(question, texts, refs, [repeated for _, repeated in places], data)

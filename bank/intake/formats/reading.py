@@ -524,22 +524,6 @@ def converted(
             yield Problem(row.where, fault.field, fault.reason)
 
 
-class SeenAnswers:
-    """The answers that a file has shown. A model's second answer to a sample is a variant, named by a hash of it."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[str, str], str] = {}  # the hash of each model's first answer to a sample
-        self._seen: set[tuple[str, str, str]] = set()
-
-    def place(self, sample: str, model: str, text: str) -> tuple[str, bool]:
-        """The variant of this answer, and whether the same stood in the file before."""
-        digest = short_hash(text)
-        variant = "" if self._first.setdefault((sample, model), digest) == digest else digest
-        repeated = (sample, model, variant) in self._seen
-        self._seen.add((sample, model, variant))
-        return variant, repeated
-
-
 def short_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats.reading import BadRow, Problem, Row, Where, odd
+from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
 
 Read = Callable[[Path], Iterator[Row | Problem]]
 ANNOTATOR = "human"  # of verdicts, where a file names nobody
 MOST_LANGUAGE = 16  # characters
+ROWS = 32  # bits for the number of a row
 MOST_GROUP = 200  # characters
 # What columns may be called, by what they hold.
 COLUMNS = {
@@ -42,13 +44,14 @@ class Question:
     prompt: str
     images: list[dict[str, Any]]
     group: str
+    is_new: bool  # the first row of the file that asks it
 
 
 class Questions:
     """The questions that a file has shown, each with one text and picture."""
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[str, Where]] = {}  # of each key, what is asked, as a hash, and where
+        self._first = CompactMap()  # of each key, what is asked, as 30 bits of a hash, and the number of the row
 
     def read(self, row: Row) -> Question:
         """The question of a row; without a key it is named by a hash of text and pictures. Raises BadRow."""
@@ -65,10 +68,16 @@ class Questions:
             key = asked
         elif isinstance(key, bool) or not isinstance(key, str | int):
             raise BadRow(column_of(data, "key"), "is neither text nor a whole number")
-        before, where = self._first.setdefault(str(key), (asked, row.where))
-        if before != asked:
+        number = row.where.line if row.where.record is None else row.where.record
+        told = int(asked[:8], 16) >> 2 << ROWS | (number or 0)
+        first, is_new = self._first.setdefault(str(key), told)
+        if first >> ROWS != told >> ROWS:
+            at = first & (1 << ROWS) - 1
+            file = row.where.file
+            where = Where(file, line=at) if row.where.record is None else Where(file, record=at)
             raise BadRow(column_of(data, "key"), f"{str(key)!r} stands with another question or picture at {where}")
-        return Question(str(key), prompt, pictures, names[0] if names and len(names[0]) <= MOST_GROUP else "")
+        group = names[0] if names and len(names[0]) <= MOST_GROUP else ""
+        return Question(str(key), prompt, pictures, group, is_new)
 
 
 def sample_of(question: Question, data: dict[str, Any]) -> dict[str, Any]:
