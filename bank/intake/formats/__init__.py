@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from bank.intake.formats import (
     alt_test,
@@ -31,13 +31,14 @@ from bank.intake.formats import (
     pope,
     wide,
 )
+from bank.intake.formats.named_maps import MAPS
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table, rows
 
-MODULES: dict[str, ModuleType] = {
+MODULES: dict[str, Any] = {
     module.NAME: module
     for module in (
         *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, battles, pairs, answers),
-        *(generic, label_studio, argilla),
+        *(generic, label_studio, argilla, *MAPS),
     )
 }
 SHAPES = (pairs, answers)  # what other tools' files are brought to

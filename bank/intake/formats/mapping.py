@@ -201,7 +201,7 @@ def ready(map: ColumnMap) -> ColumnMap:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A format made of a map: the files whose first rows have all of its columns."""
+    """A format made of a map: the files whose first rows have the columns that matter."""
 
     map: ColumnMap
     NAME: str = "mapped"
@@ -219,7 +219,8 @@ class Mapped:
         if path.is_dir():
             return False
         try:
-            wanted = set(self.map.columns.values())
+            needed = {*NEEDED[self.map.shape], "key", "score", "winner"}
+            wanted = {column for name, column in self.map.columns.items() if name in needed}
             for row in islice(rows(path), LOOKED_AT):
                 if isinstance(row, Row):
                     wanted -= {column for column in wanted if value_at(row.data, column) is not None}

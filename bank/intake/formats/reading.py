@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_LINE = 32 * 2**20
 MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools write on one line
 MAX_FIRST = 2**20
+MOST_DEPTH = 4  # of the list of rows in a JSON object
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
@@ -265,6 +266,25 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
         yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
 
 
+def object_rows(path: Path) -> Iterator[Row | Problem]:
+    """The objects of the longest list in one JSON object, counted from 0: what tools write around their rows is passed
+    over. Raises BadFile.
+    """
+    longest: list[Any] = []
+    waiting = [(json_value(path), 0)]
+    while waiting:
+        value, depth = waiting.pop(0)
+        if isinstance(value, list) and value and len(value) >= len(longest) and isinstance(value[0], dict):
+            longest = value
+        if isinstance(value, dict) and depth < MOST_DEPTH:
+            waiting += [(inner, depth + 1) for inner in value.values()]
+    if not longest:
+        raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
+    for index, item in enumerate(longest):
+        where = Where(path.name, record=index)
+        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+
+
 def csv_rows(path: Path) -> Iterator[Row | Problem]:
     """Rows of a CSV file with a header; comma, semicolon or tab. Every cell is text; empty cells are left out."""
     header, reader = _csv(path)
@@ -351,19 +371,25 @@ def no_table(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """``jsonl``, ``json``, ``csv``, ``parquet`` or ``zip``, detected from the first bytes and not from the name."""
+    """``jsonl``, ``json``, ``object``, ``csv``, ``parquet`` or ``zip``, detected from the first bytes and not from the
+    name. ``object``: one JSON object over several lines.
+    """
     start = head(path)
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "zip"
-    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.partition(b"\n")[0].strip() == b"{":
+        return "object"
+    start = start[:1]
     return {b"{": "jsonl", b"[": "json"}.get(start, "csv")
 
 
 READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
     "jsonl": json_lines,
     "json": json_array,
+    "object": object_rows,
     "csv": csv_rows,
     "parquet": parquet_rows,
 }
