@@ -10,10 +10,9 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
-from knox.models import AuthToken
 
 from accounts import audit, mail
-from accounts.models import Role, User
+from accounts.models import Role, Token, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
 
@@ -65,7 +64,7 @@ def set_active(*, person: User, active: bool, by: User) -> None:
     person.is_active = active
     person.save(update_fields=["is_active"])
     if not active:
-        AuthToken.objects.filter(user=person).delete()
+        Token.objects.filter(user=person).delete()
     audit.record("account-switched", by=by, about=person.username, now="on" if active else "off")
 
 
@@ -74,7 +73,7 @@ def new_password(*, person: User, password: str | None = None, by: User | None =
     """Set or generate a password, and sign the person out everywhere. Raises ValidationError."""
     password = _set_password(person, password)
     person.save(update_fields=["password"])
-    AuthToken.objects.filter(user=person).delete()
+    Token.objects.filter(user=person).delete()
     audit.record("password-changed", by=by, command=how, about=person.username)
     return password
 

@@ -1,6 +1,7 @@
 """Forms for signing in, accounts and preferences."""
 
 import json
+from datetime import datetime, time, timedelta
 from typing import Any, cast
 
 from django import forms
@@ -8,12 +9,14 @@ from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, PasswordResetForm
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
 from accounts import attempts, audit, mail
 from accounts.http import client_address
-from accounts.models import Role, User
+from accounts.models import Role, Scope, User
+from accounts.rules import scopes_of
 
 MAY = {
     Role.ANNOTATOR: "labels answers in the browser",
@@ -116,6 +119,45 @@ class NewAccount(Styled):
         linked = "Without a password below, a link for choosing one is mailed there."
         unset = "For notices, once mail is set up. Nothing is mailed now."
         self.fields["email"].help_text = linked if mail.is_set_up() else unset
+
+
+class NewToken(Styled):
+    """What a token may do, and when it ends."""
+
+    PERIODS = (30, 90, 365)  # days
+    UNTIL = "day"
+
+    scopes = forms.MultipleChoiceField(
+        label=lazy("It may"),
+        widget=forms.CheckboxSelectMultiple,
+        initial=[Scope.READ],
+        error_messages={"required": lazy("Choose what the token may do.")},
+    )
+    ends = forms.ChoiceField(label=lazy("It ends"))
+    day = forms.DateField(
+        label=lazy("Last day"), required=False, widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
+    )
+
+    def __init__(self, *args: Any, role: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        most = settings.TOKEN_MAX_DAYS
+        scopes, ends = cast(Any, self.fields["scopes"]), cast(Any, self.fields["ends"])
+        scopes.choices = [(scope.value, scope.label) for scope in scopes_of(role)]
+        periods = sorted({days for days in self.PERIODS if days < most} | {most})
+        ends.choices = [(str(days), _("in {days} days").format(days=days)) for days in periods]
+        ends.choices = [*ends.choices, (self.UNTIL, _("after the last day below"))]
+        ends.initial = str(self.PERIODS[1] if self.PERIODS[1] in periods else most)
+
+    def clean(self) -> dict[str, Any]:
+        """How long it lasts (``lasts``): the days chosen, or up to the end of the day."""
+        data = self.cleaned_data
+        if data.get("ends") != self.UNTIL:
+            data["lasts"] = timedelta(days=int(data.get("ends") or 0))
+        elif data.get("day"):
+            data["lasts"] = timezone.make_aware(datetime.combine(data["day"], time.max)) - timezone.now()
+        elif "day" in data:
+            self.add_error("day", _("Name the last day, such as 2027-03-31."))
+        return data
 
 
 class Preferences(Styled):

@@ -1,4 +1,4 @@
-"""Users and their sessions, the installation key, the audit log, and counts of sign-in attempts."""
+"""Users, their sessions and tokens, the installation key, the audit log, and counts of sign-in attempts."""
 
 from importlib import import_module
 from typing import Any
@@ -9,6 +9,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as lazy
+from knox.models import AbstractAuthToken
 
 from accounts.crypto import EncryptedTextField
 
@@ -22,7 +23,16 @@ class Role(models.TextChoices):
     ADMINISTRATOR = "administrator", lazy("Administrator")
 
 
-class User(AbstractUser):
+class Scope(models.TextChoices):
+    """What a token for the API may be used for; ``accounts.rules`` says which each rule needs."""
+
+    READ = "read", lazy("read what you may read")
+    LABEL = "label", lazy("take items and label them")
+    SUBMIT = "submit", lazy("submit responses, and read your submissions")
+    RUN = "run", lazy("start runs, and change whatever staff may change")
+
+
+class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no types
     """Somebody who signs in."""
 
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.ANNOTATOR)
@@ -57,6 +67,17 @@ class Session(AbstractBaseSession):
     @classmethod
     def get_session_store_class(cls) -> Any:
         return import_module(settings.SESSION_ENGINE).SessionStore
+
+
+class Token(AbstractAuthToken):
+    """A token for the API, by its hash. It lies in knox's own table, so that those made before it had scopes stay."""
+
+    scopes = models.JSONField(default=list)  # of Scope
+    last_used = models.DateTimeField(null=True)  # to the minute
+    tell_at = models.DateTimeField(null=True)  # when its owner is next told that it ends
+
+    class Meta:
+        db_table = "knox_authtoken"
 
 
 class InstallationKey(models.Model):

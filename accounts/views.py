@@ -21,6 +21,7 @@ from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext as _
@@ -28,14 +29,14 @@ from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import override
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.generic import FormView
-from knox.models import AuthToken
 
 from accounts import actions, attempts, audit, csv, mail, notices
-from accounts.forms import MAY, NewAccount, Preferences, ResetForm, SignInForm, bound_keys
+from accounts.forms import MAY, NewAccount, NewToken, Preferences, ResetForm, SignInForm, bound_keys
 from accounts.http import PageRequest, client_address
 from accounts.middleware import language_of
-from accounts.models import AuditEntry, Notice, Role, SavedView, User
+from accounts.models import AuditEntry, Notice, Role, SavedView, Token, User
 from accounts.rules import requires
+from accounts.tokens import make_token
 
 PAGE_SIZE = 100
 YEAR = 365 * 24 * 3600
@@ -43,7 +44,6 @@ MAX_TOKENS = 10
 MAX_VIEWS = 50
 MAX_PATH = 2_000
 LONGEST_NUMBER = 19  # a column holds any shorter one
-SHOWN = 8  # characters of a token that tell it from one's others
 FILTERS = ("person", "action", "since", "until")
 HEAD = ("number", "time", "action", "who", "about", "address", "details", "digest")
 INVALID_DAY = "Write days like 2026-03-31. This filter was ignored."
@@ -89,7 +89,7 @@ class SetsPassword(FormView):
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
             response = super().form_valid(form)
-            AuthToken.objects.filter(user=form.user).delete()
+            Token.objects.filter(user=form.user).delete()
             about = form.user.get_username()
             audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
         messages.success(self.request, str(self.done))
@@ -177,19 +177,27 @@ def view_save(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
     """API tokens. A new one is shown once, because only its hash is stored."""
-    user = cast(User, request.user)
-    own = AuthToken.objects.filter(user=user).order_by("-created")
+    user, address = cast(User, request.user), client_address(request)
+    own = Token.objects.filter(user=user).order_by("-created")
     context: dict[str, Any] = {"most": MAX_TOKENS}
     if request.method == "POST" and "revoke" in request.POST:
-        start = request.POST["revoke"]
-        if len(start) == SHOWN and own.filter(token_key__startswith=start).delete()[0]:
-            audit.record("token-ended", by=user, about=start, address=client_address(request))
+        start = request.POST["revoke"].replace("\x00", "")
+        if start and own.filter(token_key=start).delete()[0]:
+            audit.record("token-ended", by=user, about=start, address=address)
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
-    if request.method == "POST" and own.count() < MAX_TOKENS:
-        made, context["made"] = AuthToken.objects.create(user)
-        audit.record("token-made", by=user, about=made.token_key[:SHOWN], address=client_address(request))
-    context["tokens"] = [(token.token_key[:SHOWN], token.created) for token in own]
+    form = NewToken(request.POST if request.method == "POST" else None, role=user.role)
+    if form.is_bound and own.count() < MAX_TOKENS and form.is_valid():
+        chosen = form.cleaned_data
+        try:
+            context["made"] = make_token(
+                person=user, scopes=chosen["scopes"], lasts=chosen["lasts"], by=user, address=address
+            )[1]
+        except ValidationError as error:
+            form.add_error("day", error)
+        else:
+            form = NewToken(role=user.role)
+    context |= {"tokens": own, "form": form, "now": timezone.now()}
     return render(request, "accounts/tokens.html", context)
 
 
@@ -289,7 +297,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
         if result:
             messages.success(request, result)
             return redirect(reverse("person", args=[pk]))
-    context |= {"tokens": AuthToken.objects.filter(user=account).count(), "mails": mail.is_set_up()}
+    context |= {"tokens": Token.objects.filter(user=account).count(), "mails": mail.is_set_up()}
     return render(request, "accounts/person.html", context)
 
 

@@ -3,6 +3,10 @@
 import re
 from typing import Any
 
+from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
+
+from accounts.rules import RULES, rule_of_action
+
 JSON = dict[str, Any]
 DETAIL = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
 BY_FIELD = {
@@ -12,8 +16,8 @@ BY_FIELD = {
 }
 REFUSALS = {
     "400": "Something asked for cannot be understood, said at its field.",
-    "401": "The token is unknown or has ended.",
-    "403": "This account may not do this, or nobody is signed in.",
+    "401": "The token is unknown, was revoked or has ended.",
+    "403": "This account may not do this, its token lacks the scope, or nobody is signed in.",
     "404": "There is nothing here that this account may see.",
     "409": "What is there now does not allow this.",
     "429": "Too many requests. `Retry-After` says how long to wait.",
@@ -22,6 +26,17 @@ WRITES = ("post", "put", "patch", "delete")
 OPERATIONS = ("get", *WRITES)
 IN_WORDS = {"string": "text", "boolean": "true or false"}
 FIELDS_IN_EXAMPLE = 3  # of a body, or as many as are required
+
+
+class TokenScheme(KnoxTokenScheme):
+    """Says at each operation which scope a token needs for it."""
+
+    target_class = "accounts.tokens.TokenAuthentication"
+
+    def get_security_requirement(self, auto_schema: Any) -> dict[str, list[str]]:
+        view = auto_schema.view
+        rule = rule_of_action(view, getattr(view, "action", None))
+        return {str(self.name): [RULES[rule].scope.value] if rule else []}
 
 
 def complete(result: JSON, generator: Any, request: Any, public: bool) -> JSON:
@@ -44,6 +59,8 @@ def _complete(operation: JSON, method: str) -> None:
     description = " ".join(operation.get("description", "").split())
     first = re.split(r"(?<=[.:]) ", description)[0].rstrip(".:")
     operation.setdefault("summary", first or operation["operationId"].replace("_", " ").capitalize())
+    scopes = [scope for needed in operation["security"] for scope in needed.get(str(TokenScheme.name), ())]
+    operation["description"] = f"{operation.get('description', '')}\n\nA token needs the scope `{scopes[0]}`.".strip()
     statuses = {"401", "403", "404", "429"}  # 404: an unknown cursor or format, too
     if operation.get("parameters") or "requestBody" in operation:
         statuses.add("400")

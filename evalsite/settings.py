@@ -6,6 +6,7 @@ localhost, keeps an SQLite database in the data folder and makes its own keys th
 
 import os
 import tomllib
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import available_timezones
@@ -203,7 +204,7 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="evalsite@localhost")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "accounts.tokens.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["accounts.rules.Declared"],
@@ -215,7 +216,13 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "bank.api.base.explain",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
-REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Token"}
+TOKEN_MAX_DAYS = keys.number("TOKEN_MAX_DAYS", 365)  # after which a token for the API ends at the latest
+KNOX_TOKEN_MODEL = "accounts.Token"  # noqa: S105 (the name of a model)
+REST_KNOX = {
+    "TOKEN_TTL": timedelta(days=TOKEN_MAX_DAYS),
+    "TOKEN_PREFIX": "evalsite_",
+    "AUTH_HEADER_PREFIX": "Token",
+}
 SPECTACULAR_SETTINGS = {
     "TITLE": "evalsite",
     "DESCRIPTION": "Benchmarks, judgments, labels and leaderboards. Token: `Authorization: Token ...`.",

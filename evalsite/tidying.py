@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.models import AuditEntry, Mail, Notice, Session
+from accounts.models import AuditEntry, Mail, Notice, Session, Token
 from bank import guard
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
@@ -41,10 +41,12 @@ def heaps() -> Iterator[Heap]:
         yield _rows(
             "sessions", Session.objects.all(), "until they end", Session.objects.filter(expire_date__lt=timezone.now())
         )
+        ended = Token.objects.filter(expiry__lt=timezone.now())
+        yield _rows("tokens", Token.objects.all(), "until they end, or are revoked", ended)
         notices, calls = Notice.objects.all(), Attempt.objects.all()
         yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
-        ended = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
-        yield _aged("calls without a verdict", calls, ended, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
+        over = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
+        yield _aged("calls without a verdict", calls, over, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
     yield _files("pictures", Path(settings.MEDIA_ROOT), "kept")
     yield _files("corrupted pictures", settings.CORRUPTED_FOLDER, "up to CORRUPTED_BYTES, the oldest go by themselves")
     yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")

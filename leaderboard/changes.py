@@ -24,10 +24,10 @@ APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
 UNCOUNTED = frozenset(
     """
     accounts.AuditEntry accounts.AuditHead accounts.InstallationKey accounts.Mail accounts.Notice accounts.SavedView
-    accounts.Session accounts.SignInCount annotations.Assignment annotations.GuidelinePicture annotations.Invitation
-    annotations.LabelReturn annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease
-    bank.PictureStorage bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim
-    judging.RunHold judging.WorkerBeat leaderboard.Change
+    accounts.Session accounts.SignInCount accounts.Token annotations.Assignment annotations.GuidelinePicture
+    annotations.Invitation annotations.LabelReturn annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess
+    bank.Draft bank.FileLease bank.PictureStorage bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare
+    judging.RunClaim judging.RunHold judging.WorkerBeat leaderboard.Change
     """.split()
 )
 UNCOUNTED_COLUMNS = {

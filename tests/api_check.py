@@ -24,7 +24,7 @@ CHECKS = "not_a_server_error,status_code_conformance,response_schema_conformance
 PREPARED = """
 import django; django.setup()
 from django.core.management import call_command
-from knox.models import AuthToken
+from accounts.tokens import make_token
 from accounts.models import User
 from evalsite.demo import accounts, llmfao
 call_command("migrate", verbosity=0)
@@ -33,7 +33,7 @@ for name in accounts.SIGN_INS:
 llmfao.load_llmfao()
 call_command("make_campaign", "Tried out", "--benchmark", "llmfao", "--protocol", "pair", "--annotators", "annotator")
 for name in ("admin", "annotator"):
-    print(AuthToken.objects.create(User.objects.get(username=name))[1])
+    print(make_token(person=User.objects.get(username=name))[1])
 """
 # Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, names of boards.
 DRIVEN = """

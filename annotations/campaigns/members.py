@@ -17,7 +17,7 @@ from annotations.labels.actions import clean_note
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
 from bank.errors import BadInput
 
-MAY_LABEL = RULES["label"]
+MAY_LABEL = RULES["label"].roles
 
 
 def make_annotator(person: User) -> Annotator:

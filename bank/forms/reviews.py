@@ -26,7 +26,7 @@ class People(forms.ModelMultipleChoiceField):
 
 
 def people_who_review() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, role__in=RULES["review-samples"]).order_by("username")
+    return User.objects.filter(is_active=True, role__in=RULES["review-samples"].roles).order_by("username")
 
 
 class OpenRound(Styled):

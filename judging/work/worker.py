@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from accounts import mail, notices
+from accounts import mail, notices, tokens
 from bank import images
 from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
@@ -113,6 +113,7 @@ async def _either(stop: asyncio.Event, active: dict[int, asyncio.Task[bool]]) ->
 
 def _tell() -> None:
     tell_of_runs()
+    tokens.tell_of_ends()
     notices.mail_daily()
     mail.send_waiting()
 

@@ -43,7 +43,7 @@ def test_accounts_roles_passwords_and_tokens_leave_who_did_what_to_whom(people, 
     page = f"/people/{people['curator'].pk}/"
     for sent in ({"do": "role", "role": "annotator"}, {"do": "password"}, {"do": "off"}):
         administrator.post(page, sent)
-    me.post("/accounts/tokens/")
+    me.post("/accounts/tokens/", {"scopes": ["read"], "ends": "30"})
     start = AuditEntry.objects.first().about
     me.post("/accounts/tokens/", {"revoke": start})
     new = {"old_password": "a-long-password", "new_password1": "another long one", "new_password2": "another long one"}
@@ -53,7 +53,7 @@ def test_accounts_roles_passwords_and_tokens_leave_who_did_what_to_whom(people, 
         ("role-changed", "administrator", "curator", {"old": "curator", "new": "annotator"}),
         ("password-changed", "administrator", "curator", {}),
         ("account-switched", "administrator", "curator", {"now": "off"}),
-        ("token-made", "researcher", start, {}),
+        ("token-made", "researcher", start, {"scopes": ["read"]}),
         ("token-ended", "researcher", start, {}),
         ("password-changed", "researcher", "researcher", {}),
     ]

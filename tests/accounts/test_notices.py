@@ -8,10 +8,10 @@ import pytest
 from django.core import mail as outgoing
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
-from knox.models import AuthToken
 
 from accounts import mail, notices
-from accounts.models import AuditEntry, Mail, Notice, SavedView, User
+from accounts.models import AuditEntry, Mail, Notice, SavedView, Token, User
+from accounts.tokens import make_token
 
 pytestmark = pytest.mark.django_db
 
@@ -132,7 +132,7 @@ def link_in(message):
 
 
 def test_a_forgotten_password_is_chosen_anew_by_a_mailed_link_that_works_once(curator, client):
-    AuthToken.objects.create(curator)
+    make_token(person=curator)
     sent = client.post("/accounts/password/reset/", {"email": "Curator@example.org"}, follow=True)
     assert "If an account has this address" in sent.content.decode()
     assert not outgoing.outbox  # a worker sends it
@@ -144,7 +144,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_mailed_link_that_works_once(cu
     done = client.post(path, {"new_password1": password, "new_password2": password}, follow=True)
     assert "Your password is set" in done.content.decode()
     assert client.login(username="curator", password=password)
-    assert not AuthToken.objects.filter(user=curator).exists()
+    assert not Token.objects.filter(user=curator).exists()
     assert AuditEntry.objects.filter(action="password-changed", about="curator").exists()
     assert "This link has been used" in client.get(link, follow=True).content.decode()
 

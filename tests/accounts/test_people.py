@@ -4,9 +4,9 @@ import re
 
 import pytest
 from django.test import Client
-from knox.models import AuthToken
 
 from accounts.models import User
+from accounts.tokens import make_token
 from annotations.models import Annotator
 from tests.markup import flat
 
@@ -73,7 +73,7 @@ def test_another_role_holds_from_the_next_request_on(client_of, people):
 def test_a_new_password_and_switching_off_sign_a_person_out_everywhere(client_of, people):
     administrator, curator = client_of("administrator"), client_of("curator")
     page = f"{PAGE}{people['curator'].pk}/"
-    header = {"Authorization": f"Token {AuthToken.objects.create(people['curator'])[1]}"}
+    header = {"Authorization": f"Token {make_token(person=people['curator'])[1]}"}
     assert Client(headers=header).get("/api/v1/runs/").status_code == 200
     password = shown(administrator.post(page, {"do": "password"}))
     assert curator.get("/bank/").status_code == 302
@@ -97,7 +97,7 @@ def test_nobody_locks_themselves_out(client_of, people, sent):
 
 def test_ones_own_password_is_changed_with_the_old_one_and_signs_other_devices_out(people, client_of):
     here, there = client_of("annotator"), client_of("annotator")
-    header = {"Authorization": f"Token {AuthToken.objects.create(people['annotator'])[1]}"}
+    header = {"Authorization": f"Token {make_token(person=people['annotator'])[1]}"}
     assert Client(headers=header).get("/api/v1/benchmarks/").status_code == 200
     sent = {"old_password": "wrong", "new_password1": "another long one", "new_password2": "another long one"}
     assert here.post("/accounts/password/", sent).status_code == 200

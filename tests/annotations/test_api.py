@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
-from knox.models import AuthToken
 
+from accounts.tokens import make_token
 from annotations.assignment.gold import mark_gold
 from annotations.campaigns.actions import close_campaign, make_campaign, pause_campaign
 from annotations.campaigns.members import make_annotator
@@ -24,7 +24,7 @@ class Caller:
     """Speaks JSON with a token."""
 
     def __init__(self, user):
-        self.client = Client(headers={"Authorization": f"Token {AuthToken.objects.create(user)[1]}"})
+        self.client = Client(headers={"Authorization": f"Token {make_token(person=user)[1]}"})
 
     def get(self, path):
         return self.client.get(f"/api/v1/{path}")

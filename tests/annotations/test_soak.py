@@ -26,7 +26,7 @@ ITEMS, PEOPLE, OVERLAP, KILLS = 2_000, 50, 3, 20
 
 PREPARE = """
 import json, sys
-from knox.models import AuthToken
+from accounts.tokens import make_token
 from annotations.campaigns.actions import make_campaign
 from bank.samples.items import make_items, plan_items
 from accounts.models import User
@@ -41,7 +41,7 @@ Response.objects.bulk_create([Response(sample=s, model=m, text=f"{m} {s.key}") f
 make_items(plan_items(kind="pair", benchmark=benchmark))
 users = [User.objects.create_user(f"person-{n}", role="annotator") for n in range(people)]
 make_campaign(name="soak", benchmark=benchmark, protocol="pair", overlap=overlap, annotators=users)
-print(json.dumps([AuthToken.objects.create(user)[1] for user in users]))
+print(json.dumps([make_token(person=user)[1] for user in users]))
 """
 REPORT = """
 import json

@@ -18,9 +18,8 @@ TEXT = (
 
 def labelling() -> Iterator[Result]:
     """Submit and next, by page and by API: CPU time of each request, the first ones left out."""
-    from knox.models import AuthToken
-
     from accounts.models import User
+    from accounts.tokens import make_token
     from annotations.campaigns.actions import make_campaign
     from annotations.models import Membership
     from bank.models import Benchmark, EvaluatedModel, Response, Sample
@@ -44,7 +43,7 @@ def labelling() -> Iterator[Result]:
         Membership.objects.update(guidelines_read=1)
         for submits, nexts, words in (
             _by_page(people[0], campaign.pk),
-            _by_api(AuthToken.objects.create(people[1])[1]),
+            _by_api(make_token(person=people[1])[1]),
         ):
             yield Result(f"a label submitted {words}, beside 10 ms of CPU", TARGET, submits, 1)
             yield Result(f"the next item {words}, beside 10 ms of CPU", TARGET, nexts, 1)

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from knox.models import AuthToken
 
+from accounts.tokens import make_token
 from bank.models import Submission
 from tests.bank.conftest import folder, manage
 from tests.bank.test_submissions import LABELS, allow, choices
@@ -61,7 +61,7 @@ def test_a_researcher_submits_by_page_and_by_api_and_reads_the_scores(
     assert "withdrawn" in page.get_by_role("row", name="Finch").inner_text()
     assert said == []
 
-    token = AuthToken.objects.create(people["researcher"])[1]
+    token = make_token(person=people["researcher"])[1]
     answer = context.request.post(
         live_server.url + "/api/v1/submissions/",
         headers={"Authorization": f"Token {token}"},

@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from knox.models import AuthToken
 
 from accounts.models import Notice, User
+from accounts.tokens import make_token
 from annotations.models import Campaign
 from bank.models import Benchmark, EvaluatedModel, Item, Response, ResponseMark, Sample, Submission, SubmissionScore
 from bank.submissions import actions
@@ -57,7 +57,7 @@ def post(client, benchmark, rows, *, model="Finch", **more):
 
 
 def test_a_researcher_submits_by_the_api_with_a_token_and_reads_the_scores(bench, people, client):
-    token = {"HTTP_AUTHORIZATION": f"Token {AuthToken.objects.create(people['researcher'])[1]}"}
+    token = {"HTTP_AUTHORIZATION": f"Token {make_token(person=people['researcher'])[1]}"}
     rows = list(answers(bench, right=lambda n: n % 4 != 1))
     form = {"benchmark": "choices", "model": "Finch", "organisation": "Aviary", "open": "true", "file": as_file(rows)}
     answer = client.post(API, form, **token)

@@ -16,13 +16,13 @@ from tests.operations.served import HOST, Slow, free_port, nginx, running, wait_
 SECONDS = 120
 PREPARE = """
 from accounts.models import User
-from knox.models import AuthToken
+from accounts.tokens import make_token
 from annotations.campaigns.actions import make_campaign
 from tests.judging.small import make_benchmark
 benchmark = make_benchmark(samples=2000)
 user = User.objects.create_user("a", password="a-long-password", role="annotator")
 make_campaign(name="soak", benchmark=benchmark, protocol="pair", overlap=1, annotators=[user])
-answer = AuthToken.objects.create(user)[1]
+answer = make_token(person=user)[1]
 """
 
 

@@ -7,12 +7,11 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
-from knox.models import AuthToken
 
-from accounts import audit
 from accounts.actions import make_account, new_password, set_role
 from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
+from accounts.tokens import make_token
 
 
 class Command(InstallationCommand):
@@ -26,7 +25,11 @@ class Command(InstallationCommand):
             action="store_true",
             help="ask for it, or read it from standard input (default: a new account gets a random one, printed once)",
         )
-        parser.add_argument("--token", action="store_true", help="make an API token that never expires, and print it")
+        parser.add_argument(
+            "--token",
+            action="store_true",
+            help="make an API token with all scopes of the role, which lasts as long as one may, and print it",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         name, role, chosen = options["name"], options["role"], _read_password() if options["password"] else None
@@ -41,9 +44,7 @@ class Command(InstallationCommand):
                     set_role(person=person, role=role, how="make_user")
                     if chosen is not None:
                         new_password(person=person, password=chosen, how="make_user")
-                token = AuthToken.objects.create(person, expiry=None)[1] if options["token"] else ""
-                if token:
-                    audit.record("token-made", command="make_user", about=person.username)
+                token = make_token(person=person, how="make_user")[1] if options["token"] else ""
         except ValidationError as error:
             raise CommandError(" ".join(error.messages), returncode=1) from None
         self.stdout.write(f"{'Made' if made else 'Changed'} {name}: {person.role}.")

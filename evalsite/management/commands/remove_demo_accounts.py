@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.db import transaction
-from knox.models import AuthToken
 
 from accounts import audit
 from accounts.management.base import InstallationCommand
+from accounts.models import Token
 from evalsite.demo import accounts
 
 
@@ -23,7 +23,7 @@ class Command(InstallationCommand):
             person.is_active = False
             person.set_unusable_password()
             person.save(update_fields=["is_active", "password"])
-            AuthToken.objects.filter(user=person).delete()
+            Token.objects.filter(user=person).delete()
             audit.record("account-switched", command="remove_demo_accounts", about=person.username, now="off")
         names = ", ".join(person.username for person in open_accounts)
         self.stdout.write(f"Switched off: {names}." if open_accounts else "No account has the demo's password.")
