@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from PIL import Image
 
-from bank.models import Benchmark
+from bank.intake.imports.engine import run_import
+from bank.models import Benchmark, Item, Response, Sample
 from tests.once import once
 
 
@@ -62,6 +63,24 @@ def write(tmp_path):
         return path
 
     return make
+
+
+@pytest.fixture
+def twice(db, media):
+    """Imports a file or folder twice: how many samples, responses and items there are after the first time, and no more
+    after the second.
+    """
+
+    def bring(path, **options):
+        made = []
+        for _ in range(2):
+            reports = run_import(path=path, slug="b", **options)
+            assert [str(problem) for report in reports.values() for problem in report.problems] == []
+            made.append([table.objects.count() for table in (Sample, Response, Item)])
+        assert made[0] == made[1]
+        return made[0]
+
+    return bring
 
 
 @pytest.fixture

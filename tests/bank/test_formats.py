@@ -9,7 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bank.intake import formats
-from bank.intake.formats import alt_test, answers, battles, mia_bench, mllm_as_a_judge, mllm_bench, mmbench, pairs, pope
+from bank.intake.formats import (
+    alt_test,
+    answers,
+    battles,
+    mia_bench,
+    mllm_as_a_judge,
+    mllm_bench,
+    mmbench,
+    mt_bench,
+    pairs,
+    pope,
+)
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports.sources import inspect
 from tests.bank.conftest import picture
@@ -540,6 +551,12 @@ BATTLE = {"question_id": "q", "model_a": "m", "model_b": "n", "winner": "tie", "
 BATTLE |= {"tstamp": 1.5, "language": "English"} | {
     f"conversation_{side}": [{"role": "user", "content": "?"}, {"role": "assistant", "content": side}] for side in "ab"
 }
+MT_QUESTION = {"question_id": 81, "category": "writing", "turns": ["?", "Again?"]}
+MT_ANSWER = {"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": ["x", "y"]}], "tstamp": 1.5}
+MT_PAIR = {"question_id": 81, "model_1": "m", "model_2": "n", "g1_winner": "tie", "g2_winner": "tie", "turn": 1}
+MT_PAIR |= {"judge": ["gpt-4", "pair-v2"], "g1_judgment": "[[C]]", "g2_judgment": "[[C]]"}
+ARENA_HARD = {"uid": "a", "category": "c", "judge": "j", "model": "m", "baseline": "n"}
+ARENA_HARD |= {"games": [{"score": "A>B", "judgment": {"answer": "[[A>B]]"}, "prompt": []}, None]}
 
 FILES = {
     "mllm-as-a-judge": [
@@ -570,6 +587,12 @@ FILES = {
     ],
     "pairs": [("own.csv", [PAIRS]), ("own.json", [PAIRS])],
     "lmarena": [("battles.jsonl", [BATTLE])],
+    "mt-bench": [
+        ("question.jsonl", [MT_QUESTION]),
+        ("m.jsonl", [MT_ANSWER]),
+        ("gpt-4_pair.jsonl", [MT_PAIR]),
+        ("m1.jsonl", [ARENA_HARD]),
+    ],
     "answers": [("own.csv", [ANSWERS]), ("own.json", [ANSWERS | {"score": 4, "judge": "j"}])],
     "generic": [
         ("s.jsonl", [{"key": "a", "instruction": "?", "answer": "A", "options": {"A": "1", "B": "2"}}]),
@@ -616,6 +639,9 @@ def test_of_each_file_only_the_parts_that_it_holds_are_taken(write):
         ("llmfao", "c.csv"): ("labels",),
         ("llmfao", "prompts.jsonl"): ("samples",),
         ("lmarena", "battles.jsonl"): ("samples", "responses", "labels"),
+        ("mt-bench", "question.jsonl"): ("samples",),
+        ("mt-bench", "m.jsonl"): ("responses",),
+        ("mt-bench", "gpt-4_pair.jsonl"): ("judgments",),
     }
     found = {}
     for name, files in FILES.items():
@@ -638,6 +664,7 @@ WHOLE += [
     (pope, "random.jsonl", POPE[0]),
     (pairs, "x.jsonl", PAIRS | {"image": "a.png", "annotator": "x"}),
     (battles, "x.jsonl", BATTLE),
+    *((mt_bench, "x.jsonl", row) for row in (MT_QUESTION, MT_ANSWER, MT_PAIR, ARENA_HARD)),
     (answers, "x.jsonl", ANSWERS | {"image": "a.png", "annotator": "x", "score": 3}),
 ]
 

@@ -300,7 +300,18 @@ WITH_A_PICTURE = {
     ),
     "alt-test": ("human_annotations.json", {"Ann": {"7__Blue": 3}}, "images"),
 }
-WITHOUT = {"llmfao", "promptfoo", "helm", "langfuse", "label-studio", "argilla", "pairs", "lmarena", "answers"}
+WITHOUT = {
+    "llmfao",
+    "promptfoo",
+    "helm",
+    "langfuse",
+    "label-studio",
+    "argilla",
+    "pairs",
+    "lmarena",
+    "mt-bench",
+    "answers",
+}
 
 
 def test_every_format_is_known_to_name_pictures_or_not():

@@ -27,6 +27,7 @@ from bank.intake.formats import (
     mllm_as_a_judge,
     mllm_bench,
     mmbench,
+    mt_bench,
     pairs,
     pope,
     wide,
@@ -37,7 +38,7 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_name
 MODULES: dict[str, Any] = {
     module.NAME: module
     for module in (
-        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, battles, pairs, answers),
+        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, mt_bench, battles, pairs, answers),
         *(generic, label_studio, argilla, *MAPS),
     )
 }

@@ -50,7 +50,7 @@ def _pair(row: Row) -> dict[str, Any]:
         texts = [answer for _, answer in turns[:judged]]
         pair[f"response_{side}"] = joined(texts) if texts[-1].strip() else ""
     if (key := wide.value_in(data, "key")) is not None:
-        pair["key"] = key if judged == 1 else f"{key}-{judged}"
+        pair["key"] = turn_key(key, judged)
     if data.get("judge") not in (None, ""):
         pair["judge" if data["judge"] == GPT or "annotator" in pair else "annotator"] = data["judge"]
     if data.get("anony") in (False, "False", "false"):
@@ -94,6 +94,11 @@ def text_of(content: Any, column: str) -> str:
     if any(part.get("type") != "text" for part in content) or not all(isinstance(text, str) for text in texts):
         raise BadRow(column, "holds a message with more than text, which is not read")
     return "\n\n".join(texts)
+
+
+def turn_key(key: Any, turn: int) -> Any:
+    """The key of the sample that a turn is; the first has that of the question."""
+    return key if turn == 1 else f"{key}-{turn}"
 
 
 def joined(texts: Iterable[str]) -> str:

@@ -59,8 +59,7 @@ class Questions:
         prompt = text_in(data, "prompt")
         if not prompt.strip():
             raise BadRow(column_of(data, "prompt"), "is missing")
-        given = value_in(data, "image")
-        pictures = [_picture(one) for one in (given if isinstance(given, list) else [] if given is None else [given])]
+        pictures = pictures_in(data)
         names = [picture.get("file") or picture.get("url") or _digest(picture["data"]) for picture in pictures]
         asked = _digest(json.dumps([prompt, *names]).encode())
         key = value_in(data, "key")
@@ -242,6 +241,12 @@ def number_in(data: dict[str, Any], name: str) -> float:
 def flags_in(data: dict[str, Any]) -> list[str]:
     flags = data.get("flags") or []
     return flags if isinstance(flags, list) else [str(flags)]
+
+
+def pictures_in(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pictures of a row, one or a list of them. Raises BadRow."""
+    given = value_in(data, "image")
+    return [_picture(one) for one in (given if isinstance(given, list) else [] if given is None else [given])]
 
 
 def _picture(value: Any) -> dict[str, Any]:
