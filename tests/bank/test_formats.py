@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bank.intake import formats
 from bank.intake.formats import (
+    alpaca_eval,
     alt_test,
     answers,
     battles,
@@ -20,6 +21,7 @@ from bank.intake.formats import (
     mt_bench,
     pairs,
     pope,
+    preferences,
 )
 from bank.intake.formats.reading import BadFile, Problem
 from bank.intake.imports.sources import inspect
@@ -551,6 +553,12 @@ BATTLE = {"question_id": "q", "model_a": "m", "model_b": "n", "winner": "tie", "
 BATTLE |= {"tstamp": 1.5, "language": "English"} | {
     f"conversation_{side}": [{"role": "user", "content": "?"}, {"role": "assistant", "content": side}] for side in "ab"
 }
+KAGGLE = {"id": 1, "prompt": '["?"]', "model_a": "m", "response_a": '["x"]', "model_b": "n", "response_b": '["y"]'}
+KAGGLE |= {"winner_model_a": 1, "winner_model_b": 0, "winner_tie": 0}
+ALPACA = {"instruction": "?", "output_1": "x", "generator_1": "m", "output_2": "y", "generator_2": "n"}
+ALPACA |= {"annotator": "alpaca_eval_gpt4", "preference": 1.25, "dataset": "vicuna", "raw_completion": "m"}
+SAID = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "x"}]
+DPO = {"prompt": "?", "chosen": SAID, "rejected": [SAID[0], {"role": "assistant", "content": "y"}]}
 MT_QUESTION = {"question_id": 81, "category": "writing", "turns": ["?", "Again?"]}
 MT_ANSWER = {"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": ["x", "y"]}], "tstamp": 1.5}
 MT_PAIR = {"question_id": 81, "model_1": "m", "model_2": "n", "g1_winner": "tie", "g2_winner": "tie", "turn": 1}
@@ -586,7 +594,9 @@ FILES = {
         ("prompts.jsonl", [{"id": 1, "text": "t", "type": "x", "slug": "s"}]),
     ],
     "pairs": [("own.csv", [PAIRS]), ("own.json", [PAIRS])],
-    "lmarena": [("battles.jsonl", [BATTLE])],
+    "lmarena": [("battles.jsonl", [BATTLE]), ("train.csv", [KAGGLE])],
+    "alpaca-eval": [("annotations.json", [ALPACA])],
+    "preferences": [("dpo.jsonl", [DPO]), ("dpo.json", [DPO | {"chosen_model": "m", "rejected_model": "n"}])],
     "mt-bench": [
         ("question.jsonl", [MT_QUESTION]),
         ("m.jsonl", [MT_ANSWER]),
@@ -664,6 +674,10 @@ WHOLE += [
     (pope, "random.jsonl", POPE[0]),
     (pairs, "x.jsonl", PAIRS | {"image": "a.png", "annotator": "x"}),
     (battles, "x.jsonl", BATTLE),
+    (battles, "x.jsonl", KAGGLE),
+    (alpaca_eval, "x.json", ALPACA),
+    (preferences, "x.jsonl", DPO),
+    (preferences, "x.jsonl", DPO | {"prompt": SAID[:1], "chosen": SAID[1:], "rejected": SAID[1:]}),
     *((mt_bench, "x.jsonl", row) for row in (MT_QUESTION, MT_ANSWER, MT_PAIR, ARENA_HARD)),
     (answers, "x.jsonl", ANSWERS | {"image": "a.png", "annotator": "x", "score": 3}),
 ]

@@ -310,6 +310,8 @@ WITHOUT = {
     "pairs",
     "lmarena",
     "mt-bench",
+    "alpaca-eval",
+    "preferences",
     "answers",
 }
 

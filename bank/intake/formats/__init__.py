@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, Protocol, cast
 
 from bank.intake.formats import (
+    alpaca_eval,
     alt_test,
     answers,
     argilla,
@@ -30,6 +31,7 @@ from bank.intake.formats import (
     mt_bench,
     pairs,
     pope,
+    preferences,
     wide,
 )
 from bank.intake.formats.named_maps import MAPS
@@ -38,7 +40,8 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_name
 MODULES: dict[str, Any] = {
     module.NAME: module
     for module in (
-        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, mt_bench, battles, pairs, answers),
+        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, mt_bench, battles, alpaca_eval),
+        *(preferences, pairs, answers),
         *(generic, label_studio, argilla, *MAPS),
     )
 }

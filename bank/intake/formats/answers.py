@@ -19,7 +19,10 @@ NAME = "answers"
 TITLE = "Answers (one a row)"
 VERDICT = "score"
 NEEDED = ("prompt", "model", "response")
-FIELDS = (*NEEDED, *"score key image annotator judge comment answer hint category language tstamp flags".split())
+FIELDS = (
+    *NEEDED,
+    *"score reply_status key image annotator judge comment answer hint category language tstamp flags".split(),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +93,20 @@ def judgments(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
 def _judgment(row: Row) -> Iterator[dict[str, Any]]:
     answer: Answer = row.data
     part, name = wide.named_by(answer.data)
-    if part == "judgments" and value_in(answer.data, "score") is not None:
-        more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(answer.data, "comment")}
+    more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(answer.data, "comment")}
+    status = wide.failed(answer.data)
+    if part == "judgments" and status:
+        yield _item(answer) | more | status
+    elif part == "judgments" and value_in(answer.data, "score") is not None:
         yield _about(answer) | more
 
 
 def _about(answer: Answer) -> dict[str, Any]:
-    score = wide.number_in(answer.data, "score")
-    about = {"kind": "score", "protocol": "score", "sample": answer.question.key, "score": score}
+    return _item(answer) | {"score": wide.number_in(answer.data, "score")}
+
+
+def _item(answer: Answer) -> dict[str, Any]:
+    about = {"kind": "score", "protocol": "score", "sample": answer.question.key}
     return about | {"responses": [answer.ref], "texts": [answer.text]}
 
 

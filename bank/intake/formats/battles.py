@@ -4,12 +4,12 @@
 turn is judged, or number ``turn``; earlier ones stand above it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import pairs, wide
-from bank.intake.formats.reading import BadRow, Problem, Row, first_names, parse_json, rows
+from bank.intake.formats.reading import BadRow, Problem, Row, first_names, listed, parse_json, rows
 
 NAME = "lmarena"
 TITLE = "Battles (LMArena, FastChat)"
@@ -18,11 +18,14 @@ GPT = "gpt4_pair"  # FastChat's name for GPT-4 in the column that else holds peo
 NAMES_SHOWN = "names shown"  # a flag of labels
 CONVERSATIONS = ("conversation_a", "conversation_b")
 NEEDED = {"model_a", "model_b", "winner", *CONVERSATIONS}
+WINNERS = {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}  # a column each, at Kaggle
+AT_KAGGLE = {"prompt", "model_a", "response_a", "model_b", "response_b", *WINNERS}
 KEPT = "model_a model_b winner language category tstamp annotator comment image images".split()
 
 
 def recognises(path: Path) -> bool:
-    return not path.is_dir() and first_names(path) >= NEEDED
+    names = set() if path.is_dir() else first_names(path)
+    return names >= NEEDED or names >= AT_KAGGLE
 
 
 def wide_rows(path: Path) -> Iterator[Row | Problem]:
@@ -32,6 +35,8 @@ def wide_rows(path: Path) -> Iterator[Row | Problem]:
 
 def _pair(row: Row) -> dict[str, Any]:
     data = row.data
+    if "prompt" in data and "winner" not in data:
+        return _pair_at_kaggle(data)
     both = [turns_of(data, name) for name in CONVERSATIONS]
     judged = data.get("turn") if data.get("turn") not in (None, "") else len(both[0])
     if isinstance(judged, str) and judged.isascii() and judged.isdigit():
@@ -48,7 +53,7 @@ def _pair(row: Row) -> dict[str, Any]:
     pair = {name: data[name] for name in KEPT if name in data} | {"prompt": joined(asked)}
     for side, turns in zip("ab", both, strict=True):
         texts = [answer for _, answer in turns[:judged]]
-        pair[f"response_{side}"] = joined(texts) if texts[-1].strip() else ""
+        pair[f"response_{side}"] = joined_answers(texts)
     if (key := wide.value_in(data, "key")) is not None:
         pair["key"] = turn_key(key, judged)
     if data.get("judge") not in (None, ""):
@@ -56,6 +61,23 @@ def _pair(row: Row) -> dict[str, Any]:
     if data.get("anony") in (False, "False", "false"):
         pair["flags"] = [NAMES_SHOWN]
     return pair
+
+
+def _pair_at_kaggle(data: dict[str, Any]) -> dict[str, Any]:
+    """A row of Kaggle's LMSYS competition: the turns as JSON lists, and a 1 in the column of the winner."""
+    won = [winner for column, winner in WINNERS.items() if str(data.get(column)).strip() in ("1", "1.0", "True")]
+    pair = {name: data[name] for name in KEPT if name in data}
+    for column in ("prompt", "response_a", "response_b"):
+        turns = listed(data[column]) if isinstance(data.get(column), str) else data.get(column)
+        if not isinstance(turns, list) or not turns:
+            raise BadRow(column, "is no list of turns")
+        texts = [text_of(turn, column) for turn in turns]
+        pair[column] = joined(texts) if column == "prompt" else joined_answers(texts)
+    if (key := wide.value_in(data, "key")) is not None:
+        pair["key"] = key
+    if len(won) != 1:
+        raise BadRow("winner_tie", f"of {', '.join(WINNERS)} {len(won)} say 1, not one")
+    return pair | {"winner": won[0]}
 
 
 def turns_of(data: dict[str, Any], column: str) -> list[tuple[str, str]]:
@@ -68,6 +90,10 @@ def turns_of(data: dict[str, Any], column: str) -> list[tuple[str, str]]:
             raise BadRow(column, "is not JSON") from None
     if not isinstance(messages, list) or not messages:
         raise BadRow(column, "is no list of messages")
+    first = messages[0]
+    rules = ""
+    if isinstance(first, dict) and first.get("role") == "system":
+        rules, messages = text_of(first.get("content"), column).strip(), messages[1:]
     turns: list[tuple[str, str]] = []
     for number, message in enumerate(messages, start=1):
         role = message.get("role") if isinstance(message, dict) else None
@@ -76,9 +102,11 @@ def turns_of(data: dict[str, Any], column: str) -> list[tuple[str, str]]:
             raise BadRow(column, f"message {number} is not by the {'user' if asks else 'assistant'}")
         text = text_of(message.get("content"), column)
         if asks:
-            turns.append((text, ""))
+            turns.append((f"**System**\n\n{rules}\n\n**User**\n\n{text}" if rules and not turns else text, ""))
         else:
             turns[-1] = (turns[-1][0], text)
+    if not turns:
+        raise BadRow(column, "holds nothing that a user says")
     return turns
 
 
@@ -94,6 +122,11 @@ def text_of(content: Any, column: str) -> str:
     if any(part.get("type") != "text" for part in content) or not all(isinstance(text, str) for text in texts):
         raise BadRow(column, "holds a message with more than text, which is not read")
     return "\n\n".join(texts)
+
+
+def joined_answers(texts: Sequence[str]) -> str:
+    """A model's answers up to the judged one, which says whether there is any."""
+    return joined(texts) if texts[-1].strip() else ""
 
 
 def turn_key(key: Any, turn: int) -> Any:

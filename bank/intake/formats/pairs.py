@@ -29,7 +29,7 @@ TITLE = "Comparisons (a pair a row)"
 VERDICT = "winner"
 BOTH_BAD = "both bad"  # a flag of labels
 NEEDED = ("prompt", "model_a", "response_a", "model_b", "response_b", "winner")
-FIELDS = (*NEEDED, *"preference key image annotator judge comment category language tstamp flags".split())
+FIELDS = (*NEEDED, *"preference reply_status key image annotator judge comment category language tstamp flags".split())
 # Who won, without brackets around it and in lower case.
 WINNERS = {
     **dict.fromkeys(("model_a", "model a", "a", "left", "first", "response_a"), "first"),
@@ -121,8 +121,10 @@ def _judgment(row: Row) -> Iterator[dict[str, Any]]:
     part, name = wide.named_by(pair.data)
     if part == "judgments":
         more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(pair.data, "comment")}
-        about = _about(pair)
-        yield about | more | ({"reason": BOTH_BAD} if _winner(pair) == BOTH_BAD else {})
+        if status := wide.failed(pair.data):
+            yield _item(pair) | more | status | {"protocol": GRADED if "preference" in pair.data else "pair"}
+            return
+        yield _about(pair) | more | ({"reason": BOTH_BAD} if _winner(pair) == BOTH_BAD else {})
 
 
 def winner_of(winner: Any, models: list[str]) -> str:
@@ -152,11 +154,15 @@ def _is_graded(pair: Pair) -> bool:
 
 def _about(pair: Pair) -> dict[str, Any]:
     """The verdict of a row: who won, or how far the first is preferred, from 0 to 1."""
-    about = {"kind": "pair", "sample": pair.question.key, "responses": pair.refs, "texts": pair.texts}
+    about = _item(pair)
     if _is_graded(pair):
         return about | {"protocol": GRADED, "preference": wide.number_in(pair.data, "preference")}
     winner = _winner(pair)
     return about | {"protocol": "pair", "choice": "tie" if winner == BOTH_BAD else winner}
+
+
+def _item(pair: Pair) -> dict[str, Any]:
+    return {"kind": "pair", "sample": pair.question.key, "responses": pair.refs, "texts": pair.texts}
 
 
 def _pairs(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row | Problem]:

@@ -1,5 +1,6 @@
 """From bytes to rows: encodings, JSON Lines, JSON arrays, CSV and Parquet, each row with its place in the file."""
 
+import ast
 import csv
 import difflib
 import gzip
@@ -173,6 +174,18 @@ def parse_json(text: str) -> Any:
         return _decoder.decode(text)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+
+
+def listed(text: str) -> list[Any] | None:
+    """The list that a cell holds, as JSON or as Python prints it; None if it holds none."""
+    try:
+        value = parse_json(text)
+    except ValueError:
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
 
 
 def json_lines(path: Path) -> Iterator[Row | Problem]:

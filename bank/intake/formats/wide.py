@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bank.intake.formats.reading import BadRow, Problem, Row, Where, odd
+from bank.intake.formats.reading import BadRow, Problem, Row, Where, listed, odd
 from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
 
@@ -33,6 +33,8 @@ COLUMNS = {
     "response_a": ("response_a", "answer_a", "output_a"),
     "response_b": ("response_b", "answer_b", "output_b"),
     "response": ("response", "output", "prediction"),
+    "model": ("model", "generator"),
+    "category": ("category", "dataset"),
 }
 
 
@@ -181,6 +183,11 @@ def names_somebody(data: dict[str, Any]) -> bool:
     return value_in(data, "annotator") is not None or value_in(data, "judge") is not None
 
 
+def failed(data: dict[str, Any]) -> dict[str, Any]:
+    """The status of a judge's reply that held no verdict, where a reader says so."""
+    return {"status": data["reply_status"]} if data.get("reply_status") else {}
+
+
 def time_of(data: dict[str, Any]) -> dict[str, Any]:
     """When, from seconds since 1970."""
     if (seconds := data.get("tstamp")) in (None, ""):
@@ -210,14 +217,16 @@ def text_in(data: dict[str, Any], field: str) -> str:
     return value if value and value.strip() else ""
 
 
-def word_in(data: dict[str, Any], name: str) -> str:
+def word_in(data: dict[str, Any], field: str) -> str:
+    name = column_of(data, field) if field in COLUMNS else field
     value = data.get(name)
     if value is not None and not isinstance(value, str):
         raise BadRow(name, "is no text")
     return value or ""
 
 
-def model_in(data: dict[str, Any], name: str) -> str:
+def model_in(data: dict[str, Any], field: str) -> str:
+    name = column_of(data, field) if field in COLUMNS else field
     value = data.get(name)
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise BadRow(name, "is no name")
@@ -246,6 +255,8 @@ def flags_in(data: dict[str, Any]) -> list[str]:
 def pictures_in(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The pictures of a row, one or a list of them. Raises BadRow."""
     given = value_in(data, "image")
+    if isinstance(given, str) and given.startswith("[") and (several := listed(given)) is not None:
+        given = several
     return [_picture(one) for one in (given if isinstance(given, list) else [] if given is None else [given])]
 
 
