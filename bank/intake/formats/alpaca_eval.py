@@ -1,8 +1,6 @@
-"""AlpacaEval's annotations, read as comparisons.
+"""AlpacaEval's annotations, read as comparisons; its outputs are ``answers`` as they are.
 
-``instruction, output_1, generator_1, output_2, generator_2, annotator, preference``. AlpacaEval's outputs (``instruction,
-output, generator``) are ``answers`` as they are.
-
+``instruction, output_1, generator_1, output_2, generator_2, annotator, preference``.
 A preference is 1 for the first, 2 for the second, 0 or 1.5 for neither. A file in which some lie between is one of
 graded pairs.
 """
