@@ -398,6 +398,7 @@ class RecipeResponseSerializer(ResponseSerializer):
 class RecipeResponses(Responses):
     """Models' answers by recipes, each turn and repeat, with the log-likelihoods of a pool where these were read."""
 
+    part = "recipe_responses"
     serializer_class = RecipeResponseSerializer
     filters = {**Responses.filters, "recipe": "recipe__name", "variant": "variant"}
 

@@ -22,6 +22,9 @@ OTHER = "jk5Other<&\"'>wp8"
 POSTS = {
     "api-label-list": LABELLERS,
     "api-judge-list": STAFF,
+    **dict.fromkeys(("api-benchmark-list", "api-sample-list", "api-response-list", "api-recipe-response-list"), STAFF),
+    "api-campaign-list": STAFF,
+    "api-edition-list": STAFF,
     "api-run-list": STAFF,
     "api-prompt-list": STAFF,
     "api-jury-list": STAFF,
