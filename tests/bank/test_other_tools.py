@@ -53,25 +53,6 @@ TEXTS = {"text1": "Red.", "text2": "Blue."}
 
 # By name: the file, its content, and what is said where its format is to be found out.
 FILES = {
-    "judgments on pairs with two games": (
-        "gpt-4_pair.jsonl",
-        lines(
-            {"question_id": 81, "model_1": "m1", "model_2": "m2", "g1_winner": "model_1", "g2_winner": "tie"}
-            | {"judge": ["gpt-4", "pair-v2"], "g1_judgment": "[[A]]", "g2_judgment": "[[C]]", "turn": 1}
-        ),
-        UNKNOWN,
-    ),
-    "annotations of AlpacaEval": (
-        "annotations.json",
-        json.dumps(
-            [
-                {"instruction": "Name a colour.", "output_1": "Red.", "generator_1": "m1", "output_2": "Blue."}
-                | {"generator_2": "m2", "annotator": "weighted", "preference": 2, "price_per_example": 0.02}
-            ]
-        ).encode(),
-        UNKNOWN,
-    ),
-    "chosen and rejected": ("dpo.jsonl", lines({"prompt": "p", "chosen": turns("g"), "rejected": turns("b")}), UNKNOWN),
     "samples of lmms-eval": (
         "20251012_101010_samples_vqa.jsonl",
         lines(
@@ -85,23 +66,8 @@ FILES = {
         b"prompt,model_a,model_b,winner\nName a colour.,m1,m2,model_a\n",
         UNKNOWN,
     ),
-    "open questions of VLMEvalKit": (
-        "MMVet.tsv",
-        b"index\tquestion\tanswer\tcategory\timage\nv1_0\tWhat is x?\t-1<AND>-5\tocr,math\taGVsbG8=\n",
-        UNKNOWN,
-    ),
-    "several pictures in a cell": (
-        "MMMU.tsv",
-        b"index\tquestion\tA\tB\tanswer\timage\n"
-        + b'1\t<image 1> Which?\ta\tb\tB\t"[""'
-        + b"iVBORw0KGgo" * 8
-        + b'"", ""'
-        + b"iVBORw0KGgo" * 8
-        + b'""]"\n',
-        "line 2: image: is not base64",
-    ),
     "pictures in Parquet": ("train.parquet", pictures(), UNKNOWN),
-    "a workbook": ("model-x_MMBench.xlsx", workbook(), "is an Excel workbook (.xlsx), which is not supported"),
+    "a workbook": ("model-x_MMBench.xlsx", workbook(), "is no readable Excel workbook"),
     "a task that names no sample": ("texts.json", task(TEXTS, completed_by=3, result=[LEFT]), "sample: is empty"),
     "a label by nobody": ("nobody.json", task(ITEM, result=[LEFT]), "annotator: is missing; name it with --annotator"),
     "a label that says nothing": ("empty.json", task(ITEM, completed_by=3, result=[]), "the label holds no verdict"),

@@ -35,7 +35,7 @@ from bank.intake.formats import (
     wide,
 )
 from bank.intake.formats.named_maps import MAPS
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, no_table, rows
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, kind_of, no_table, rows
 
 MODULES: dict[str, Any] = {
     module.NAME: module
@@ -87,6 +87,8 @@ def find(name: str, path: Path) -> Format:
     for module in MODULES.values():
         if module.recognises(path):
             return module
+    if path.is_file() and kind_of(path) == "xlsx":
+        next(rows(path), None)  # which says what is wrong with it, if it cannot be read
     raise UnknownFormat(path)
 
 

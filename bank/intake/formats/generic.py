@@ -113,7 +113,7 @@ def _read(path: Path, part: str, complete: Complete | None = None, read: Read | 
 
 
 def _rows(path: Path, part: str) -> Iterator[Row | Problem]:
-    return _typed(rows(path), part) if kind_of(path) in ("csv", "parquet") else rows(path)
+    return _typed(rows(path), part) if kind_of(path) in ("csv", "xlsx", "parquet") else rows(path)
 
 
 def _completed(source: Iterable[Row | Problem], complete: Complete) -> Iterator[Row | Problem]:

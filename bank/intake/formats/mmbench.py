@@ -1,13 +1,15 @@
-"""MMBench: the TSV that VLMEvalKit uses, the parsed samples, and predictions by index.
+"""MMBench and VLMEvalKit's other tables: the TSV, the parsed samples, and predictions by index.
 
-TSV columns: index, question, hint, A to E, answer, category, l2-category, split, image (base64, or the index of the row
-whose picture it shares) or image_path. Rows at index + n x 1,000,000 are circular copies of a question: no samples, but
-the sample's metadata keeps how copy n turns the options (``rotations``). A hidden answer is simply absent.
+TSV columns: index, question, hint, A to Z, answer, category, l2-category, split, image (base64, or the index of the row
+whose picture it shares) or image_path, each also as a list. Without options the answer is yes or no, or open. Rows at
+index + n x 1,000,000 are circular copies of a question: no samples, but a sample's metadata keeps how copy n turns the
+options (``rotations``). A hidden answer is simply absent.
 """
 
 import base64
 import binascii
 import re
+import string
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ from bank.intake.formats.reading import (
     Where,
     converted,
     first_names,
+    listed,
     odd,
     rows,
     validated,
@@ -31,11 +34,14 @@ from bank.intake.formats.records import ResponseRecord, SampleRecord
 from bank.samples.capability_trees import MMBENCH
 
 NAME = "mmbench"
-TITLE = "MMBench"
+TITLE = "MMBench, VLMEvalKit"
 PARSED = "samples_parsed.json"
 OFFSET = 1_000_000
-LETTERS = "ABCDE"
+LETTERS = string.ascii_uppercase
+NAMED = re.compile(r"(?=.*[A-Za-z])[\w.-]{1,60}")  # an index that is no number
 LONGEST_INDEX = 64  # a shorter cell in the image column is another row's index, as VLMEvalKit has it
+YES_NO = ("yes", "no")
+PICTURES = ("image", "image_path")
 PARSED_NAMES = {"part", "lang", "question", "options", "image"}
 
 
@@ -70,6 +76,8 @@ class Parsed(BaseModel):
 class Survey:
     """What a first pass over a TSV learns: options by index, how copies turn them, which pictures are shared."""
 
+    has_options: bool
+    source: str
     options: dict[int, list[str]] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
     copies: dict[int, dict[int, list[str]]] = field(default_factory=dict)  # by question: options of copy n
@@ -123,7 +131,11 @@ def capability(category: str, above: str = "") -> list[str]:
     leaf = category.rpartition(": ")[2]
     if _plain(leaf) in LEAVES and _plain(leaf):
         return LEAVES[_plain(leaf)]
-    return [name.replace(" / ", " or ") for name in (above, category) if name]
+    return _path([above, category])
+
+
+def _path(levels: list[str]) -> list[str]:
+    return [name.replace(" / ", " or ") for name in levels if name]
 
 
 def _shape(path: Path) -> str:
@@ -132,7 +144,9 @@ def _shape(path: Path) -> str:
         return "parsed"
     if {"index", "prediction"} <= names:  # a result file of VLMEvalKit repeats the questions
         return "predictions"
-    return "table" if {"index", "question", "a", "b"} <= names else ""
+    if names >= {"index", "question"} and (names >= {"a", "b"} or (names >= {"answer"} and names & {*PICTURES})):
+        return "table"
+    return ""
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -182,7 +196,9 @@ def _table(file: Path) -> Iterator[Row | Problem]:
 
     def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
         index = _index_of(row)
-        return _copy_problems(row, index, survey) if index >= OFFSET else _question(row, index, survey, language)
+        if isinstance(index, int) and index >= OFFSET:
+            return _copy_problems(row, index, survey)
+        return _question(row, index, survey, language)
 
     return converted(_lowered(rows(file)), sample, SampleRecord)
 
@@ -196,7 +212,8 @@ def _lowered(source: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
 
 
 def _survey(file: Path) -> Survey:
-    survey = Survey()
+    has_options = {"a", "b"} <= {name.lower() for name in first_names(file)}
+    survey = Survey(has_options, "MMBench" if has_options else file.stem)
     named_rows: set[int] = set()
     for row in _lowered(rows(file)):
         index = _index(row.data.get("index")) if isinstance(row, Row) else None
@@ -223,11 +240,15 @@ def _index(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value.strip()) else None
 
 
-def _index_of(row: Row) -> int:
-    index = _index(row.data.get("index"))
-    if index is None:
-        raise BadRow("index", f"{row.data.get('index', '')!r} is not a whole number")
-    return index
+def _index_of(row: Row) -> int | str:
+    """A row's index: a whole number, or a name such as v1_0."""
+    given = row.data.get("index")
+    index = _index(given)
+    if index is not None:
+        return index
+    if not isinstance(given, str) or not NAMED.fullmatch(given.strip()):
+        raise BadRow("index", f"{str(given or '')[:50]!r} is not a whole number")
+    return given.strip()
 
 
 def _options(data: dict[str, Any]) -> list[str]:
@@ -238,43 +259,58 @@ def _answer(data: dict[str, Any]) -> str:
     return str(data.get("answer", "")).strip()
 
 
-def _question(row: Row, index: int, survey: Survey, language: str) -> Iterator[Problem | dict[str, Any]]:
+def _question(row: Row, index: int | str, survey: Survey, language: str) -> Iterator[Problem | dict[str, Any]]:
     data = row.data
+    if isinstance(index, str) and survey.has_options:
+        raise BadRow("index", f"{index!r} is not a whole number")
     present = [letter for letter in LETTERS if letter.lower() in data]
     gap = next((letter for letter, expected in zip(present, LETTERS, strict=False) if letter != expected), "")
     if gap:
         raise BadRow(gap, f"there is an option {gap} but none {LETTERS[LETTERS.index(gap) - 1]}")
-    if not present:
+    if not present and survey.has_options:
         raise BadRow("A", "there are no options")
-    image = _image(data, survey)
-    if image is None:
+    images = _images(data, survey)
+    if not images:
         yield odd(row, "image", "there is none; the sample comes in without a picture")
-    rotations = survey.rotations(index)
+    rotations = survey.rotations(index) if isinstance(index, int) else {}
+    answer = _answer(data)
+    levels = [str(data.get(name, "")) for name in ("l2-category", "category")]
+    kind = "multiple-choice" if present else "yes-no" if answer.lower() in YES_NO else "open-ended"
     yield {
         "key": str(index),
         "instruction": str(data.get("question", "")),
-        "images": [] if image is None else [image],
-        "question_type": "multiple-choice",
-        "capability": capability(str(data.get("category", "")), str(data.get("l2-category", ""))),
+        "images": images,
+        "question_type": kind,
+        "capability": capability(*levels[::-1]) if present else _path(levels),
         "split": str(data.get("split", "")),
-        "source": str(data.get("source", "MMBench")),
+        "source": str(data.get("source", survey.source)),
         "language": language,
         "hint": str(data.get("hint", "")),
         "options": {letter: str(data[letter.lower()]) for letter in present},
-        "answer": _answer(data),
+        "answer": answer.lower() if kind == "yes-no" else answer,
         "metadata": {"rotations": rotations} if rotations else {},
     }
 
 
-def _image(data: dict[str, Any], survey: Survey) -> dict[str, Any] | None:
-    """The picture of a question; None without one."""
-    if "image" not in data:
-        return {"file": str(data["image_path"]), "required": False} if "image_path" in data else None
-    text = str(data["image"]).strip()
+def _images(data: dict[str, Any], survey: Survey) -> list[dict[str, Any]]:
+    """The pictures of a question, one or a list of them; the bytes if they are there, else the files' names."""
+    if "image" in data:
+        return [_picture(one, survey) for one in _several(data["image"])]
+    return [{"file": str(one), "required": False} for one in _several(data.get("image_path"))]
+
+
+def _several(cell: Any) -> list[Any]:
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        cell = listed(cell.strip()) or cell
+    return cell if isinstance(cell, list) else [] if cell is None else [cell]
+
+
+def _picture(given: Any, survey: Survey) -> dict[str, Any]:
+    text = str(given).strip()
     if len(text) <= LONGEST_INDEX:
         text = survey.shared.get(_index(text) or 0, "") if _index(text) is not None else ""
         if len(text) <= LONGEST_INDEX:
-            raise BadRow("image", f"{data['image']!r} is neither base64 nor the index of a row with a picture")
+            raise BadRow("image", f"{given!r} is neither base64 nor the index of a row with a picture")
     try:
         return {"data": base64.b64decode(text, validate=True)}
     except (binascii.Error, ValueError):
@@ -303,7 +339,8 @@ def _copy_problems(row: Row, index: int, survey: Survey) -> Iterator[Problem]:
 
 def _prediction(row: Row) -> Iterator[dict[str, Any]]:
     data, index = row.data, _index_of(row)
-    record = {"sample": str(index % OFFSET), "rotation": index // OFFSET, "model": data.get("model", "")}
+    copy, key = divmod(index, OFFSET) if isinstance(index, int) else (0, index)
+    record = {"sample": str(key), "rotation": copy, "model": data.get("model", "")}
     yield record | {"text": str(data.get("prediction", ""))}
 
 

@@ -8,15 +8,19 @@ import hashlib
 import itertools
 import json
 import math
+import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, time
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
 
-from bank.intake import parquet
+from bank.intake import archives, parquet
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -28,6 +32,8 @@ MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools w
 MAX_FIRST = 2**20
 MOST_DEPTH = 4  # of the list of rows in a JSON object
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
+MAX_WORKBOOK = 256 * 2**20  # of what is in an Excel workbook, whose texts are read into memory
+MOST_CELLS = 1_000  # in a row of a workbook
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -334,6 +340,103 @@ def _csv(path: Path) -> "tuple[list[str], CsvReader]":
     return header, reader
 
 
+def workbook_rows(path: Path) -> Iterator[Row | Problem]:
+    """Rows of an Excel workbook: of its first sheet with names in the first row. Cells are text as in CSV, dates ISO;
+    of a formula the value that was stored with it. Raises BadFile.
+    """
+    book, header, cells_by_row = _sheet(path)
+    blank = 0
+    try:
+        for number, cells in cells_by_row:
+            blank = 0 if any(cell is not None for cell in cells) else blank + 1
+            if blank > MOST_BLANK:
+                raise _too_blank(path.name, number)
+            if blank:
+                continue
+            if any(cell is not None for cell in cells[len(header) :]):
+                yield Problem(Where(path.name, number), "", f"has more than the {len(header)} cells of the header")
+                continue
+            texts = ((name, _cell_text(cell)) for name, cell in zip(header, cells, strict=False))
+            yield Row(Where(path.name, number), {name: text for name, text in texts if text != ""})
+    finally:
+        book.close()
+
+
+def _sheet(path: Path) -> tuple[Any, list[str], Iterator[tuple[int, Sequence[Any]]]]:
+    """An open workbook, the names in its first sheet that has any, and the numbered rows below. Raises BadFile."""
+    try:
+        _refuse_bomb(path)
+        book = import_module("openpyxl").load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        for sheet in book.worksheets:
+            sheet.reset_dimensions()  # which a file may state at will
+            cells_by_row = _cells_of(path, sheet)
+            _, first = next(cells_by_row, (0, ()))
+            header = [_cell_text(cell).strip().lower() for cell in first]
+            while header and not header[-1]:
+                header.pop()
+            if not header:
+                continue
+            if len(set(header)) != len(header):
+                raise BadFile(Where(path.name, 1), "two columns have the same name")
+            return book, header, cells_by_row
+    except BadFile:
+        raise
+    except Exception as error:  # whatever the parsers of a format with so many parts stumble over
+        raise BadFile(Where(path.name), f"is no readable Excel workbook ({type(error).__name__})") from None
+    raise BadFile(Where(path.name), "is an Excel workbook without a sheet whose first row names columns")
+
+
+def _cells_of(path: Path, sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
+    number = 0
+    try:
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+            if len(cells) > MOST_CELLS:
+                raise BadFile(Where(path.name, number), f"has more than {MOST_CELLS:,} cells")
+            yield number, cells
+    except BadFile:
+        raise
+    except Exception as error:
+        reason = f"is no readable Excel workbook from here on ({type(error).__name__})"
+        raise BadFile(Where(path.name, number + 1), reason) from None
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Raises BadFile for a workbook that would not be one, unpacked."""
+    with path.open("rb") as file:
+        fault = archives.directory_fault(file.fileno())
+        if not fault:
+            with zipfile.ZipFile(file) as archive:
+                infos = archive.infolist()
+                faults = (archives.entry_fault(info) or archives.content_fault(info) for info in infos)
+                fault = next(filter(None, faults), "")
+                if not fault and sum(info.file_size for info in infos) > MAX_WORKBOOK:
+                    fault = f"would unpack to more than {MAX_WORKBOOK // 2**20} MB; save its sheet as CSV (UTF-8)"
+                for info in () if fault else infos:
+                    with archive.open(info) as part:
+                        if b"<!" in part.read(1024):
+                            fault = "declares entities, which no workbook needs"
+    if fault:
+        raise BadFile(Where(path.name), f"the Excel workbook {fault}")
+
+
+def _cell_text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return str(cell).upper()
+    if isinstance(cell, float):
+        return f"{cell:.15g}"
+    return cell.isoformat() if isinstance(cell, date | time) else str(cell)
+
+
+@lru_cache(maxsize=32)
+def _workbook_names(path: Path, changed: tuple[int, int]) -> frozenset[str]:
+    """The names in the first row; kept, since every format asks for them, and a workbook has no cheap beginning."""
+    book, header, _ = _sheet(path)
+    book.close()
+    return frozenset(header)
+
+
 def parquet_rows(path: Path) -> Iterator[Row | Problem]:
     """Rows of a Parquet file; empty cells are left out. Raises BadFile, NoPyarrow."""
     pa, pq = parquet.load()
@@ -384,14 +487,14 @@ def no_table(path: Path) -> str:
 
 
 def kind_of(path: Path) -> str:
-    """``jsonl``, ``json``, ``object``, ``csv``, ``parquet`` or ``zip``, detected from the first bytes and not from the
-    name. ``object``: one JSON object over several lines.
+    """``jsonl``, ``json``, ``object``, ``csv``, ``parquet``, ``xlsx`` or ``zip``, detected by content, not by name.
+    ``object``: one JSON object over several lines.
     """
     start = head(path)
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "zip"
+        return "xlsx" if archives.is_workbook(path) else "zip"
     start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.partition(b"\n")[0].strip() == b"{":
         return "object"
@@ -405,6 +508,7 @@ READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
     "object": object_rows,
     "csv": csv_rows,
     "parquet": parquet_rows,
+    "xlsx": workbook_rows,
 }
 
 
@@ -416,6 +520,8 @@ def first_names(path: Path) -> set[str]:
             return set(_csv(path)[0])
         if kind == "parquet":
             return parquet_names(path)
+        if kind == "xlsx":
+            return set(_workbook_names(path, (path.stat().st_mtime_ns, path.stat().st_size)))
         if kind == "json":
             text = head(path, MAX_FIRST).decode(errors="replace").lstrip("\ufeff \r\n\t[")
             first, _ = _decoder.raw_decode(text)
@@ -436,7 +542,7 @@ def head(path: Path, size: int = 4096) -> bytes:
 
 
 def rows(path: Path) -> Iterator[Row | Problem]:
-    """The rows of a file in any of the four formats."""
+    """The rows of a file of any kind."""
     kind = kind_of(path)
     if words := no_table(path):
         raise BadFile(Where(path.name), f"is {words}, not a table")

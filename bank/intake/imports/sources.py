@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import struct
 import unicodedata
 import zipfile
@@ -14,14 +13,15 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from bank.errors import BadInput, WrongUse
-from bank.intake import formats, registry
+from bank.intake import archives, formats, registry
 from bank.intake.formats import Format, UnknownFormat
 from bank.intake.formats.mapping import Mapped
 from bank.intake.formats.reading import BadFile, Row, Where, first_names, kind_of
 from bank.intake.formats.records import ImageRecord
 from bank.intake.imports import Cancelled, kept_maps, never, scratch
 
-ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
+WORKBOOK = ".xlsx"  # an archive in itself, whose reader looks at it as closely
+ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz", WORKBOOK)
 LOOKED_AT = 50
 
 
@@ -192,13 +192,9 @@ def place_as_sent(where: Where, opened: Path, path: Path) -> Where:
     return where._replace(file=f"{path.name}/{inside}".rstrip("/"))
 
 
-MAX_ENTRIES = 150_000
 MAX_BYTES = 16 * 2**30
-MAX_RATIO = 250  # deflate reaches 1,032 on zeros; text and tables stay below 50
 FREE = 256 * 2**20
 IGNORED = ("__MACOSX", ".DS_Store", "Thumbs.db")
-ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @contextmanager
@@ -219,7 +215,8 @@ def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> 
     """
     try:
         with path.open("rb") as file:
-            _count(path, file.fileno())
+            if fault := archives.directory_fault(file.fileno()):
+                raise _bad(path, fault)
             with zipfile.ZipFile(file) as archive:
                 entries = _checked(path, archive.infolist())
                 _room(path, into.parent, sum(entry.file_size for entry in entries.values()))
@@ -237,26 +234,6 @@ def _bad(path: Path, reason: str, entry: str = "") -> BadFile:
     return BadFile(Where(path.name), f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
 
 
-def _count(path: Path, file: int) -> None:
-    """Refuse a directory of a million entries without parsing it: reads only its end and its length."""
-    size = os.fstat(file).st_size
-    tail = os.pread(file, 65_557 + 20, max(0, size - 65_557 - 20))
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or len(tail) - end < 22:
-        raise _bad(path, "is not a readable zip archive: its end is missing; was it sent completely?")
-    length = struct.unpack_from("<L", tail, end + 12)[0]
-    locator = tail[end - 20 : end] if end >= 20 else b""
-    if locator.startswith(b"PK\x06\x07"):
-        wide = os.pread(file, 56, struct.unpack_from("<Q", locator, 8)[0])
-        if len(wide) == 56 and wide.startswith(b"PK\x06\x06"):
-            length = max(length if length != 0xFFFFFFFF else 0, struct.unpack_from("<Q", wide, 40)[0])
-    if length > 300 * MAX_ENTRIES:
-        raise _bad(path, f"holds too many files; at most {MAX_ENTRIES:,}")
-    directory = os.pread(file, length + 1024, max(0, size - length - len(tail)))
-    if directory.count(b"PK\x01\x02") > MAX_ENTRIES:
-        raise _bad(path, f"holds more than {MAX_ENTRIES:,} files")
-
-
 def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
     """The files by the name they will get."""
     entries: dict[str, zipfile.ZipInfo] = {}
@@ -268,11 +245,11 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
         if info.header_offset < end:
             raise _bad(path, "overlaps another entry", name)
         end = info.header_offset + 30 + info.compress_size
-        if fault := _name_fault(info) or _entry_fault(info):
+        if fault := archives.name_fault(info) or archives.entry_fault(info):
             raise _bad(path, fault, name)
         if info.is_dir() or any(part in IGNORED for part in PurePosixPath(name).parts):
             continue
-        if fault := _content_fault(info):
+        if fault := archives.content_fault(info):
             raise _bad(path, fault, name)
         plain = unicodedata.normalize("NFC", str(PurePosixPath(name))).casefold()
         if plain in taken:
@@ -281,44 +258,12 @@ def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipI
         folders.update(str(parent) for parent in PurePosixPath(plain).parents)
         entries[str(PurePosixPath(name))] = info
     if "[content_types].xml" in taken:
-        kind = "an Excel workbook (.xlsx)" if any(name.startswith("xl/") for name in taken) else "an Office document"
-        raise _bad(path, f"is {kind}, which is not supported; save its sheet as CSV (UTF-8) and import that")
+        raise _bad(path, "is an Office document, which is not supported; save its table as CSV (UTF-8) and import that")
     for name in taken & folders:
         raise _bad(path, "is both a file and a folder", name)
     if not entries:
         raise _bad(path, "holds no files")
     return entries
-
-
-def _name_fault(info: zipfile.ZipInfo) -> str:
-    """Why an entry's name is refused, or ""."""
-    name = info.orig_filename
-    parts = PurePosixPath(name).parts
-    if "\x00" in name or "\\" in name or name != info.filename:
-        return "a file name may not hold a backslash or NUL"
-    if name.startswith("/") or ".." in parts or not parts or ":" in parts[0]:
-        return "leads out of the archive"
-    if len(name) > 500 or len(parts) > 20 or any(len(part.encode()) > 255 for part in parts):
-        return "the file name is too long"
-    return "a file name may not hold control characters" if any(ord(letter) < 32 for letter in name) else ""
-
-
-def _entry_fault(info: zipfile.ZipInfo) -> str:
-    """Why an entry is refused whatever it contains, or ""."""
-    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a link or device, not a file"
-    return "is encrypted; send it without a password" if info.flag_bits & 0x41 else ""
-
-
-def _content_fault(info: zipfile.ZipInfo) -> str:
-    """Why a file's compressed content is refused, or ""."""
-    if info.compress_type not in METHODS:
-        return "uses an unsupported compression method; use plain zip (deflate)"
-    if info.orig_filename.lower().endswith(ARCHIVES):
-        return "is an archive inside the archive; unpack it first"
-    if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
-        return f"would unpack to more than {MAX_RATIO} times its size"
-    return ""
 
 
 def _room(path: Path, folder: Path, size: int) -> None:
@@ -333,7 +278,8 @@ def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, target
     written = 0
     with archive.open(info) as source, target.open("xb") as out:
         while block := source.read(2**18):
-            if not written and block.startswith((b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")):
+            nested = (b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"Rar!")
+            if not written and block.startswith(nested) and not info.filename.lower().endswith(WORKBOOK):
                 raise _bad(path, "is an archive inside the archive; unpack it first", info.filename)
             written += len(block)
             if written > info.file_size:

@@ -1,0 +1,78 @@
+"""What a zip archive may hold: refused before any of it is unpacked."""
+
+import os
+import stat
+import struct
+import zipfile
+from pathlib import Path, PurePosixPath
+
+MAX_ENTRIES = 150_000
+MAX_RATIO = 250  # deflate reaches 1,032 on zeros; text and tables stay below 50
+ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def directory_fault(file: int) -> str:
+    """Why the directory of an open archive is refused, or "": it may name a million entries, so it is not parsed here.
+    Reads only its end and its length.
+    """
+    size = os.fstat(file).st_size
+    tail = os.pread(file, 65_557 + 20, max(0, size - 65_557 - 20))
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or len(tail) - end < 22:
+        return "is not a readable zip archive: its end is missing; was it sent completely?"
+    length = struct.unpack_from("<L", tail, end + 12)[0]
+    locator = tail[end - 20 : end] if end >= 20 else b""
+    if locator.startswith(b"PK\x06\x07"):
+        wide = os.pread(file, 56, struct.unpack_from("<Q", locator, 8)[0])
+        if len(wide) == 56 and wide.startswith(b"PK\x06\x06"):
+            length = max(length if length != 0xFFFFFFFF else 0, struct.unpack_from("<Q", wide, 40)[0])
+    if length > 300 * MAX_ENTRIES:
+        return f"holds too many files; at most {MAX_ENTRIES:,}"
+    directory = os.pread(file, length + 1024, max(0, size - length - len(tail)))
+    if directory.count(b"PK\x01\x02") > MAX_ENTRIES:
+        return f"holds more than {MAX_ENTRIES:,} files"
+    return ""
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether the archive is an Excel workbook, by the names in its directory, whose end is read."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 2**17))
+        tail = file.read()
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or len(tail) - end < 22:
+        return False
+    length = struct.unpack_from("<L", tail, end + 12)[0]
+    return b"xl/workbook.xml" in tail[max(0, end - length) : end]
+
+
+def name_fault(info: zipfile.ZipInfo) -> str:
+    """Why an entry's name is refused, or ""."""
+    name = info.orig_filename
+    parts = PurePosixPath(name).parts
+    if "\x00" in name or "\\" in name or name != info.filename:
+        return "a file name may not hold a backslash or NUL"
+    if name.startswith("/") or ".." in parts or not parts or ":" in parts[0]:
+        return "leads out of the archive"
+    if len(name) > 500 or len(parts) > 20 or any(len(part.encode()) > 255 for part in parts):
+        return "the file name is too long"
+    return "a file name may not hold control characters" if any(ord(letter) < 32 for letter in name) else ""
+
+
+def entry_fault(info: zipfile.ZipInfo) -> str:
+    """Why an entry is refused whatever it contains, or ""."""
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a link or device, not a file"
+    return "is encrypted; send it without a password" if info.flag_bits & 0x41 else ""
+
+
+def content_fault(info: zipfile.ZipInfo) -> str:
+    """Why a file's compressed content is refused, or ""."""
+    if info.compress_type not in METHODS:
+        return "uses an unsupported compression method; use plain zip (deflate)"
+    if info.orig_filename.lower().endswith(ARCHIVES):
+        return "is an archive inside the archive; unpack it first"
+    if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
+        return f"would unpack to more than {MAX_RATIO} times its size"
+    return ""
