@@ -17,7 +17,7 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versus
+from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
 from leaderboard.boards.abilities import AbilityRow
 from leaderboard.boards.agreement import AgreementRow
 from leaderboard.boards.base import ApartRow
@@ -32,6 +32,7 @@ from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.scores import ComponentsRow, MarksRow, ScoreRow
 from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, TogetherRow
 from leaderboard.boards.variance import VarianceRow
+from leaderboard.boards.versions import VersionRow
 from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED, POOL
 from leaderboard.hidden import shows_edition
@@ -235,6 +236,13 @@ def compared_analyses(scope: Scope, asked: TableQuery) -> Rows:
     the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).
     """
     return _rows_of(cached(scope, "analyses", reviews.compared))
+
+
+def of_versions(scope: Scope, asked: TableQuery) -> Rows:
+    """What each change of a judge's prompt was worth: every version beside the one before it, against people on the
+    items that both judged, with the interval of the difference and p of the paired test.
+    """
+    return _rows_of(cached(scope, "versions", versions.versions))
 
 
 VALUE_ALONE = "within a level the value stands alone, without an interval"
@@ -569,6 +577,7 @@ TABLES = {
     "reviews": Table(make=reviewed, board="judges", rows_are={ReviewRow: {}}, view=OF_REVIEWS),
     "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
     "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
+    "versions": Table(make=of_versions, board="judges", rows_are={VersionRow: {}}, view=OF_REPEATS),
     "lengths": Table(
         make=of_lengths, board="bias", rows_are={LengthRow: {}}, view=("kind", "run", *SAMPLES), takes=("part",)
     ),

@@ -17,15 +17,19 @@ from leaderboard.boards.judge_ranks import LevelValue
 from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
 from leaderboard.boards.reviews import ComparedBoard, ComparedRow, ReviewRow, ReviewsBoard
 from leaderboard.boards.standin import StandInBoard, StandInRow
+from leaderboard.boards.versions import VersionRow, VersionsBoard
 from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import (
     NONE,
     dollars,
+    in_brackets,
     in_words,
     interval,
     number_of,
     percent,
     rank_range,
+    signed,
+    signed_points,
     tick,
     two,
     value_or_interval,
@@ -659,6 +663,46 @@ def repeated(board: RepeatsBoard) -> Table | None:
         by_run.values(),
         label="How many verdicts are the same",
         caption="Share of items, in %, on which so many of a judge's verdicts are the same",
+        css="cmpt",
+        fill=True,
+    )
+
+
+def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
+    """Each version of a judge's prompt beside the one before it, by the first measure against people."""
+    first: dict[tuple[str, str, int], VersionRow] = {}
+    for row in board.rows:
+        first.setdefault((row.judge, row.prompt, row.version), row)
+    if not first:
+        return None
+
+    def judge(row: VersionRow) -> Cell:
+        return Cell(row.shown, f"{row.prompt}, version {row.version}, run {row.run}")
+
+    unit = " %" if kind.pairwise else ""
+    write, write_change = (percent, signed_points) if kind.pairwise else (two, signed)
+
+    def change(row: VersionRow) -> Cell:
+        worth = (row.difference.value or 0.0) * (-1 if "lower is better" in row.measure else 1)
+        css = ("good" if worth > 0 else "bad") if row.significant else ""
+        p = "" if row.p is None else f"p = {row.p:.2g}"
+        words = [in_brackets(row.difference, write_change), f"version {row.version} less {row.before}", p]
+        return Cell(write_change(row.difference.value), ", ".join(filter(None, words)), css=css, title=row.measure)
+
+    def share(row: VersionRow, value: float | None) -> Cell:
+        return Cell(write(value), f"n = {row.n:,}", title=row.measure)
+
+    return table(
+        [
+            names("Judge", judge),
+            Column(f"Before{unit}", lambda row: share(row, row.value_before)),
+            Column(f"Now{unit}", lambda row: share(row, row.value)),
+            Column("Difference", change, title="With its 95% interval, on the items that both versions judged"),
+            Column("Spent", lambda row: Cell("" if row.spent is None else f"${row.spent:.2f}")),
+        ],
+        first.values(),
+        label="Versions of prompts",
+        caption="Each version of a judge's prompt beside the one before it, against people on the same items",
         css="cmpt",
         fill=True,
     )

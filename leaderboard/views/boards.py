@@ -16,7 +16,7 @@ from accounts.rules import allowed, requires, role_of
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries, votes
-from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin
+from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, versions
 from leaderboard.boards.agreement import AgreementBoard
 from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
@@ -185,12 +185,14 @@ def _judges(request: HttpRequest, address: Address) -> str:
             reviewed = cached(scope, "reviews", reviews.reviews)
             compared = cached(scope, "analyses", reviews.compared)
             asked_again = cached(scope, "repeats", repeats.repeats)
+            by_version = cached(scope, "versions", versions.versions)
             context["downloads"] += [
                 *table_files("ceiling", address, rows="People against people"),
                 *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
                 *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
                 *(table_files("analyses", address, rows="Analyses compared") if compared.rows else []),
                 *(table_files("repeats", address, rows="Repeats that are the same") if asked_again.rows else []),
+                *(table_files("versions", address, rows="Versions of prompts") if by_version.rows else []),
             ]
         context["downloads"] += _to_share(prices.of_judges_at(address))
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
@@ -204,6 +206,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
     tested = standin.stand_ins(scope, standin_page.epsilon_of(address)) if live and scope.kind.stand_in else None
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
+    by_version = cached(scope, "versions", versions.versions) if live else None
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = standin_page.panel_of(address, tested, kind=scope.kind) if tested and tested.rows else None
     return {
@@ -211,6 +214,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
         "compared": judges_page.compared(cached(scope, "analyses", reviews.compared)) if live else None,
         "repeated": judges_page.repeated(cached(scope, "repeats", repeats.repeats)) if live else None,
+        "versions": judges_page.prompt_versions(by_version, scope.kind) if by_version else None,
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),

@@ -1,0 +1,101 @@
+"""Versions of a judge's prompt on the same items that people labelled: what each change of the prompt was worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from judging.models import Run
+from leaderboard import votes
+from leaderboard.boards import versus
+from leaderboard.boards.base import Board
+from leaderboard.hidden import is_kept_back
+from leaderboard.rows import UNKNOWN, Number, OfJudge
+from leaderboard.scope import BadScope, Scope
+
+NONE = "No judge was asked by two versions of a prompt."
+CAUSE = "each version is compared with the one before it on the items that both judged, by a paired test"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionRow(OfJudge):
+    """A version of a judge's prompt by a ``measure`` against people, beside the one ``before`` it on the ``n`` items
+    that both judged: ``value`` and ``value_before`` there, and their ``difference`` with p of the paired test.
+    ``spent``: US dollars of its run, for staff.
+    """
+
+    judge: str
+    prompt: str
+    version: int
+    run: int
+    before: int
+    measure: str
+    value: float | None
+    value_before: float | None
+    difference: Number = UNKNOWN
+    p: float | None
+    significant: bool | None
+    n: int
+    spent: float | None = None
+    simulated: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class VersionsBoard(Board):
+    rows: Sequence[VersionRow] = field(default=(), kw_only=False)
+
+
+def versions(scope: Scope) -> VersionsBoard:
+    """Every two versions of a prompt that follow each other in runs of one judge with the same other settings."""
+    if is_kept_back(scope) or not scope.kind.metrics:
+        return VersionsBoard([], [NONE])
+    rows: list[VersionRow] = []
+    used: list[Run] = []
+    for runs in _by_prompt(scope):
+        for before, run in pairwise(runs):
+            rows += _compared(scope, run, before)
+            used += [before, run]
+    numbers = tuple(dict.fromkeys(run.pk for run in used))
+    return VersionsBoard(rows, [CAUSE] if rows else [NONE], numbers)
+
+
+def _by_prompt(scope: Scope) -> list[list[Run]]:
+    """The last run of each version, in their order, of each judge and prompt with the same other settings."""
+    last: dict[tuple[str, ...], dict[int, Run]] = {}
+    for runs in votes.judge_groups(scope):
+        run = runs[-1]
+        if run.template_version is None:
+            continue
+        others = sorted((name, str(value)) for name, value in run.settings.items() if name != "prompt")
+        key = (run.judge.name, run.protocol, _name(run), str(others))
+        last.setdefault(key, {})[run.template_version] = run
+    return [[found[version] for version in sorted(found)] for found in last.values() if len(found) > 1]
+
+
+def _name(run: Run) -> str:
+    return str(run.settings.get("prompt", "")).partition("@")[0]
+
+
+def _compared(scope: Scope, run: Run, before: Run) -> list[VersionRow]:
+    try:
+        result = versus.judges(scope, run.pk, before.pk)
+    except BadScope:
+        return []
+    return [
+        VersionRow(
+            judge=run.judge.name,
+            prompt=_name(run),
+            version=run.template_version or 0,
+            run=run.pk,
+            before=before.template_version or 0,
+            measure=measure.measure,
+            value=measure.a,
+            value_before=measure.b,
+            difference=measure.difference,
+            p=measure.p,
+            significant=measure.significant,
+            n=measure.n,
+            spent=run.spent if scope.staff else None,
+            simulated=run.judge.simulated,
+        )
+        for measure in result.measures
+    ]
