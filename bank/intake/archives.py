@@ -3,13 +3,22 @@
 import os
 import stat
 import struct
-import zipfile
+import sys
 from pathlib import Path, PurePosixPath
+
+if sys.version_info >= (3, 14):
+    import zipfile
+
+    from compression.zstd import ZstdError
+else:  # the module of 3.14, which reads what Zstandard has compressed: Inspect's logs
+    from backports.zstd import ZstdError, zipfile
+
+__all__ = ["ZstdError", "zipfile"]
 
 MAX_ENTRIES = 150_000
 MAX_RATIO = 250  # deflate reaches 1,032 on zeros; text and tables stay below 50
 ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
-METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_ZSTANDARD)
 
 
 def directory_fault(file: int) -> str:
@@ -70,7 +79,7 @@ def entry_fault(info: zipfile.ZipInfo) -> str:
 def content_fault(info: zipfile.ZipInfo) -> str:
     """Why a file's compressed content is refused, or ""."""
     if info.compress_type not in METHODS:
-        return "uses an unsupported compression method; use plain zip (deflate)"
+        return "uses an unsupported compression method; use plain zip (deflate) or Zstandard"
     if info.orig_filename.lower().endswith(ARCHIVES):
         return "is an archive inside the archive; unpack it first"
     if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):

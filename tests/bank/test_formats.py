@@ -14,6 +14,8 @@ from bank.intake.formats import (
     alt_test,
     answers,
     battles,
+    inspect_log,
+    lmms_eval,
     mia_bench,
     mllm_as_a_judge,
     mllm_bench,
@@ -559,6 +561,15 @@ ALPACA = {"instruction": "?", "output_1": "x", "generator_1": "m", "output_2": "
 ALPACA |= {"annotator": "alpaca_eval_gpt4", "preference": 1.25, "dataset": "vicuna", "raw_completion": "m"}
 SAID = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "x"}]
 DPO = {"prompt": "?", "chosen": SAID, "rejected": [SAID[0], {"role": "assistant", "content": "y"}]}
+LMMS = {"doc_id": 0, "doc": {"question": "?"}, "target": "red", "arguments": {"0": "What colour?"}, "exact_match": 0.0}
+LMMS |= {"resps": [["blue"]], "filtered_resps": ["blue"], "doc_hash": "ab12"}
+INSPECT = {"version": 2, "status": "success", "eval": {"task": "popularity", "model": "openai/gpt-4o"}}
+INSPECT |= {
+    "samples": [
+        {"id": 1, "epoch": 1, "input": "Would you?", "target": "Yes", "output": {"completion": "Yes"}}
+        | {"scores": {"match": {"value": "C", "explanation": "It says so."}}}
+    ]
+}
 MT_QUESTION = {"question_id": 81, "category": "writing", "turns": ["?", "Again?"]}
 MT_ANSWER = {"question_id": 81, "model_id": "m", "choices": [{"index": 0, "turns": ["x", "y"]}], "tstamp": 1.5}
 MT_PAIR = {"question_id": 81, "model_1": "m", "model_2": "n", "g1_winner": "tie", "g2_winner": "tie", "turn": 1}
@@ -597,6 +608,8 @@ FILES = {
     "lmarena": [("battles.jsonl", [BATTLE]), ("train.csv", [KAGGLE])],
     "alpaca-eval": [("annotations.json", [ALPACA])],
     "preferences": [("dpo.jsonl", [DPO]), ("dpo.json", [DPO | {"chosen_model": "m", "rejected_model": "n"}])],
+    "lmms-eval": [("20251012_101010_samples_vqa.jsonl", [LMMS])],
+    "inspect": [("log.json", INSPECT)],
     "mt-bench": [
         ("question.jsonl", [MT_QUESTION]),
         ("m.jsonl", [MT_ANSWER]),
@@ -666,6 +679,7 @@ JUNK = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=5,
 )
+SPOILT = ({"output": {"choices": [{"message": SAID[1]}]}}, {"input": SAID[:1], "choices": ["x"], "attachments": {}})
 WHOLE = [(mllm_as_a_judge, "x.jsonl", row) for row in (SCORE, result(PAIR, "A"), BATCH)]
 WHOLE += [
     (mia_bench, "x.json", MIA),
@@ -676,6 +690,9 @@ WHOLE += [
     (battles, "x.jsonl", BATTLE),
     (battles, "x.jsonl", KAGGLE),
     (alpaca_eval, "x.json", ALPACA),
+    (lmms_eval, "samples_x.jsonl", LMMS | {"model": "m"}),
+    (inspect_log, "x.jsonl", INSPECT),
+    *((inspect_log, "x.jsonl", INSPECT | {"samples": [INSPECT["samples"][0] | change]}) for change in SPOILT),
     (preferences, "x.jsonl", DPO),
     (preferences, "x.jsonl", DPO | {"prompt": SAID[:1], "chosen": SAID[1:], "rejected": SAID[1:]}),
     *((mt_bench, "x.jsonl", row) for row in (MT_QUESTION, MT_ANSWER, MT_PAIR, ARENA_HARD)),

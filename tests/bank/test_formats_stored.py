@@ -310,6 +310,8 @@ WITHOUT = {
     "pairs",
     "lmarena",
     "mt-bench",
+    "lmms-eval",
+    "inspect",
     "alpaca-eval",
     "preferences",
     "answers",

@@ -53,14 +53,6 @@ TEXTS = {"text1": "Red.", "text2": "Blue."}
 
 # By name: the file, its content, and what is said where its format is to be found out.
 FILES = {
-    "samples of lmms-eval": (
-        "20251012_101010_samples_vqa.jsonl",
-        lines(
-            {"doc_id": 0, "doc": {"question_id": 0, "question": "What colour?", "answer": "red"}, "target": "red"}
-            | {"resps": [["blue"]], "filtered_resps": ["blue"], "exact_match": 0.0}
-        ),
-        UNKNOWN,
-    ),
     "comparisons without answers": (
         "own.csv",
         b"prompt,model_a,model_b,winner\nName a colour.,m1,m2,model_a\n",

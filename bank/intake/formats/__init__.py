@@ -21,8 +21,10 @@ from bank.intake.formats import (
     argilla,
     battles,
     generic,
+    inspect_log,
     label_studio,
     llmfao,
+    lmms_eval,
     mapping,
     mia_bench,
     mllm_as_a_judge,
@@ -41,7 +43,7 @@ MODULES: dict[str, Any] = {
     module.NAME: module
     for module in (
         *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, mt_bench, battles, alpaca_eval),
-        *(preferences, pairs, answers),
+        *(preferences, lmms_eval, inspect_log, pairs, answers),
         *(generic, label_studio, argilla, *MAPS),
     )
 }

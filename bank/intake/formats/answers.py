@@ -32,6 +32,7 @@ class Answer:
     question: Question
     text: str
     ref: dict[str, str]
+    other: str  # than the model's first answer: the name of the variant
     repeated: bool  # whether the same answer stood in a row before
     data: dict[str, Any]
 
@@ -65,7 +66,7 @@ def responses(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
 def _response(row: Row) -> Iterator[Problem | dict[str, Any]]:
     answer: Answer = row.data
     if not answer.repeated:
-        yield from wide.odd_answer(row, "response", answer.text, answer.ref)
+        yield from wide.odd_answer(row, "response", answer.text, answer.ref | {"variant": answer.other})
         yield {"sample": answer.question.key, "text": answer.text} | answer.ref
 
 
@@ -118,7 +119,9 @@ def _answers(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row |
         model = model_in(row.data, "model")
         text = text_in(row.data, "response")
         question = questions.read(row)
-        variant, repeated = seen.place(question.key, model, text)
-        return Answer(question, text, {"model": model, "variant": variant}, repeated, row.data)
+        variant = wide.word_in(row.data, "variant")
+        other, repeated = seen.place(question.key, f"{model}\0{variant}", text)
+        ref = {"model": model, "variant": " ".join(filter(None, (variant, other)))}
+        return Answer(question, text, ref, other, repeated, row.data)
 
     return wide.read_as(answer, read(path), warnings=warnings)

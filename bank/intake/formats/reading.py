@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import json
 import math
-import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
@@ -405,7 +404,7 @@ def _refuse_bomb(path: Path) -> None:
     with path.open("rb") as file:
         fault = archives.directory_fault(file.fileno())
         if not fault:
-            with zipfile.ZipFile(file) as archive:
+            with archives.zipfile.ZipFile(file) as archive:
                 infos = archive.infolist()
                 faults = (archives.entry_fault(info) or archives.content_fault(info) for info in infos)
                 fault = next(filter(None, faults), "")

@@ -145,6 +145,21 @@ def read_as(
             yield Problem(row.where, fault.field, fault.reason)
 
 
+def spread(
+    reading: Callable[[Row], Iterable[Problem | dict[str, Any]]], source: Iterable[Row | Problem]
+) -> Iterator[Row | Problem]:
+    """The rows that ``reading`` makes of each, which may raise BadRow, and its problems."""
+    for row in source:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            for one in reading(row):
+                yield one if isinstance(one, Problem) else Row(row.where, one)
+        except BadRow as fault:
+            yield Problem(row.where, fault.field, fault.reason)
+
+
 def odd_answer(row: Row, field: str, text: str, ref: dict[str, str]) -> Iterator[Problem]:
     """Warnings about an answer: it is empty, or the model's second one to the question."""
     if not text:
@@ -232,7 +247,7 @@ def model_in(data: dict[str, Any], field: str) -> str:
         raise BadRow(name, "is no name")
     model = as_stored(str(value if value is not None else ""))
     if not model:
-        raise BadRow(name, "is missing")
+        raise BadRow(name, "is missing; name it with --model" if field == "model" else "is missing")
     return model
 
 

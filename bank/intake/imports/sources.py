@@ -4,7 +4,6 @@ import os
 import shutil
 import struct
 import unicodedata
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -194,6 +193,10 @@ def place_as_sent(where: Where, opened: Path, path: Path) -> Where:
 
 MAX_BYTES = 16 * 2**30
 FREE = 256 * 2**20
+BROKEN = (
+    *(archives.zipfile.BadZipFile, archives.ZstdError, zlib.error, EOFError, struct.error),
+    *(NotImplementedError, ValueError, OSError),
+)
 IGNORED = ("__MACOSX", ".DS_Store", "Thumbs.db")
 
 
@@ -217,7 +220,7 @@ def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> 
         with path.open("rb") as file:
             if fault := archives.directory_fault(file.fileno()):
                 raise _bad(path, fault)
-            with zipfile.ZipFile(file) as archive:
+            with archives.zipfile.ZipFile(file) as archive:
                 entries = _checked(path, archive.infolist())
                 _room(path, into.parent, sum(entry.file_size for entry in entries.values()))
                 into.mkdir(parents=True)
@@ -225,7 +228,7 @@ def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> 
                     if cancelled():
                         raise Cancelled
                     _extract(path, archive, entry, into / name)
-    except (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError, OSError) as error:
+    except BROKEN as error:
         raise _bad(path, f"is not a readable zip archive ({error})") from None
     return _top(into)
 
@@ -234,9 +237,9 @@ def _bad(path: Path, reason: str, entry: str = "") -> BadFile:
     return BadFile(Where(path.name), f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
 
 
-def _checked(path: Path, infos: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+def _checked(path: Path, infos: list[archives.zipfile.ZipInfo]) -> dict[str, archives.zipfile.ZipInfo]:
     """The files by the name they will get."""
-    entries: dict[str, zipfile.ZipInfo] = {}
+    entries: dict[str, archives.zipfile.ZipInfo] = {}
     taken: set[str] = set()
     folders: set[str] = set()
     end = 0
@@ -273,7 +276,7 @@ def _room(path: Path, folder: Path, size: int) -> None:
         raise _bad(path, f"would unpack to {size / 2**30:.1f} GB, more than the disk has free")
 
 
-def _extract(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> None:
+def _extract(path: Path, archive: archives.zipfile.ZipFile, info: archives.zipfile.ZipInfo, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     written = 0
     with archive.open(info) as source, target.open("xb") as out:
