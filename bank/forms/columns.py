@@ -24,23 +24,29 @@ class ColumnsForm(forms.Form):
 
     keep = forms.BooleanField(required=False, label="Remember for files with these columns")
 
-    def __init__(self, data: Any = None, *, upload: Upload, shape: str = "") -> None:
+    def __init__(self, data: Any = None, *, upload: Upload, shape: str = "", typed: Any = None) -> None:
+        """``typed``: what was chosen so far, of a form that is drawn again and not yet sent."""
         self.upload = upload
+        said = data if data is not None else typed
         self.count, self.columns = staging.columns(upload)
         self.all_shapes = mapping.proposals(self.columns)
         known = mapping.checked(upload.map) if upload.map else None
-        self.shape = shape or (data or {}).get("shape") or (known.shape if known else self.all_shapes[0].shape)
+        self.shape = shape or (said or {}).get("shape") or (known.shape if known else self.all_shapes[0].shape)
         if self.shape not in mapping.SHAPES:
             self.shape = self.all_shapes[0].shape
         self.proposal = next(one for one in self.all_shapes if one.shape == self.shape)
         if known is None or known.shape != self.shape:
             known = self.proposal.map
-        super().__init__(data, initial={"keep": upload.keeps_map})
+        super().__init__(data, initial={"keep": upload.keeps_map if typed is None else "keep" in typed})
         self.label_suffix = ""
         self._add_columns(known)
-        chosen = known.columns if data is None else self._chosen(data)
+        chosen = known.columns if said is None else self._chosen(said)
+        self.chosen = chosen
         self._add_values(known, chosen)
         self._add_constants(known, chosen)
+        for name in self.fields if typed is not None else ():
+            if typed.get(name) or name.startswith("column-"):
+                self.initial[name] = typed.get(name)
 
     def _add_columns(self, known: ColumnMap) -> None:
         field_of = {column: name for name, column in known.columns.items()}
@@ -110,9 +116,8 @@ class ColumnsForm(forms.Form):
     @property
     def values(self) -> Iterator[tuple[str, str, list[tuple[str, int, forms.BoundField]]]]:
         """Each field whose words must be told, by its label and the name of its column: the words with their rows."""
-        by_field = self._chosen(self.data) if self.is_bound else {}
         for name, words in self.words.items():
-            column = by_field.get(name) or self.proposal.columns.get(name, "")
+            column = self.chosen.get(name, "")
             told = [(word, n, self[f"value-{name}-{number}"]) for number, (word, n) in enumerate(words.items())]
             yield mapping.label(name), column, told
 

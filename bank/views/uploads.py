@@ -88,8 +88,9 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
     upload = _upload(pk)
     if upload.state not in (Upload.State.MAPPING, Upload.State.CHECKED) or not staging.columns(upload)[1]:
         return redirect("bank:upload-detail", pk)
-    form = ColumnsForm(request.POST or None, upload=upload, shape=request.GET.get("shape", ""))
     looks = "look" in request.POST
+    sent = {"typed": request.POST} if looks else {"data": request.POST or None}
+    form = ColumnsForm(**sent, upload=upload, shape=request.GET.get("shape", ""))
     if request.method == "POST" and not looks and form.is_valid():
         try:
             form.carry_out()
@@ -98,7 +99,7 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect("bank:upload-detail", pk)
     context = HERE | {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
     template = "bank/_upload_columns.html" if looks and request.htmx else "bank/upload.html"  # type: ignore[attr-defined]
-    return render(request, template, context, status=422 if form.errors and not looks else 200)
+    return render(request, template, context, status=422 if form.errors else 200)
 
 
 @require_POST

@@ -3,11 +3,14 @@
 import threading
 
 import pytest
+from playwright.sync_api import expect
 
 from bank.intake.uploads import actions
 from bank.intake.uploads import worker as work
 from bank.models import Sample, Upload
+from tests.bank.test_mapping import table
 from tests.bank.test_uploads import SECRET, bundle, zipped
+from tests.browser.conftest import violations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,3 +85,32 @@ def test_a_dropped_zip_is_checked_looked_at_and_brought_in(
     page.get_by_text("Boats in pictures").first.wait_for()
     context.close()
     assert [text for text in said if "ERR_FAILED" not in text] == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (375, "dark")])
+def test_a_table_of_columns_of_ones_own_is_named_and_becomes_a_board(
+    worker, people, live_server, browser, sign_in, faults, width, scheme
+):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    sign_in(context, people["curator"])
+    page = context.new_page()
+    said = faults(page)
+    page.goto(live_server.url + "/bank/uploads/")
+    file = {"name": "votes.csv", "mimeType": "text/csv", "buffer": table()}
+    page.locator("input[type=file]").first.set_input_files(file)
+    page.wait_for_url("**/columns/")
+    expect(page.get_by_text("The column names are new to us.")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+    expect(page.get_by_label("gleich")).to_have_count(1)
+    page.get_by_label("What urteil holds").select_option("")
+    expect(page.get_by_label("gleich")).to_have_count(0)
+    page.get_by_label("What urteil holds").select_option("winner")
+    page.get_by_label("gleich").select_option("tie")
+    page.get_by_label("beide schlecht").select_option("both_bad")
+    page.get_by_role("button", name="Check the rows").click()
+    page.locator("#choices button[type=submit]").click()
+    page.get_by_role("link", name="Open the board").click()
+    expect(page.locator("table").first).to_contain_text("Wren")
+    assert said == []
+    context.close()
