@@ -57,7 +57,7 @@ class UnknownFormat(BadFile):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.is_no_table = no_table(path) if path.is_file() else ""
-        names = first_names(path) if path.is_file() else set()
+        names = first_names(path)
         self.columns = sorted(name for name in names if COLUMN.fullmatch(name))  # what is no name may be content
         self.nearest = mapping.proposals([mapping.Column(name) for name in self.columns]) if self.columns else []
         words = f"is {self.is_no_table}, not a table" if self.is_no_table else "is in no format known here"

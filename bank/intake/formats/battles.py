@@ -24,7 +24,7 @@ KEPT = "model_a model_b winner language category tstamp annotator comment image 
 
 
 def recognises(path: Path) -> bool:
-    names = set() if path.is_dir() else first_names(path)
+    names = first_names(path)
     return names >= NEEDED or names >= AT_KAGGLE
 
 

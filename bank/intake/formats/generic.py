@@ -24,11 +24,16 @@ NAME = "generic"
 TITLE = "Project's own (JSON Lines, CSV, Parquet)"
 LOOKED_AT = 50
 FILES = {
-    "samples": ("samples.jsonl", "samples.csv", "samples.parquet"),
-    "responses": ("responses.jsonl", "responses.csv", "responses.parquet"),
-    "recipe_responses": ("recipe_responses.jsonl", "recipe_responses.csv", "recipe_responses.parquet"),
-    "labels": ("labels.jsonl", "labels.csv", "labels.parquet"),
-    "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet"),
+    "samples": ("samples.jsonl", "samples.csv", "samples.parquet", "data/samples.parquet"),
+    "responses": ("responses.jsonl", "responses.csv", "responses.parquet", "data/responses.parquet"),
+    "recipe_responses": (
+        "recipe_responses.jsonl",
+        "recipe_responses.csv",
+        "recipe_responses.parquet",
+        "data/recipe_responses.parquet",
+    ),
+    "labels": ("labels.jsonl", "labels.csv", "labels.parquet", "data/labels.parquet"),
+    "judgments": ("judgments.jsonl", "judgments.csv", "judgments.parquet", "data/judgments.parquet"),
 }
 RECORDS: dict[str, type[BaseModel]] = {
     "samples": SampleRecord,
@@ -54,8 +59,8 @@ def recognises(path: Path) -> bool:
 
 def parts(path: Path) -> tuple[str, ...]:
     """The parts of a folder, by the names of its files; of a file, by the names in its first good row."""
-    if path.is_dir():
-        return tuple(part for part, names in FILES.items() if any((path / name).is_file() for name in names))
+    if path.is_dir() and (named := _named(path)):
+        return named
     try:
         first = next((row for row in islice(rows(path), LOOKED_AT) if isinstance(row, Row)), None)
     except BadFile:
@@ -98,8 +103,13 @@ def judgments(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
     return _read(path, "judgments", read=read)
 
 
+def _named(folder: Path) -> tuple[str, ...]:
+    """The parts whose files a folder has."""
+    return tuple(part for part, names in FILES.items() if any((folder / name).is_file() for name in names))
+
+
 def _file(path: Path, part: str) -> Path:
-    if not path.is_dir():
+    if not path.is_dir() or (not _named(path) and kind_of(path) == "parquet"):
         return path
     present = [path / name for name in FILES[part] if (path / name).is_file()]
     if not present:

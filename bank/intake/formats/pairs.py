@@ -55,7 +55,7 @@ class Pair:
 
 
 def recognises(path: Path) -> bool:
-    names = set() if path.is_dir() else first_names(path)
+    names = first_names(path)
     return all(names.intersection(COLUMNS.get(name, (name,))) for name in NEEDED)
 
 

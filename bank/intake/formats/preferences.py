@@ -22,7 +22,7 @@ VOTES = ("agree", "against")  # of the project's own export, how many labels
 
 
 def recognises(path: Path) -> bool:
-    names = set() if path.is_dir() else first_names(path)
+    names = first_names(path)
     return names >= {"chosen", "rejected"} and not names.isdisjoint(wide.COLUMNS["prompt"])
 
 

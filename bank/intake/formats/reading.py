@@ -33,6 +33,7 @@ MOST_DEPTH = 4  # of the list of rows in a JSON object
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
 MAX_WORKBOOK = 256 * 2**20  # of what is in an Excel workbook, whose texts are read into memory
 MOST_CELLS = 1_000  # in a row of a workbook
+HEAVY = 16 * 2**20  # of rows of Parquet that are held at once
 BLOCK = 2**20
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -436,12 +437,27 @@ def _workbook_names(path: Path, changed: tuple[int, int]) -> frozenset[str]:
     return frozenset(header)
 
 
+def parts_of_table(folder: Path) -> list[Path]:
+    """The Parquet files in a folder, or in ``data`` below, that are one table in parts, as the Hugging Face Hub has it
+    (``data/train-00000-of-00002.parquet``); none where their columns differ. Raises NoPyarrow.
+    """
+    files = sorted(folder.glob("*.parquet")) or sorted(folder.glob("data/*.parquet"))
+    try:
+        same = len({frozenset(parquet_names(file)) for file in files}) == 1
+    except BadFile:
+        return []
+    return files if same else []
+
+
 def parquet_rows(path: Path) -> Iterator[Row | Problem]:
     """Rows of a Parquet file; empty cells are left out. Raises BadFile, NoPyarrow."""
     pa, pq = parquet.load()
     index = -1
     try:
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=1000):
+        file = pq.ParquetFile(path)
+        size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+        at_once = min(1000, HEAVY * file.metadata.num_rows // max(1, size) + 1)  # pictures make rows heavy
+        for batch in file.iter_batches(batch_size=at_once):
             for data in batch.to_pylist():
                 index += 1
                 yield Row(Where(path.name, record=index), {k: v for k, v in data.items() if v is not None})
@@ -489,6 +505,8 @@ def kind_of(path: Path) -> str:
     """``jsonl``, ``json``, ``object``, ``csv``, ``parquet``, ``xlsx`` or ``zip``, detected by content, not by name.
     ``object``: one JSON object over several lines.
     """
+    if path.is_dir():
+        return "parquet" if parts_of_table(path) else ""
     start = head(path)
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -513,6 +531,8 @@ READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
 
 def first_names(path: Path) -> set[str]:
     """The names of a table's columns, of a file of objects those in the first. Reads as little as possible."""
+    if path.is_dir():
+        return set().union(*map(parquet_names, parts_of_table(path)[:1])) if parquet.available() else set()
     try:
         kind = kind_of(path)
         if kind == "csv" and not no_table(path):
@@ -541,7 +561,11 @@ def head(path: Path, size: int = 4096) -> bytes:
 
 
 def rows(path: Path) -> Iterator[Row | Problem]:
-    """The rows of a file of any kind."""
+    """The rows of a file of any kind, or of a folder that is one table in parts."""
+    if path.is_dir():
+        if not (files := parts_of_table(path)):
+            raise BadFile(Where(str(path)), "is a directory, and not one table in several Parquet files")
+        return itertools.chain.from_iterable(map(parquet_rows, files))
     kind = kind_of(path)
     if words := no_table(path):
         raise BadFile(Where(path.name), f"is {words}, not a table")

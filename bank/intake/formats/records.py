@@ -144,7 +144,15 @@ class ImageRecord(Record):
 
 
 def _image(value: Any) -> Any:
+    """A picture by its path, as the record has it, or as the Hugging Face Hub keeps it in Parquet."""
+    if isinstance(value, dict) and value.keys() == {"bytes", "path"}:
+        return {"data": value["bytes"]} if value["bytes"] else {"file": value["path"] or "", "required": False}
     return {"file": value} if isinstance(value, str) else value
+
+
+def _images(value: Any) -> Any:
+    """One picture may stand without a list."""
+    return [value] if isinstance(value, str | dict) else value
 
 
 def _options(options: dict[str, str]) -> dict[str, str]:
@@ -163,7 +171,9 @@ def _among(answer: str, info: ValidationInfo) -> str:
 class SampleRecord(Record):
     key: Key
     instruction: Filled
-    images: list[Annotated[ImageRecord, BeforeValidator(_image)]] = Field(default_factory=list)
+    images: Annotated[list[Annotated[ImageRecord, BeforeValidator(_image)]], BeforeValidator(_images)] = Field(
+        default_factory=list
+    )
     question_type: Annotated[str, Field(max_length=40), AfterValidator(_clean)] = ""
     level: OptionalName = ""
     capability: list[Name] = Field(default_factory=list)

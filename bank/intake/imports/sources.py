@@ -139,7 +139,7 @@ def _recognised(path: Path, format: str | Format) -> tuple[Format, Path]:
     except UnknownFormat as error:
         table = _only_table(path)
         if table is None:
-            raise
+            return _kept(error), path
         try:
             return (formats.find(format, table) if table != path else _kept(error)), table
         except UnknownFormat as unknown:
