@@ -1,7 +1,8 @@
-"""Users, their sessions and tokens, the installation key, the audit log, and counts of sign-in attempts."""
+"""Users with sessions, tokens and notices, the audit log, webhooks, the installation key, counts of sign-in tries."""
 
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
@@ -194,3 +195,49 @@ class SavedView(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Webhook(models.Model):
+    """An address that is told of events; see accounts.webhooks."""
+
+    url = models.CharField(max_length=500)
+    events = models.JSONField(default=list)  # of accounts.webhooks.EVENTS
+    secret = EncryptedTextField()  # what deliveries are signed with
+    active = models.BooleanField(default=True)
+    failing_since = models.DateTimeField(null=True)  # nothing was taken since
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class Delivery(models.Model):
+    """What a webhook is told once, and what became of it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4)  # the same each time it is sent
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=40)
+    key = models.CharField(max_length=100)
+    body = models.TextField()  # to the byte what is signed
+    created_at = models.DateTimeField(auto_now_add=True)
+    not_before = models.DateTimeField(null=True, db_index=True)  # when it is tried next; None: no more
+    tries = models.PositiveSmallIntegerField(default=0)
+    tried_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True)  # of HTTP, at the last try
+    words = models.CharField(max_length=200, blank=True)  # why there was none
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [models.UniqueConstraint(fields=["webhook", "key"], name="delivery_once")]
+
+    def __str__(self) -> str:
+        return f"{self.event}: {self.key}"
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the other side said that it has it."""
+        return self.status is not None and 200 <= self.status < 300

@@ -32,6 +32,7 @@ keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 ANONYMOUS_PER_MINUTE = keys.number("ANONYMOUS_PER_MINUTE", 120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
+WEBHOOK_HOSTS = env.list("WEBHOOK_HOSTS", default=[])
 IMAGE_HOSTS = env.list("IMAGE_HOSTS", default=[])
 JUDGE_KEYS = env.list("JUDGE_KEYS", default=["OPENAI_API_KEY", "JUDGE_*"])
 

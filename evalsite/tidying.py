@@ -13,10 +13,12 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from accounts.models import AuditEntry, Mail, Notice, Session, Token
+from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
 from bank import guard
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
+
+KEEP_DELIVERIES_DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ def heaps() -> Iterator[Heap]:
         )
         ended = Token.objects.filter(expiry__lt=timezone.now())
         yield _rows("tokens", Token.objects.all(), "until they end, or are revoked", ended)
+        told = Delivery.objects.all()
+        yield _aged("deliveries to webhooks", told, told, KEEP_DELIVERIES_DAYS, "created_at", "in their log")
         notices, calls = Notice.objects.all(), Attempt.objects.all()
         yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
         over = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))

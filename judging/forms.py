@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.functional import cached_property
 
 from accounts.forms import Styled
+from accounts.webhooks import EVENTS
 from bank.forms.benchmarks import FileShape
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.forms.folds import Fold
@@ -25,6 +26,7 @@ from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
 from judging.runs.juries import SETTING
+from judging.webhooks import WebhookIn
 
 MOST_NAMED = 5  # judges in a label
 MOST_RUNS = 200  # to choose from
@@ -485,6 +487,20 @@ def _items_as_form(run: Run) -> dict[str, Any]:
     if not is_same or "ids" in item_set or any("," in name for name in models):
         return {"run": run.pk}
     return item_set | {"sample_seed": seed, "models": ", ".join(models)}
+
+
+class WebhookForm(InputForm):
+    """An address and what it is told of."""
+
+    takes = WebhookIn
+    labels = MappingProxyType({"url": "Address"})
+
+    events = forms.MultipleChoiceField(
+        choices=[(event, words) for event, words in EVENTS.items()],
+        widget=forms.CheckboxSelectMultiple,
+        label="It is told when",
+        error_messages={"required": "Choose what it is told of."},
+    )
 
 
 class JudgeForm(InputForm):

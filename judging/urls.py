@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from judging.views import attacks, judges, judgments, prompts, releases, runs
+from judging.views import attacks, judges, judgments, prompts, releases, runs, webhooks
 
 app_name = "judging"
 urlpatterns = [
@@ -36,6 +36,7 @@ urlpatterns = [
     path("judgments/export/", judgments.judgment_export, name="judgment-export"),
     path("judgments/<int:pk>/", judgments.judgment_detail, name="judgment-detail"),
     path("judgments/<int:pk>/prompt/", judgments.judgment_prompt, name="judgment-prompt"),
+    path("webhooks/", webhooks.webhooks, name="webhooks"),
     path("prompts/", prompts.template_list, name="template-list"),
     path("prompts/new/", prompts.template_new, name="template-new"),
     path("prompts/preview/", prompts.template_preview, name="template-preview"),

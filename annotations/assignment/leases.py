@@ -25,6 +25,7 @@ from annotations.assignment.errors import (
     SlotTaken,
     Stopped,
 )
+from annotations.campaigns.announcements import announce_campaign
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
 from bank.models import Item, ItemResponse
@@ -81,8 +82,11 @@ def next_assignment(
 
 
 def _tell_if_complete(campaign: Campaign) -> None:
-    """Tell whoever made the campaign that every item has its labels; once for the items that it has."""
-    if campaign.by is None or not Campaign.objects.complete().filter(pk=campaign.pk).exists():
+    """Tell whoever made the campaign, and webhooks, that every item has its labels; once for the items that it has."""
+    if not Campaign.objects.complete().filter(pk=campaign.pk).exists():
+        return
+    announce_campaign("campaign.finished", campaign, key=f"{campaign.pk}:{campaign.campaign_items.count()}")
+    if campaign.by is None:
         return
     key = f"campaign-{campaign.pk}-complete-{campaign.campaign_items.count()}"
     text = f"{campaign.name} is complete: every item has its labels. Closing it opens its rows."

@@ -19,6 +19,7 @@ from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
+from annotations.campaigns.announcements import announce_campaign
 from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.candidates import (
     ballot_settings,
@@ -290,6 +291,7 @@ def close_campaign(*, campaign: Campaign, now: datetime) -> None:
     campaign.closed_at = now
     campaign.save(update_fields=["closed_at"])
     release_all(campaign=campaign, now=now)
+    announce_campaign("campaign.closed", campaign, key=f"{campaign.pk}:{now:%Y%m%d%H%M%S}")
     labelled = User.objects.filter(annotator__labels__campaign=campaign, annotator__labels__excluded=False)
     for person in labelled.distinct():
         with mail.in_language_of(person):

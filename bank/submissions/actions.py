@@ -22,6 +22,7 @@ from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
 from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
+from bank.submissions.announcements import announce_submission
 from bank.submissions.check import Checked, check, most_rows, read_responses, wanted_samples
 from bank.submissions.scoring import even_seed
 from stats.disclosure import MIN_SAMPLES
@@ -114,6 +115,8 @@ def submit(
             submission.save()
             _store(submission, path)
             rescore(submission=submission)
+            if submission.state == Submission.State.SCORED:
+                announce_submission("submission.scored", submission, key=str(submission.pk))
     return submission
 
 
@@ -238,6 +241,7 @@ def _failed(submission: Submission, checked: Checked, *, rules: SubmissionRules,
         else:
             quota.spend_check(benchmark=submission.benchmark, person=submission.by, now=now)
         submission.save()
+        announce_submission("submission.failed", submission, key=str(submission.pk))
     return submission
 
 

@@ -28,7 +28,7 @@ REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
 CONNECT_TIMEOUT = 10.0
 COMPLETIONS = "/chat/completions"
 # The only headers passed on: nothing that the SDK or the environment would add.
-SENT_HEADERS = ("authorization", "content-type")
+SENT_HEADERS = ("authorization", "content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
 TRANSLATED = IPv6Network("64:ff9b::/96")  # IPv4 in IPv6, by NAT64
 # Not sent either, but passed, because the SDK spends time computing each default.
 UNSENT: openai.RequestOptions = {"params": {}, "timeout": None, "max_retries": 0, "idempotency_key": "-"}
@@ -109,7 +109,7 @@ class _Transport(httpx2.AsyncBaseTransport):
             raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, PrivateAddress):
-                words = "its name resolves to a private address, which is not in JUDGE_HOSTS itself"
+                words = "its name resolves to a private address, which is not listed itself"
                 raise Failed(Outcome.SETUP, words) from None
             raise Failed(Outcome.UNREACHABLE, "its name cannot be resolved") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError):
@@ -169,9 +169,10 @@ class Endpoint:
         limit: int = REPLY_LIMIT,
         files: Mapping[str, tuple[str, bytes]] | None = None,
         form: Mapping[str, str] | None = None,
+        signature: Mapping[str, str] | None = None,
     ) -> Received:
         """Send one request to a path below the base URL: a JSON body, or a form with files. Raises Failed."""
-        headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit()}
+        headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit(), **(signature or {})}
         if form is not None:
             headers["Content-Type"] = "multipart/form-data"
         url, options = f"{self._base}{path}", UNSENT | {"headers": headers}
@@ -201,10 +202,10 @@ class Endpoints:
     """The long-lived clients of one event loop, one per base URL and resolution rule."""
 
     def __init__(self) -> None:
-        self._endpoints: dict[tuple[str, bool], Endpoint] = {}
+        self._endpoints: dict[tuple[str, tuple[str, ...] | None], Endpoint] = {}
 
     def at(self, base_url: str, listed: Sequence[str] | None = None) -> Endpoint:
-        key = base_url, listed is None
+        key = base_url, None if listed is None else tuple(listed)
         if key not in self._endpoints:
             self._endpoints[key] = Endpoint(base_url, listed)
         return self._endpoints[key]

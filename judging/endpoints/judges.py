@@ -83,7 +83,13 @@ def add_judge(
     if not model:
         raise BadInput("Give the model's name at the endpoint.", "model")
     existing = Judge.objects.filter(name=name).first()
-    _check_address(base_url, any_host=any_host, unchanged=bool(existing and existing.base_url == base_url))
+    check_address(
+        base_url,
+        field="base_url",
+        setting="" if any_host else "JUDGE_HOSTS",
+        otherwise=", or add the judge with `manage.py add_judge`",
+        unchanged=bool(existing and existing.base_url == base_url),
+    )
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
     if (limits.get("price_in") is None) != (limits.get("price_out") is None):
         raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
@@ -122,28 +128,30 @@ def _waits(written: str) -> str:
     return ",".join(f"{each:g}" for each in minutes)
 
 
-def _check_address(base_url: str, *, any_host: bool, unchanged: bool) -> None:
+def check_address(address: str, *, field: str, setting: str, otherwise: str = "", unchanged: bool = False) -> None:
+    """Raises BadInput for an address that may not be called: its host is not in a setting ("" allows any), or what is
+    sent there could be read on the way. ``otherwise`` says what else could be done.
+    """
     try:
-        parts = urlsplit(base_url)
+        parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise BadInput("The address is not a URL.", "base_url") from None
-    if parts.scheme not in ("http", "https") or not host or len(base_url) > 500:
-        raise BadInput("The address must be a URL like https://api.example.org/v1.", "base_url")
+        raise BadInput("The address is not a URL.", field) from None
+    if parts.scheme not in ("http", "https") or not host or len(address) > 500:
+        raise BadInput("The address must be a URL like https://api.example.org/v1.", field)
     if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput("The address must not contain a user name, password, ? or #.", field)
+    if not setting:
+        return
+    hosts: Sequence[str] = getattr(settings, setting)
+    if not host_allowed(address, hosts):
         raise BadInput(
-            "The address must not contain a user name, password, ? or #. Keys come from an environment variable.",
-            "base_url",
+            f"{host} is not one of the hosts in {setting} ({', '.join(hosts) or 'none'}). The operator of this site "
+            f"can add it there{otherwise}.",
+            field,
         )
-    if not any_host and not host_allowed(base_url, settings.JUDGE_HOSTS):
-        listed = ", ".join(settings.JUDGE_HOSTS) or "none"
-        raise BadInput(
-            f"{host} is not one of the hosts that judges may use ({listed}). The operator of this site can add it to "
-            "JUDGE_HOSTS, or add the judge with `manage.py add_judge`.",
-            "base_url",
-        )
-    if not any_host and not unchanged and (fault := address_fault(base_url, settings.JUDGE_HOSTS)):
-        raise BadInput(f"{fault} Or the operator of this site adds the judge with `manage.py add_judge`.", "base_url")
+    if not unchanged and (fault := _address_fault(address, hosts, setting)):
+        raise BadInput(f"{fault} The operator of this site can change that{otherwise}.", field)
 
 
 def _check_variable(name: str, *, any_name: bool) -> None:
@@ -174,17 +182,17 @@ def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
     return bool(host) and (host in hosts or (port is not None and f"{host}:{port}" in hosts))
 
 
-def address_fault(base_url: str, hosts: Sequence[str]) -> str:
+def _address_fault(address: str, hosts: Sequence[str], setting: str) -> str:
     """What is wrong with a URL whose host is allowed; "" for nothing.
 
     Plain HTTP is only for this machine, and a port other than the default must be in the list.
     """
-    parts = urlsplit(base_url)
+    parts = urlsplit(address)
     host, default_port = (parts.hostname or "").lower(), DEFAULT_PORTS[parts.scheme]
     if parts.scheme == "http" and not is_this_machine(host):
-        return "With http:// anybody on the way can read the key and the texts: use https://."
+        return "With http:// anybody on the way can read what is sent: use https://."
     if (parts.port or default_port) != default_port and f"{host}:{parts.port}" not in hosts:
-        return f"Port {parts.port} of {host} is not allowed; add {host}:{parts.port} to JUDGE_HOSTS to allow it."
+        return f"Port {parts.port} of {host} is not allowed; add {host}:{parts.port} to {setting} to allow it."
     return ""
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
 from django.utils import timezone
 
 import accounts.audit
 import bank.criteria
 from accounts.models import Role, User
 from accounts.rules import allowed
+from bank.announcements import announce
 from bank.errors import BadInput
 from bank.models import Item
 from bank.text.similarity import Examination, Initials, examine
@@ -206,6 +208,15 @@ def _confirm(run: Run, ready: Sequence[AnalysisRelease], by: User) -> None:
     AnalysisRelease.objects.filter(pk__in=[release.pk for release in ready]).update(confirmed_by=by, confirmed_at=now)
     judgments = [release.judgment_id for release in ready]
     accounts.audit.record("release-confirmed", by=by, about=f"run {run.pk}", judgments=judgments)
+    announce(
+        "release.published",
+        key=f"{run.pk}:{now:%Y%m%d%H%M%S%f}",
+        number=run.pk,
+        state="released",
+        page=reverse("judging:run-analyses", args=[run.pk]),
+        benchmark=run.benchmark,
+        judge=str(run.judge),
+    )
 
 
 @transaction.atomic

@@ -46,7 +46,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         """
         if allowed(viewer, "read-hidden"):
             return []
-        rows = self.filter(Q(judge__baseline=OVERLAP) | Q(kind=Run.Kind.MARKS) | Q(tryout=True) | not_yet_told())
+        rows = self.filter(untold())
         unseen = set(rows.order_by().values_list("pk", flat=True))
         if not unseen:
             return []
@@ -63,6 +63,11 @@ class RunQuerySet(models.QuerySet["Run"]):
         counted = exposure.counted(held="run__held")
         uncounted = RunItem.objects.filter(run=OuterRef("pk")).exclude(counted).order_by()
         return list(self.filter(Exists(uncounted), held__gt=0).order_by().values_list("pk", flat=True))
+
+
+def untold() -> Q:
+    """Runs that nobody below staff knows the results of; juries with such a member are like it."""
+    return Q(judge__baseline=OVERLAP) | Q(kind=Run.Kind.MARKS) | Q(tryout=True) | not_yet_told()
 
 
 def not_yet_told() -> Q:
@@ -125,6 +130,7 @@ class Run(models.Model):
     failing_since = models.DateTimeField(null=True, blank=True)  # nothing but errors
     tryout = models.BooleanField(default=False, db_default=False)  # on a few items, and nobody has gone on with it
     told = models.CharField(max_length=9, blank=True, db_default="")  # the state as last told to who started it
+    announced = models.CharField(max_length=9, blank=True, db_default="")  # the same to webhooks
     imported = models.BooleanField(default=False)
     reported_model = models.CharField(max_length=200, blank=True)  # newest one that the endpoint reported
     reported = models.JSONField(default=list, blank=True)  # [{"model", "fingerprint", "replies"}], oldest first

@@ -1,4 +1,4 @@
-"""Whoever started a run is told when it ends or stands still."""
+"""Whoever started a run is told when it ends or stands still; so are webhooks, of what everybody may know."""
 
 from django.db import transaction
 from django.db.models import F
@@ -8,7 +8,9 @@ from django.utils import timezone
 from accounts import notices
 from accounts.models import User
 from bank import guard
+from bank.announcements import announce
 from judging.models import Run, table_of
+from judging.models.runs import JURY, untold
 from judging.runs import queries
 
 
@@ -18,6 +20,35 @@ def tell_of_runs() -> None:
         with transaction.atomic():
             if run.by and Run.objects.filter(pk=run.pk, told=run.told).update(told=run.state):
                 _tell(run, run.by)
+
+
+def announce_runs() -> None:
+    """Tell webhooks of what has changed, of a run that holds closed inputs once the day of its end is over: the moment
+    would tell how long its calls took.
+    """
+    changed = Run.objects.exclude(announced=F("state")).exclude(untold()).select_related("judge", "benchmark")
+    for run in changed:
+        with transaction.atomic():
+            if Run.objects.filter(pk=run.pk, announced=run.announced).update(announced=run.state):
+                _announce(run)
+
+
+def _announce(run: Run) -> None:
+    if run.judge.is_baseline or run.imported or JURY in run.settings:
+        return  # made at once
+    failed = run.state_reason and not run.is_out_of_budget
+    events = {Run.State.FINISHED: "run.finished", Run.State.PAUSED: "run.failed" if failed else "run.paused"}
+    if event := events.get(Run.State(run.state)):
+        announce(
+            event,
+            key=f"{run.pk}:{run.calls}",
+            number=run.pk,
+            state=run.state,
+            page=reverse("judging:run-detail", args=[run.pk]),
+            benchmark=run.benchmark,
+            judge=str(run.judge),
+            protocol=run.protocol,
+        )
 
 
 def _tell(run: Run, person: User) -> None:

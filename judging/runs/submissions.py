@@ -25,6 +25,7 @@ from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, ItemResponse, Response, Submission
 from bank.samples.items import make_items, plan_items
+from bank.submissions.announcements import announce_submission
 from judging import protocols
 from judging.judgments.analyses import on_the_day
 from judging.models import JURY, OVERLAP, QueuedSubmission, Run, RunItem, SubmissionJudging
@@ -445,7 +446,9 @@ def tell(row: QueuedSubmission) -> bool:
     with guard.serving(lambda: submission.by):
         text = f"{name} is judged." if row.state == JUDGED else f"{name} was not judged: {_told_reason(row)}."
     page = reverse("leaderboard:submission-detail", args=[submission.pk])
-    notices.tell(submission.by, key=f"submission-{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}", text=text, link=page)
+    key = f"{submission.pk}-{row.finished_at:%Y%m%d%H%M%S}"
+    notices.tell(submission.by, key=f"submission-{key}", text=text, link=page)
+    announce_submission("submission.scored" if row.state == JUDGED else "submission.failed", submission, key=key)
     return True
 
 

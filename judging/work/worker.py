@@ -18,8 +18,9 @@ from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.recipes import evaluations
 from judging.runs import submissions
-from judging.runs.notices import tell_of_runs
+from judging.runs.notices import announce_runs, tell_of_runs
 from judging.work import Shared, leases, run_kinds, work
+from judging.work.deliveries import deliver
 from judging.work.loop import db
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ async def serve(
     resting: dict[int, float] = {}  # runs that were left, and until when they are left to others that are at them
     answered = asyncio.get_running_loop().time()  # when the database last did
     beaten = -BEAT_EVERY
+    deliveries = asyncio.create_task(deliver(shared.endpoints))
     pictures = True
     try:
         while not stop.is_set():
@@ -74,6 +76,8 @@ async def serve(
                 await db(evaluations.advance_open)
                 await db(submissions.advance_open)
                 await db(_tell)
+                if deliveries.done():
+                    deliveries = asyncio.create_task(deliver(shared.endpoints))
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
@@ -86,6 +90,8 @@ async def serve(
                 if until_idle and not active and now - answered > give_up_after:
                     raise GaveUp(f"The database has not answered for {now - answered:.0f} seconds.") from None
             if idle:
+                await deliveries
+                await deliver(shared.endpoints)
                 return
             await _either(stop, active)
             for pk in [pk for pk, task in active.items() if task.done()]:
@@ -95,6 +101,7 @@ async def serve(
                     resting[pk] = asyncio.get_running_loop().time() + LEASE.total_seconds()
                 log.log(logging.ERROR if crash else logging.INFO, "Run %s is left", pk, exc_info=crash)
     finally:
+        deliveries.cancel()  # those that nobody noted are sent again
         await asyncio.gather(*active.values(), return_exceptions=True)
         await asyncio.to_thread(beside.stop)
         await shared.endpoints.close()
@@ -113,6 +120,7 @@ async def _either(stop: asyncio.Event, active: dict[int, asyncio.Task[bool]]) ->
 
 def _tell() -> None:
     tell_of_runs()
+    announce_runs()
     tokens.tell_of_ends()
     notices.mail_daily()
     mail.send_waiting()

@@ -20,12 +20,14 @@ import numpy as np
 import pandas as pd
 from django.db import transaction
 from django.db.models import QuerySet
+from django.urls import reverse
 
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
 from annotations.models import Campaign
 from bank import exposure
+from bank.announcements import announce
 from bank.errors import BadInput
 from bank.models import Benchmark, Capability, EvaluatedModel, Sample
 from bank.models.items import ItemResponse
@@ -245,6 +247,16 @@ def publish(
         of = "judges, " if judges else ""
         subject = f"{benchmark}, {of}{kind}{', ' + split if split else ''}, edition {edition.number}"
         audit.record("edition-published", by=by, command=command, about=subject)
+        announce(
+            "edition.published",
+            key=str(edition.pk),
+            number=edition.pk,
+            state="published",
+            page=reverse("leaderboard:index"),
+            benchmark=benchmark,
+            board="judges" if judges else "models",
+            kind=str(kind),
+        )
         return edition
 
 

@@ -12,12 +12,14 @@ from typing import Any, cast
 
 import pandas as pd
 from django.db import transaction
+from django.urls import reverse
 from pydantic import TypeAdapter
 
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
 from bank import exposure
+from bank.announcements import announce
 from bank.models import Benchmark, Recipe, SubmissionRules
 from bank.recipes import store
 from bank.recipes.spec import PLAIN, Spec
@@ -59,6 +61,13 @@ def publish(recipe: Recipe, *, by: User | None = None, command: str = "") -> Rec
         edition = _publish(recipe, by)
         subject = f"recipe {recipe}, edition {edition.number}"
         audit.record("edition-published", by=by, command=command, about=subject)
+        announce(
+            "edition.published",
+            key=f"recipe-{edition.pk}",
+            number=edition.pk,
+            state="published",
+            page=reverse("leaderboard:recipes"),
+        )
         return edition
 
 

@@ -20,8 +20,9 @@ KEPT = {
     "Judge": "paced_until any_host any_address created_at",
     "Recipe": "by",
     "Evaluation": "judge model_name by",
-    "Run": """failing_since held recipe evaluation items_hash criteria_fingerprint reported live by told tryout
-        abilities batches planned verdicts failures undecided priced""",
+    "Webhook": "by",
+    "Run": """failing_since announced held recipe evaluation items_hash criteria_fingerprint reported live by told
+        tryout abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
     "Campaign": """held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
@@ -35,7 +36,7 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
-    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView"),
+    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView", "Token", "Delivery"),
     *(
         "AnalysisRelease",
         "Attempt",

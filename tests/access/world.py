@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 import bank.criteria
+from accounts.models import Webhook
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.invitations import invite, token_of
@@ -69,6 +70,7 @@ class World:
     judge: Judge = None
     upload: Upload = None
     template: PromptTemplate = None
+    webhook: Webhook = None
     snapshots: dict = field(default_factory=dict)
     evaluations: dict = field(default_factory=dict)
     drafts: dict = field(default_factory=dict)
@@ -143,6 +145,7 @@ class World:
             ("people/", self.assignments[slug].annotator.person),
             ("uploads/", self.upload),
             ("prompts/", self.template),
+            ("webhooks/", self.webhook),
         ]
 
 
@@ -155,6 +158,7 @@ def build(people, *, secret=CANARY):
     world.template = PromptTemplate.objects.create(
         protocol="pair", name="strict", version=1, text=asked.text, sha256=asked.sha256, by=people["curator"]
     )
+    world.webhook = Webhook.objects.create(url="https://a.example/", secret=secret, by=people["administrator"])
     WorkerBeat.objects.create(name="w", seen_at=timezone.now() + timedelta(hours=1))  # silent in no test, however slow
     stored = images.ingest(picture())
     for slug, visibility in ((PUBLIC, "public"), (PRIVATE, "private")):

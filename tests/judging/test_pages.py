@@ -581,7 +581,7 @@ def test_staff_add_a_judge_at_an_allowed_host_only(client_of, settings):
         ("https://user:pass@api.example.org/v1", "must not contain a user name"),
         ("file:///etc/passwd", "must be a URL like"),
         ("https://api.example.org:bad/v1", "not a URL"),
-        ("http://api.example.org/v1", "With http:// anybody on the way can read the key"),
+        ("http://api.example.org/v1", "With http:// anybody on the way can read what is sent"),
         ("https://api.example.org:8443/v1", "Port 8443 of api.example.org is not allowed"),
     ):
         answered = client.post(path, given | {"base_url": address})
