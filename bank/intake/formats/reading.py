@@ -1,6 +1,7 @@
 """From bytes to rows: encodings, JSON Lines, JSON arrays, CSV and Parquet, each row with its place in the file."""
 
 import ast
+import codecs
 import csv
 import difflib
 import gzip
@@ -8,6 +9,7 @@ import hashlib
 import itertools
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
@@ -35,6 +37,8 @@ MAX_WORKBOOK = 256 * 2**20  # of what is in an Excel workbook, whose texts are r
 MOST_CELLS = 1_000  # in a row of a workbook
 HEAVY = 16 * 2**20  # of rows of Parquet that are held at once
 BLOCK = 2**20
+NEAR = 16  # characters from the end of a block, where what is cut off looks like a fault
+SPACE = re.compile(r"[ \t\n\r]*")
 INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 MAX_KEY = 200
@@ -102,20 +106,25 @@ def open_bytes(path: Path) -> IO[bytes]:
     return file
 
 
+def _block(file: IO[bytes], where: Where, *, is_first: bool) -> bytes:
+    """The next megabyte, without a byte order mark. Raises BadFile."""
+    try:
+        block = file.read(BLOCK)
+    except (EOFError, OSError, zlib.error) as error:
+        raise BadFile(where, f"the compressed file ends too early or is damaged ({error})") from None
+    if not is_first:
+        return block
+    if block[:2] in UTF16 or b"\x00" in block[:64]:
+        raise BadFile(Where(where.file, 1), "is not UTF-8 (it looks like UTF-16); save it as UTF-8")
+    return block.removeprefix(b"\xef\xbb\xbf")
+
+
 def raw_lines(path: Path, longest: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without byte order mark and line ends, read a megabyte at a time. Raises BadFile."""
     name, number, rest = path.name, 1, b""
     with open_bytes(path) as file:
         while True:
-            try:
-                block = file.read(BLOCK)
-            except (EOFError, OSError, zlib.error) as error:
-                reason = f"the compressed file ends too early or is damaged ({error})"
-                raise BadFile(Where(name, number), reason) from None
-            if number == 1 and not rest:
-                if block[:2] in UTF16 or b"\x00" in block[:64]:
-                    raise BadFile(Where(name, 1), "is not UTF-8 (it looks like UTF-16); save it as UTF-8")
-                block = block.removeprefix(b"\xef\xbb\xbf")
+            block = _block(file, Where(name, number), is_first=number == 1 and not rest)
             if not block:
                 break
             complete = (rest + block).split(b"\n")
@@ -276,13 +285,104 @@ def json_value(path: Path) -> Any:
 
 
 def json_array(path: Path) -> Iterator[Row | Problem]:
-    """The objects of one JSON array, counted from 0."""
-    data = json_value(path)
-    if not isinstance(data, list):
+    """The objects of one JSON array, counted from 0, of which a few are held at a time. Raises BadFile."""
+    text = _Unread(path)
+    if text.next_character() != "[":
+        json_value(path)  # which says what is wrong, if it is no JSON
         raise BadFile(Where(path.name), "is not a JSON array")
-    for index, item in enumerate(data):
+    text.place += 1
+    index, is_open = -1, text.next_character() != "]"
+    while is_open:
+        index, item = index + 1, text.value()
         where = Where(path.name, record=index)
         yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+        is_open = text.next_character() == ","
+        if is_open:
+            text.place += 1
+            text.next_character()
+    if text.next_character() != "]":
+        raise text.fault("Expecting ',' delimiter", text.place)
+    text.place += 1
+    if text.next_character():
+        raise text.fault("Extra data", text.place)
+
+
+class _Unread:
+    """The text of a file from where it was read to."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.text, self.place, self.line = "", 0, 1  # read text, the place in it, the number of its first line
+        self.ended = False
+        self._blocks = _texts(path)
+
+    def next_character(self) -> str:
+        """The next character that is no space, which stays; "" at the end."""
+        while True:
+            self.place = cast(re.Match[str], SPACE.match(self.text, self.place)).end()
+            if self.place < len(self.text):
+                return self.text[self.place]
+            if not self._read(1):
+                return ""
+
+    def value(self) -> Any:
+        """The JSON value that comes next. Raises BadFile."""
+        while True:
+            try:
+                value, end = _decoder.raw_decode(self.text, self.place)
+                if end < len(self.text) or self.ended:  # else a number may go on
+                    self.place = end
+                    return value
+            except json.JSONDecodeError as error:
+                near_end = error.pos > len(self.text) - NEAR or error.msg.startswith("Unterminated string")
+                if self.ended or not near_end:
+                    raise self.fault(error.msg, error.pos) from None
+            except RecursionError:
+                raise BadFile(Where(self.name), "is nested too deeply") from None
+            except ValueError as error:
+                raise BadFile(Where(self.name), str(error)) from None
+            size = len(self.text) - self.place
+            if size > MAX_VALUE:
+                raise self.fault(f"an object of more than {MAX_VALUE // 2**20} MB", self.place)
+            self._read(size)
+
+    def fault(self, reason: str, place: int) -> BadFile:
+        return BadFile(Where(self.name, self.line + self.text.count("\n", 0, place)), f"is not JSON: {reason}")
+
+    def _read(self, least: int) -> bool:
+        """Read on, at least so many characters, and drop what was passed over; false at the end of the file."""
+        self.line += self.text.count("\n", 0, self.place)
+        parts, size = [self.text[self.place :]], 0
+        while size < least and not self.ended:
+            block = next(self._blocks, "")
+            self.ended = not block
+            size += len(block)
+            parts.append(block)
+        self.text, self.place = "".join(parts), 0
+        return size > 0
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The text of a file, a megabyte at a time. Raises BadFile at the first byte that is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line, before = 1, 0  # the line that a block begins in, and how many bytes of it came before
+    with open_bytes(path) as file:
+        for number in itertools.count():
+            block = _block(file, Where(path.name, line), is_first=not number)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                good = error.object[: error.start]
+                earlier = before - (len(error.object) - len(block))  # bytes of a character began in the block before
+                byte = len(good) - good.rfind(b"\n") + (0 if b"\n" in good else earlier)
+                reason = f"is not UTF-8 (byte {byte} of the line); save it as UTF-8"
+                raise BadFile(Where(path.name, line + good.count(b"\n")), reason) from None
+            if text:
+                yield text
+            if not block:
+                return
+            line += block.count(b"\n")
+            before = len(block) - block.rfind(b"\n") - 1 if b"\n" in block else before + len(block)
 
 
 def object_rows(path: Path) -> Iterator[Row | Problem]:
