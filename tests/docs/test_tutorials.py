@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from evalsite.demo.accounts import PASSWORD
 from tests.docs.pages import differs, parts
 
-BY_COMMANDS = ("own-judge", "judge-against-people", "recipe", "own-comparisons", "gate", "providers")
+BY_COMMANDS = ("own-judge", "judge-against-people", "recipe", "own-comparisons", "gate", "providers", "inspect")
 IN_THE_BROWSER = ("first-campaign", "submissions")
 SAID = {  # what a step of a page may say
     "open": r"As \*\*(?P<person>\w+)\*\*, open `(?P<path>\S+)`\.",
