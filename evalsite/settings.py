@@ -12,6 +12,7 @@ from pathlib import Path
 from zoneinfo import available_timezones
 
 import environ
+from corsheaders.defaults import default_headers
 from django.contrib.messages import constants as messages
 from django.core.exceptions import ImproperlyConfigured
 
@@ -82,6 +83,15 @@ MIDDLEWARE = [
 ]
 
 CSRF_FAILURE_VIEW = "evalsite.views.form_out_of_date"
+# Pages elsewhere may call the API with a token; never with the cookies of somebody who has signed in here.
+CORS_ALLOWED_ORIGINS = env.list("CORS_ORIGINS", default=[])
+CORS_URLS_REGEX = r"^/api/(v1|schema)/"
+CORS_ALLOW_HEADERS = (*default_headers, "upload-offset", "upload-sha256")
+CORS_EXPOSE_HEADERS = ("content-disposition", "retry-after")
+if CORS_ALLOWED_ORIGINS:
+    INSTALLED_APPS.append("corsheaders")
+    MIDDLEWARE.insert(MIDDLEWARE.index("evalsite.middleware.known_methods"), "corsheaders.middleware.CorsMiddleware")
+
 ROOT_URLCONF = "evalsite.urls"
 WSGI_APPLICATION = "evalsite.wsgi.application"
 AUTH_USER_MODEL = "accounts.User"

@@ -256,6 +256,7 @@ TABLE = {
     "api-leaderboard-power": READERS,
     "api-leaderboard-apart": EVERYBODY,
     "api-leaderboard-variance": EVERYBODY,
+    "api-leaderboard-versions": EVERYBODY,
     "api-leaderboard-abilities": EVERYBODY,
     "api-leaderboard-lengths": EVERYBODY,
     "api-leaderboard-contents": EVERYBODY,
