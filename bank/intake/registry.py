@@ -26,8 +26,11 @@ ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 class Importer(Protocol):
     """Imports the rows of one part in batches: first all are checked, then, perhaps, written.
 
-    An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too.
+    An importer with heavy rows also has ``weigh(row)``, in bytes, which then limits its batches too. ``seen``: the
+    names that the file has used; emptied when all of its rows are checked.
     """
+
+    seen: Any
 
     def check(self, rows: Any, report: "Report") -> Any:
         """Report problems in these rows and count what they would make; writes nothing.

@@ -21,6 +21,7 @@ from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext, ImportOptions
+from bank.intake.imports.name_index import SeenNames
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.intake.registry import Importer
 from bank.models import Benchmark
@@ -200,6 +201,7 @@ def _check(
     except BadFile as error:
         report.add(error.problem)
         return False
+    importer.seen = SeenNames()  # of a million rows it is many megabytes, and the next part needs them
     if not report.rows and not report.problems:
         report.refuse(Where("the file"), "", "holds no rows")
     return True
