@@ -17,6 +17,7 @@ from bank.intake.formats import answers, mmbench
 from bank.intake.formats.reading import BadFile, Problem, first_names, rows
 from bank.intake.imports.sources import inspect
 from bank.models import Response, SampleImage
+from judging.models import Judgment
 from tests.bank.conftest import picture
 from tests.bank.test_formats import read
 
@@ -109,6 +110,31 @@ def test_predictions_in_a_workbook_come_in_as_they_are(workbook, write, twice):
     twice(path.parent / "MMVet.tsv")
     assert twice(path, model="model-x") == [2, 2, 0]
     assert set(Response.objects.values_list("model__name", "text")) == {("model-x", "-1"), ("model-x", "2")}
+
+
+def test_scores_beside_predictions_are_judgments_of_the_judge_that_is_named(workbook, write, manage, twice):
+    twice(write("MMVet.tsv", [OPEN, OPEN | {"index": "v1_1"}, OPEN | {"index": "v1_2"}]))
+    names = ["index", "prediction", "score", "log"]
+    path = workbook("m_MMVet_gpt-4.xlsx", names, ["v1_0", "-1", 0.5, "Half."], ["v1_1", "2", True, None], ["v1_2", "x"])
+    assert manage("import_responses", "auto", path, "--benchmark", "b", "--model", "m")[0] == 0
+    more = ("--benchmark", "b", "--judge", "gpt-4")
+    told = manage("import_judgments", "auto", path, *more)[2]
+    assert "line 2: model: is missing; name it with --model" in told
+    for _ in range(2):
+        assert manage("import_judgments", "auto", path, *more, "--model", "m")[0] == 0
+    found = Judgment.objects.values_list("item__sample__key", "run__judge__name", "score")
+    assert set(found) == {("v1_0", "gpt-4", 0.5), ("v1_1", "gpt-4", 1.0)}
+
+
+def test_hits_are_scores_and_those_of_circular_copies_are_left_out(write):
+    rows = [
+        {"index": n, "prediction": "A", "hit": hit, "log": "Match."} for n, hit in ((3, 1), (1_000_003, 0), (4, "?"))
+    ]
+    path = write("m_MMBench_gpt-4.csv", rows)
+    judgments, bad, odd = read(formats.reader(mmbench, "judgments", {"model": "m"}), path)
+    assert [(x.sample, x.score, x.analysis) for x in judgments] == [("3", 1.0, "Match.")]
+    assert bad == ["m_MMBench_gpt-4.csv, line 4: hit: '?' is no number"]
+    assert odd == ["m_MMBench_gpt-4.csv, line 3: index: is a circular copy, whose score is left out, here and below"]
 
 
 def test_cells_of_a_workbook_are_text_as_in_csv(workbook):

@@ -10,6 +10,7 @@ rows hold everything at once needs no readers: its module has a ``SHAPE``, ``pai
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -115,15 +116,17 @@ def parts(format: Format, path: Path) -> set[str] | None:
 def reader(format: Format, part: str, given: Mapping[str, str] | None = None) -> Reader:
     """The reader of ``samples``, ``responses``, ``labels`` or ``judgments``. Raises LookupError if there is none.
 
-    ``given``: the ``model``, ``judge`` or ``annotator`` of rows that name none, where rows hold everything at once.
+    ``given``: the ``model``, ``judge`` or ``annotator`` of rows that name none, where rows hold everything at once or
+    the reader takes it.
     """
     if not has(format, part):
         having = ", ".join(name for name, other in MODULES.items() if has(other, part))
         raise LookupError(f"The format {format.NAME} has no {part}. Formats that have: {having}.")
     shape = _shape(format)
-    if shape is None:
-        return cast(Reader, getattr(format, part))
     said = {name: value for name, value in (given or {}).items() if value}
+    if shape is None:
+        own = getattr(format, part)
+        return partial(own, given=said) if "given" in signature(own).parameters else cast(Reader, own)
     return partial(getattr(shape, part), read=partial(_completed, _rows_of(format), said))
 
 

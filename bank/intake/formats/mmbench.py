@@ -10,8 +10,9 @@ import base64
 import binascii
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ from bank.intake.formats.reading import (
     rows,
     validated,
 )
-from bank.intake.formats.records import ResponseRecord, SampleRecord
+from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.wide import model_in, number_in
 from bank.samples.capability_trees import MMBENCH
 
 NAME = "mmbench"
@@ -40,6 +42,8 @@ OFFSET = 1_000_000
 LETTERS = string.ascii_uppercase
 NAMED = re.compile(r"(?=.*[A-Za-z])[\w.-]{1,60}")  # an index that is no number
 LONGEST_INDEX = 64  # a shorter cell in the image column is another row's index, as VLMEvalKit has it
+SCORES = ("score", "hit")  # of a prediction, as VLMEvalKit writes them beside it
+TRUTH = {"true": 1.0, "false": 0.0}
 YES_NO = ("yes", "no")
 PICTURES = ("image", "image_path")
 PARSED_NAMES = {"part", "lang", "question", "options", "image"}
@@ -114,6 +118,15 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     if _shape(path) != "predictions":
         raise BadFile(Where(path.name), "holds the questions, not a model's predictions")
     return converted(_lowered(rows(path)), _prediction, ResponseRecord)
+
+
+def judgments(path: Path, given: Mapping[str, str] | None = None) -> Iterator[Row | Problem]:
+    """What VLMEvalKit's judge gave each prediction: ``score`` or ``hit``, and why as ``log``."""
+    names = {name.lower() for name in first_names(path)}
+    if _shape(path) != "predictions" or names.isdisjoint(SCORES):
+        raise BadFile(Where(path.name), f"holds no predictions with {' or '.join(SCORES)}")
+    model, told = (given or {}).get("model", ""), set[str]()
+    return converted(_lowered(rows(path)), partial(_score, model=model, told=told), JudgmentRecord)
 
 
 def shift_of(original: list[str], shown: list[str], likely: int) -> int | None:
@@ -342,6 +355,23 @@ def _prediction(row: Row) -> Iterator[dict[str, Any]]:
     copy, key = divmod(index, OFFSET) if isinstance(index, int) else (0, index)
     record = {"sample": str(key), "rotation": copy, "model": data.get("model", "")}
     yield record | {"text": str(data.get("prediction", ""))}
+
+
+def _score(row: Row, model: str, told: set[str]) -> Iterator[Problem | dict[str, Any]]:
+    data, index = row.data, _index_of(row)
+    column = next((name for name in SCORES if name in data), "")
+    if not column:
+        return
+    if isinstance(index, int) and index >= OFFSET:
+        if not told:
+            yield odd(row, "index", "is a circular copy, whose score is left out, here and below")
+        told.add("copy")
+        return
+    said = TRUTH.get(str(data[column]).lower())
+    about = {"kind": "score", "protocol": "score", "sample": str(index), "judge": data.get("judge", "")}
+    about |= {"score": number_in(data, column) if said is None else said, "settings": {"criteria": False}}
+    responses = [model_in(data, "model")] if "model" in data or not model else [model]
+    yield about | {"responses": responses, "analysis": str(data["log"]) if "log" in data else None}
 
 
 def _language(file: Path) -> str:

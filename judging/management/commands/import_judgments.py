@@ -1,4 +1,4 @@
-"""manage.py import_judgments FORMAT PATH --benchmark SLUG [--judge NAME]"""
+"""manage.py import_judgments FORMAT PATH --benchmark SLUG [--judge NAME] [--model NAME]"""
 
 from django.core.management.base import CommandParser
 
@@ -10,4 +10,5 @@ class Command(ImportCommand):
     part = "judgments"
 
     def more_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--model", default="", metavar="NAME", help="the model of rows that name none")
         parser.add_argument("--judge", default="", metavar="NAME", help="the judge they belong to")
