@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import Notice, User
+from accounts.models import Delivery, Notice, User, Webhook
 from annotations import ballots
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import close_campaign, make_campaign
@@ -396,11 +396,14 @@ class TestTold:
         campaign = make_campaign(
             name="Told", benchmark=pairs(2), protocol="pair", annotators=[one.person], by=people["curator"]
         )
+        Webhook.objects.create(url="https://a.example/", events=["campaign.finished"], secret="x", by=people["curator"])
         shown = next_assignment(campaign=campaign, annotator=one, now=now)
         assert not Notice.objects.exists()
         answer(shown, "first", now)
         label_all(campaign, one, ["first"], now)
-        next_assignment(campaign=campaign, annotator=one, now=now)
+        for _ in range(2):
+            next_assignment(campaign=campaign, annotator=one, now=now)
+        assert Delivery.objects.get().event == "campaign.finished"
         told = Notice.objects.get(person=people["curator"])
         assert told.text == "Told is complete: every item has its labels. Closing it opens its rows."
         assert told.link == f"/campaigns/{campaign.pk}/"
