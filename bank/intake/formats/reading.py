@@ -33,7 +33,7 @@ MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools w
 MAX_FIRST = 2**20
 MOST_DEPTH = 4  # of the list of rows in a JSON object
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
-MAX_WORKBOOK = 256 * 2**20  # of what is in an Excel workbook, whose texts are read into memory
+MAX_WORKBOOK = 100 * 2**20  # of what is in an Excel workbook, whose texts are read into memory
 MOST_CELLS = 1_000  # in a row of a workbook
 HEAVY = 16 * 2**20  # of rows of Parquet that are held at once
 BLOCK = 2**20
@@ -531,8 +531,13 @@ def _cell_text(cell: Any) -> str:
 
 @lru_cache(maxsize=32)
 def _workbook_names(path: Path, changed: tuple[int, int]) -> frozenset[str]:
-    """The names in the first row; kept, since every format asks for them, and a workbook has no cheap beginning."""
-    book, header, _ = _sheet(path)
+    """The names in the first row, none if it cannot be read. Kept, since every format asks for them, and a workbook has
+    no cheap beginning.
+    """
+    try:
+        book, header, _ = _sheet(path)
+    except BadFile:
+        return frozenset()
     book.close()
     return frozenset(header)
 
