@@ -66,7 +66,7 @@ def test_a_folder_of_mt_bench_brings_a_sample_a_turn_with_the_turns_before_it_ab
         ("81-2", both, "writing"),
     ]
     assert [[c.text for c in s.criteria] for s in samples] == [["One line"], []]
-    assert (bad, odd) == ([], [])
+    assert (bad, len(odd)) == ([], 1), "references are not read, which is told"
     responses, bad, odd = read(mt_bench.responses, mt)
     assert [(r.sample, r.model, r.text) for r in responses] == [
         ("81", "m1", "A line."),
@@ -76,6 +76,14 @@ def test_a_folder_of_mt_bench_brings_a_sample_a_turn_with_the_turns_before_it_ab
     ], "the reference is no answer of a model on trial"
     assert bad == []
     assert odd == ["m2.jsonl, line 1: choices: is empty; kept as an empty answer"]
+
+
+def test_files_of_another_kind_and_references_in_the_folder_are_named_and_passed_over(mt, write):
+    write("mt/bootstrap.jsonl", [{"rank": 1}])
+    samples, bad, odd = read(mt_bench.samples, mt)
+    assert (len(samples), bad) == (2, [])
+    told = "these files are none of questions, answers and verdicts, and are not read: bootstrap.jsonl, gpt-4.jsonl"
+    assert odd == [f"mt: {told}"]
 
 
 def test_two_games_are_two_judgments_with_the_answers_in_both_orders(mt):

@@ -56,6 +56,10 @@ def samples(path: Path) -> Iterator[Row | Problem]:
     ]
     if not asked:
         raise BadFile(Where(path.name), f"holds no questions; {_missing(files)}")
+    unread = sorted({file.name for file in path.rglob("*.jsonl")} - {file.name for file, _ in files})
+    if unread:
+        reason = f"these files are none of questions, answers and verdicts, and are not read: {', '.join(unread[:20])}"
+        yield Problem(Where(path.name), "", reason, warning=True)
     done: set[str] = set()
     for file in asked:
         yield from converted(json_lines(file), partial(_questions, done=done), SampleRecord)
@@ -104,7 +108,8 @@ def _kind(file: Path) -> str:
         return "answers"
     if names >= {"instruction", "output", "model"}:
         return "answers with questions"
-    return "questions" if names & {"turns", "prompt", "instruction"} and names <= QUESTION else ""
+    asks = "turns" in names or (names & {"prompt", "instruction"} and names <= QUESTION)
+    return "questions" if asks else ""
 
 
 def _missing(files: list[tuple[Path, str]]) -> str:
