@@ -98,6 +98,7 @@ def _tried(tools: Path, here: Path) -> int:
                 f"Authorization: Token {admin}",
             ]
             asked += ["--include-method", "GET", "--checks", CHECKS, "--max-examples", str(EXAMPLES), "--seed", "1"]
+            asked += ["--request-timeout", "60"]
             print(_summary(_run([*asked, "--phases", "fuzzing"], environment, here)))
             options = here / "client.yaml"
             options.write_text("package_name_override: board_client\nproject_name_override: board-client\n")

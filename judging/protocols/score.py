@@ -64,7 +64,8 @@ def weighted_score(tokens: Sequence[Token], *, score: float, scale: Sequence[flo
     total = sum(mass.values())
     if total < LEAST_MASS:
         return None
-    return sum(value * weight for value, weight in mass.items()) / total
+    mean = sum(value * weight for value, weight in mass.items()) / total
+    return min(max(mean, min(mass)), max(mass))  # sums of fractions may step over an end
 
 
 def _as_number(text: str) -> float | None:

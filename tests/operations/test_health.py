@@ -143,7 +143,7 @@ def test_what_fails_while_the_database_is_read_only_is_503_in_words_and_soon_ove
     curator.raise_request_exception = False
     files = {"files": [{"name": "a.jsonl", "size": 3}]}
     with read_only():
-        page = curator.post("/accounts/tokens/")
+        page = curator.post("/accounts/tokens/", {"scopes": ["read"], "ends": "30"})
         sent = curator.post("/api/v1/uploads/", files, content_type="application/json")
     assert (page.status_code, page.headers["Retry-After"]) == (503, "5")
     assert "it is read-only" in page.content.decode()

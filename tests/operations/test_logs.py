@@ -63,7 +63,7 @@ def test_a_request_refused_for_a_fault_of_the_machine_takes_one_line_that_gives_
     curator = client_of("curator")
     curator.raise_request_exception = False
     with read_only():
-        assert curator.post("/accounts/tokens/").status_code == 503
+        assert curator.post("/accounts/tokens/", {"scopes": ["read"], "ends": "30"}).status_code == 503
         (page,) = lines()
         assert "/accounts/tokens/ The database cannot be written: it is read-only." in page
         assert Client().get("/readyz").status_code == 503
