@@ -34,10 +34,12 @@ class CompactMap:
         return number, True
 
     def _sort_in(self) -> None:
-        names = np.concatenate([self._names, np.fromiter(self._new, np.int64, len(self._new))])
-        numbers = np.concatenate([self._numbers, np.fromiter(self._new.values(), np.int64, len(self._new))])
-        order = np.argsort(names, kind="stable")
-        self._names, self._numbers = names[order], numbers[order]
+        """One column after the other, so that few copies of them are in memory at a time."""
+        self._names = np.concatenate([self._names, np.fromiter(self._new, np.int64, len(self._new))])
+        order = np.argsort(self._names, kind="stable")
+        self._names = self._names[order]
+        self._numbers = np.concatenate([self._numbers, np.fromiter(self._new.values(), np.int64, len(self._new))])
+        self._numbers = self._numbers[order]
         self._new = {}
 
 
