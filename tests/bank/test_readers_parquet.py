@@ -51,6 +51,28 @@ def test_pictures_of_the_hub_come_in_by_every_table_of_ours(module, row, hub):
         assert [image.data for image in samples[0].images] == [picture()] * (2 if several else 1)
 
 
+@pytest.mark.parametrize(
+    ("options", "answer", "letter"),
+    [
+        (["a dog", "a cat"], "a cat", "B"),
+        (["a dog", "a cat"], "A", "A"),
+        (["B", "A"], "A", "A"),  # a letter is the option's, not its text
+        ({"C": "a dog", "D": "a cat"}, "a dog", "C"),
+    ],
+)
+def test_listed_options_have_letters_and_an_answer_may_be_the_text_of_one(options, answer, letter, hub):
+    samples, bad, _ = read(generic.samples, hub([SAMPLE | {"options": options, "answer": answer}]))
+    assert bad == []
+    assert list(samples[0].options.values()) == list(options.values() if isinstance(options, dict) else options)
+    assert samples[0].answer == letter
+
+
+@pytest.mark.parametrize(("options", "answer"), [(["a dog", "a dog"], "a dog"), (["a dog"] * 27, "A")])
+def test_options_that_letters_cannot_tell_apart_are_refused(options, answer, hub):
+    samples, bad, _ = read(generic.samples, hub([SAMPLE | {"options": options, "answer": answer}]))
+    assert (samples, len(bad)) == ([], 1)
+
+
 def test_files_of_one_table_are_read_as_one(hub, twice):
     folder = hub(*([PAIRS | {"id": number, "image": SEEN}] for number in range(3)))
     assert (kind_of(folder), first_names(folder)) == ("parquet", {*PAIRS, "image"})

@@ -6,6 +6,7 @@ Validation happens here, before the database: SQLite stores what PostgreSQL refu
 import math
 from datetime import date, datetime
 from functools import lru_cache
+from string import ascii_uppercase
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
@@ -155,6 +156,13 @@ def _images(value: Any) -> Any:
     return [value] if isinstance(value, str | dict) else value
 
 
+def _lettered(value: Any) -> Any:
+    """Options may be a list: the first is A."""
+    if isinstance(value, list) and len(value) <= MAX_OPTIONS:
+        return dict(zip(ascii_uppercase, value, strict=False))
+    return value
+
+
 def _options(options: dict[str, str]) -> dict[str, str]:
     if options and not 2 <= len(options) <= MAX_OPTIONS:
         raise ValueError(f"a choice is among 2 to {MAX_OPTIONS} options, not {len(options)}")
@@ -162,7 +170,11 @@ def _options(options: dict[str, str]) -> dict[str, str]:
 
 
 def _among(answer: str, info: ValidationInfo) -> str:
+    """The option's letter, also where its text stands, as data sets on Hugging Face have it."""
     options = info.data.get("options")
+    of_text = [letter for letter, text in (options or {}).items() if text == answer]
+    if options and answer not in options and len(of_text) == 1:
+        return of_text[0]
     if answer and options and answer not in options:
         raise ValueError(f"is not among the options {', '.join(options)}")
     return answer
@@ -183,7 +195,9 @@ class SampleRecord(Record):
     hint: Text = ""
     group: Short = ""
     options: Annotated[
-        dict[Annotated[str, Field(max_length=8), AfterValidator(_clean)], Text], AfterValidator(_options)
+        dict[Annotated[str, Field(max_length=8), AfterValidator(_clean)], Text],
+        BeforeValidator(_lettered),
+        AfterValidator(_options),
     ] = Field(default_factory=dict)
     answer: Annotated[Text, AfterValidator(_among)] = ""
     criteria: list[CriterionRecord] = Field(default_factory=list)
