@@ -42,12 +42,10 @@ RULES: dict[str, Rule] = {
     "review-samples": Rule(STAFF, Scope.RUN),  # others' samples only
     "read-criteria": Rule(STAFF, Scope.READ),  # and each read is logged
     "read-analyses": Rule(STAFF, Scope.READ),  # what judges wrote; below, the redacted ones that two people released
-    "read-hidden": Rule(
-        STAFF, Scope.READ
-    ),  # what rests on hidden inputs: verdicts on hidden splits, live boards, runs that go on
-    "read-calls": Rule(
-        STAFF, Scope.READ
-    ),  # prices, durations and failures call by call: they tell how long hidden text is
+    # What rests on hidden inputs: verdicts on hidden splits, live boards, runs that go on.
+    "read-hidden": Rule(STAFF, Scope.READ),
+    # Prices, durations and failures call by call: they tell how long hidden text is.
+    "read-calls": Rule(STAFF, Scope.READ),
     "read-names": Rule(STAFF, Scope.READ),  # who labelled; below, pseudonyms
     "publish": Rule(STAFF, Scope.RUN),  # benchmarks, editions of boards
     "administer": Rule(frozenset({Role.ADMINISTRATOR}), Scope.RUN),

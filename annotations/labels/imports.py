@@ -26,10 +26,10 @@ from bank.database import bulk, chunks
 from bank.errors import BadInput
 from bank.intake.formats.reading import Row
 from bank.intake.formats.records import ComparedRecord, Ref, Revision
+from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
-from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
 from bank.samples.items import ItemSpec, StoredItem
 from judging.models import Judgment

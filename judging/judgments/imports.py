@@ -12,10 +12,10 @@ from django.utils import timezone
 from bank import exposure
 from bank.database import bulk, chunks
 from bank.intake.formats.reading import Row
+from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
-from bank.intake.imports.name_index import NameIndex, SeenNames
 from bank.models.verdict import COLUMNS, in_canonical_order
 from bank.samples.items import StoredItem
 from judging.models import Judge, Judgment, Run, RunItem, reason_key

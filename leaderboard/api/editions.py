@@ -64,7 +64,6 @@ class Editions(mixins.ListModelMixin, viewsets.GenericViewSet[Edition]):
     filters: ClassVar = {"benchmark": "benchmark__slug", "what": "what", "kind": "kind"}
 
     def get_queryset(self) -> Any:
-
         return self.queryset.filter(benchmark__in=Benchmark.objects.visible_to(self.request.user))
 
     @extend_schema(request=EditionIn, responses={201: EditionSerializer, 200: DRAFT})

@@ -36,8 +36,8 @@ def _lies_between(preference: Any) -> bool:
 
 def _pair(row: Row, graded: bool) -> dict[str, Any]:
     data = row.data
-    pair: dict[str, Any] = {"prompt": wide.word_in(data, "instruction"), "category": wide.word_in(data, "dataset")}
-    if context := wide.word_in(data, "input"):
+    pair: dict[str, Any] = {"prompt": wide.text_in(data, "instruction"), "category": wide.text_in(data, "dataset")}
+    if context := wide.text_in(data, "input"):
         pair["prompt"] += f"\n\n{context}"
     for side, number in (("a", 1), ("b", 2)):
         pair |= {f"model_{side}": data.get(f"generator_{number}"), f"response_{side}": data.get(f"output_{number}")}

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import wide
-from bank.intake.formats.reading import Problem, Row, converted, first_names, rows
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.reading import Problem, Row, converted, rows
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import COLUMNS, Question, Read, model_in, text_in, value_in
+from bank.intake.formats.wide import Question, Read, model_in, text_in, value_in
 
 NAME = "answers"
 TITLE = "Answers (one a row)"
@@ -38,8 +38,7 @@ class Answer:
 
 
 def recognises(path: Path) -> bool:
-    names = first_names(path)
-    return all(names.intersection(COLUMNS.get(name, (name,))) for name in NEEDED)
+    return wide.has_columns(path, NEEDED)
 
 
 def parts(path: Path, read: Read = rows) -> set[str]:
@@ -47,15 +46,7 @@ def parts(path: Path, read: Read = rows) -> set[str]:
 
 
 def samples(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    known, unread = wide.known_names(FIELDS), set[str]()
-
-    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        answer: Answer = row.data
-        yield from wide.odd_columns(row, answer.data, known, unread)
-        if answer.question.is_new:
-            yield wide.sample_of(answer.question, answer.data)
-
-    return converted(_answers(path, read), sample, SampleRecord)
+    return wide.samples_of(_answers(path, read), FIELDS)
 
 
 def responses(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
@@ -119,7 +110,7 @@ def _answers(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row |
         model = model_in(row.data, "model")
         text = text_in(row.data, "response")
         question = questions.read(row)
-        variant = wide.word_in(row.data, "variant")
+        variant = text_in(row.data, "variant")
         other, repeated = seen.place(question.key, f"{model}\0{variant}", text)
         ref = {"model": model, "variant": " ".join(filter(None, (variant, other)))}
         return Answer(question, text, ref, other, repeated, row.data)

@@ -25,7 +25,7 @@ from bank.intake.formats.reading import (
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import model_in, word_in
+from bank.intake.formats.wide import model_in, text_in
 
 NAME = "mt-bench"
 TITLE = "MT-Bench, Arena-Hard, WildVision"
@@ -156,12 +156,12 @@ def _questions(row: Row, done: set[str]) -> Iterator[dict[str, Any]]:
         if not asked.strip():
             raise BadRow(column, f"turn {number} is empty")
         reference = references[number - 1] if isinstance(references, list) and len(references) >= number else ""
-        language = word_in(data, "language")
+        language = text_in(data, "language")
         yield {
             "key": name,
             "instruction": joined(turns[:number]),
             "images": pictures,
-            "level": word_in(data, "category"),
+            "level": text_in(data, "category"),
             "language": language if len(language) <= wide.MOST_LANGUAGE else "",
             "criteria": [{"kind": "soft_reference", "text": reference}] if reference else [],
         }

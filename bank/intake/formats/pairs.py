@@ -15,12 +15,11 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     converted,
-    first_names,
     rows,
 )
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import COLUMNS, Question, Read, model_in, text_in, value_in
+from bank.intake.formats.wide import Question, Read, model_in, text_in, value_in
 from bank.models.verdict import GRADED
 from bank.text.names import as_stored
 
@@ -55,8 +54,7 @@ class Pair:
 
 
 def recognises(path: Path) -> bool:
-    names = first_names(path)
-    return all(names.intersection(COLUMNS.get(name, (name,))) for name in NEEDED)
+    return wide.has_columns(path, NEEDED)
 
 
 def parts(path: Path, read: Read = rows) -> set[str]:
@@ -64,15 +62,7 @@ def parts(path: Path, read: Read = rows) -> set[str]:
 
 
 def samples(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    known, unread = wide.known_names(FIELDS), set[str]()
-
-    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        pair: Pair = row.data
-        yield from wide.odd_columns(row, pair.data, known, unread)
-        if pair.question.is_new:
-            yield wide.sample_of(pair.question, pair.data)
-
-    return converted(_pairs(path, read), sample, SampleRecord)
+    return wide.samples_of(_pairs(path, read), FIELDS)
 
 
 def responses(path: Path, read: Read = rows) -> Iterator[Row | Problem]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from bank.intake.formats.reading import BadRow, Problem, Row, Where, listed, odd
+from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, first_names, listed, odd
+from bank.intake.formats.records import SampleRecord
 from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
 
@@ -87,26 +88,43 @@ def sample_of(question: Question, data: dict[str, Any]) -> dict[str, Any]:
         "key": question.key,
         "instruction": question.prompt,
         "images": question.images,
-        "language": language if len(language := word_in(data, "language")) <= MOST_LANGUAGE else "",
-        "level": word_in(data, "category"),
-        "hint": word_in(data, "hint"),
+        "language": language if len(language := text_in(data, "language")) <= MOST_LANGUAGE else "",
+        "level": text_in(data, "category"),
+        "hint": text_in(data, "hint"),
         "answer": text_in(data, "answer"),
         "group": question.group,
     }
 
 
-def known_names(fields: Iterable[str]) -> set[str]:
-    """Every name that a column of one of these fields may have."""
-    return {name for field in fields for name in COLUMNS.get(field, (field,))}
+def has_columns(path: Path, needed: Iterable[str]) -> bool:
+    names = first_names(path)
+    return all(names.intersection(COLUMNS.get(field, (field,))) for field in needed)
 
 
-def odd_columns(row: Row, data: dict[str, Any], known: set[str], unread: set[str]) -> Iterator[Problem]:
-    """Warnings: columns that are not read, each once, and a language that is left out."""
-    if unknown := sorted(data.keys() - known - unread):
-        unread.update(unknown)
-        yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
-    if len(language := word_in(data, "language")) > MOST_LANGUAGE:
-        yield odd(row, "language", f"{language[:50]!r} has more than {MOST_LANGUAGE} characters; left out")
+class ReadRow(Protocol):
+    """A row that was read: what it asks, and its columns."""
+
+    @property
+    def question(self) -> Question: ...
+    @property
+    def data(self) -> dict[str, Any]: ...
+
+
+def samples_of(read: Iterator[Row | Problem], fields: Iterable[str]) -> Iterator[Row | Problem]:
+    """Each question once, of rows that hold a ReadRow; columns that none of the fields stands in are told once."""
+    known, unread = {name for field in fields for name in COLUMNS.get(field, (field,))}, set[str]()
+
+    def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        asked: ReadRow = row.data
+        if unknown := sorted(asked.data.keys() - known - unread):
+            unread.update(unknown)
+            yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
+        if len(language := text_in(asked.data, "language")) > MOST_LANGUAGE:
+            yield odd(row, "language", f"{language[:50]!r} has more than {MOST_LANGUAGE} characters; left out")
+        if asked.question.is_new:
+            yield sample_of(asked.question, asked.data)
+
+    return converted(read, sample, SampleRecord)
 
 
 def named_by(data: dict[str, Any]) -> tuple[str, Any]:
@@ -215,33 +233,26 @@ def time_of(data: dict[str, Any]) -> dict[str, Any]:
 
 def column_of(data: dict[str, Any], field: str) -> str:
     """The column that holds this, or the name it should have."""
-    return next((name for name in COLUMNS[field] if data.get(name) not in (None, "")), COLUMNS[field][0])
+    names = COLUMNS.get(field, (field,))
+    return next((name for name in names if data.get(name) not in (None, "")), names[0])
 
 
 def value_in(data: dict[str, Any], field: str) -> Any:
     """What stands in the column; None where it is empty."""
-    value = data.get(column_of(data, field) if field in COLUMNS else field)
+    value = data.get(column_of(data, field))
     return None if value == "" else value
 
 
 def text_in(data: dict[str, Any], field: str) -> str:
-    name = column_of(data, field) if field in COLUMNS else field
+    name = column_of(data, field)
     value = data.get(name)
     if value is not None and not isinstance(value, str):
         raise BadRow(name, "is no text")
     return value if value and value.strip() else ""
 
 
-def word_in(data: dict[str, Any], field: str) -> str:
-    name = column_of(data, field) if field in COLUMNS else field
-    value = data.get(name)
-    if value is not None and not isinstance(value, str):
-        raise BadRow(name, "is no text")
-    return value or ""
-
-
 def model_in(data: dict[str, Any], field: str) -> str:
-    name = column_of(data, field) if field in COLUMNS else field
+    name = column_of(data, field)
     value = data.get(name)
     if isinstance(value, bool) or not isinstance(value, str | int | None):
         raise BadRow(name, "is no name")

@@ -12,8 +12,8 @@ from django.db.models import Model
 
 from bank.database import batched
 from bank.errors import BadInput
+from bank.intake.formats.seen import NameIndex
 from bank.intake.imports.addressing import PendingAddresses
-from bank.intake.imports.name_index import NameIndex
 from bank.intake.imports.sources import PictureFolder, Source
 from bank.intake.imports.writer import ImportWriter, Outdated
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage

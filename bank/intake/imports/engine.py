@@ -19,9 +19,9 @@ from bank.errors import BadInput, outage
 from bank.intake import formats, registry
 from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
+from bank.intake.formats.seen import SeenNames
 from bank.intake.imports import Cancelled, Progress, Report, never, no_progress, scratch, writer
 from bank.intake.imports.context import ImportContext, ImportOptions
-from bank.intake.imports.name_index import SeenNames
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.intake.registry import Importer
 from bank.models import Benchmark

@@ -10,9 +10,9 @@ from django.db.models import Model
 from bank.database import chunks
 from bank.intake.formats.reading import Row, Where
 from bank.intake.formats.records import AS_STORED, VerdictRecord
+from bank.intake.formats.seen import NameIndex
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
-from bank.intake.imports.name_index import NameIndex
 from bank.models import EvaluatedModel, Item, ItemResponse, Response
 from bank.models.verdict import GRADED
 from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, outside_among

@@ -9,10 +9,10 @@ from django.db.models import Model, QuerySet
 from bank.database import bulk, chunks
 from bank.intake.formats.reading import BadFile, Problem, Row
 from bank.intake.formats.records import ModelRecord, ResponseRecord
+from bank.intake.formats.seen import SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.addressing import Addresses
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.name_index import SeenNames
 from bank.models import EvaluatedModel, Response
 
 Place = tuple[Any, ...]  # sample, model, and the values of ``place``: unique for each answer

@@ -17,9 +17,9 @@ from bank.criteria import importing
 from bank.database import bulk
 from bank.intake.formats.reading import Problem, Row, Where
 from bank.intake.formats.records import ImageRecord, SampleRecord
+from bank.intake.formats.seen import SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
-from bank.intake.imports.name_index import SeenNames
 from bank.models import Capability, Sample, SampleImage
 from bank.samples import quality
 

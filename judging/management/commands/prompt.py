@@ -27,11 +27,8 @@ class Command(BaseCommand):
                 self.stdout.write(prompts.get(protocol, *prompts.split(name)).text)
                 return
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-            newest = (
-                prompts.get(protocol, name)
-                if name in prompts.names(protocol) + prompts.stored_names(protocol)
-                else None
-            )
+            known = name in prompts.names(protocol) + prompts.stored_names(protocol)
+            newest = prompts.get(protocol, name) if known else None
             if newest is not None and newest.text.rstrip("\n") == text.rstrip("\n"):
                 self.stdout.write(f"{name}@{newest.version} says the same already.")
                 return
