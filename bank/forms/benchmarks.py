@@ -113,14 +113,20 @@ class FileShape(forms.ChoiceField):
 
 
 WHOLE = (EVERYTHING, "Samples, responses, labels and judgments, as a Hugging Face folder")
+
+
+def tables_offered() -> list[tuple[str, str]]:
+    """The tables, and all together where a shape can hold them."""
+    whole = any(EVERYTHING in shape.tables for shape in exports.shapes().values())
+    return [*TABLES.items(), *([WHOLE] if whole else [])]
+
+
 # What is asked for by a tick of its own, and the table that holds it.
 TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
 
 
 class Export(Styled):
-    what = forms.ChoiceField(
-        label="What", choices=[*TABLES.items(), WHOLE], widget=forms.RadioSelect, initial="samples"
-    )
+    what = forms.ChoiceField(label="What", choices=tables_offered, widget=forms.RadioSelect, initial="samples")
     shape = FileShape()
     pictures = forms.BooleanField(required=False, label="Samples with their pictures, as a zip")
     criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
