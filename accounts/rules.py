@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -104,6 +105,15 @@ def rule_of_action(view: Any, action: str | None) -> str | None:
     """The rule of an API class for one of its actions, which may have one of its own in ``access_rules``."""
     own: dict[str | None, str] = getattr(view, "access_rules", {})
     return own.get(action, getattr(view, "access_rule", None))
+
+
+def demand(request: Request, rule: str) -> None:
+    """For what a call asks besides: raises PermissionDenied unless the person and the token may do that, too."""
+    if not allowed(request.user, rule):
+        raise PermissionDenied
+    scope = RULES[rule].scope
+    if isinstance(request.auth, Token) and scope not in request.auth.scopes:
+        raise PermissionDenied(LACKS_SCOPE.format(scope=scope))
 
 
 class Declared(BasePermission):

@@ -8,9 +8,10 @@ Medicine 27:1693, 2008). The two share items, so a difference is told later than
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, nan, sqrt
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ from leaderboard.rows import JSON
 PASSED, FAILED, UNKNOWN = "passed", "failed", "unknown"
 FORMATS = ("junit", "markdown")
 IDENTITY = ("judge", "model", "a", "b", "source_dataset", "kind", "reference", "metric", "bias", "level", "part")
+MARKUP = re.compile(r"[\\`*_\[\]<>!|]")  # in the name of a model, which would load a picture where the table is shown
 NO_SIDE = "Biases have no better side: --fail-over and --fail-under say how far they may go."
 
 
@@ -52,9 +54,12 @@ def limit(text: str, *, at_most: bool = False) -> Limit:
     """``accuracy=.8``. Raises BadInput."""
     name, _, value = text.partition("=")
     try:
-        return Limit(name.strip(), float(value), at_most)
+        number = float(value)
     except ValueError:
-        raise BadInput(f"{text!r} is not NAME=NUMBER.") from None
+        number = nan
+    if not isfinite(number):
+        raise BadInput(f"{text!r} is not NAME=NUMBER.")
+    return Limit(name.strip(), number, at_most)
 
 
 def chosen(rows: Iterable[JSON], conditions: Sequence[str]) -> list[JSON]:
@@ -98,8 +103,8 @@ def _within(row: JSON, column: str, limit: Limit, *, plain: bool) -> Checked:
 def compared(
     rows: Sequence[JSON], earlier: Sequence[JSON], *, lower_is_better: Iterable[str], plain: bool
 ) -> list[Checked]:
-    """Every number that stands in the earlier rows, too, of several runs of a judge that of the last. Raises BadInput
-    where none does.
+    """Every number that stands in the earlier rows, too, of several runs of a judge that of the last; a row that is
+    gone is not known. Raises BadInput where none stands in both.
     """
     if any("bias" in row for row in rows):
         raise BadInput(NO_SIDE)
@@ -112,7 +117,9 @@ def compared(
             found.append(_beside(row, old, column, turned=turned, plain=plain))  # type: ignore[arg-type]
     if not found:
         raise BadInput("No row stands in what it is compared with.")
-    return found
+    known = (old for key, old in before.items() if key not in now)
+    gone = [old for old in known if any(old[column] is not None for column in _numbers(old))]
+    return found + [Checked(_name(old, "row"), None, "there before", UNKNOWN, "it is gone") for old in gone]
 
 
 def _beside(row: JSON, old: JSON, column: str, *, turned: bool, plain: bool) -> Checked:
@@ -173,12 +180,18 @@ def earlier_rows(named: str) -> list[JSON]:
         return list(snapshot.rows)
     try:
         text = path.read_text(encoding="utf-8")
-        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(line) for line in text.splitlines()]
+        lines = [text] if text.lstrip().startswith("[") else text.splitlines()
+        read = [json.loads(line, parse_constant=_refuse) for line in lines]
+        rows = read[0] if read and isinstance(read[0], list) else read
     except (OSError, ValueError):
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{named} does not hold rows as --format json prints them.")
     return rows
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 # ---- how it is told ----
@@ -200,7 +213,7 @@ def _markdown(title: str, checks: Sequence[Checked]) -> str:
     order = (FAILED, UNKNOWN, PASSED)
     for one in sorted(checks, key=lambda one: order.index(one.state)):
         cells = (one.state, one.name, one.against, one.words)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(MARKUP.sub(r"\\\g<0>", cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 

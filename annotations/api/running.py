@@ -23,6 +23,7 @@ from bank.api.strict import StrictSerializer
 from bank.samples.benchmarks import find_benchmark
 
 RULE = "write-campaigns"
+MOST_PEOPLE = 100_000  # by one invitation
 
 
 class PeopleField(serializers.ListField):
@@ -85,7 +86,9 @@ class RemoveIn(StrictSerializer):
 
 class InvitationsIn(StrictSerializer):
     days = serializers.IntegerField(min_value=1, max_value=365, default=14)
-    most = serializers.IntegerField(min_value=1, default=None, allow_null=True, help_text="how many people; null: any")
+    most = serializers.IntegerField(
+        min_value=1, max_value=MOST_PEOPLE, default=None, allow_null=True, help_text="how many people; null: any"
+    )
     emails = serializers.ListField(child=serializers.EmailField(), default=list, help_text="one invitation for each")
     send = serializers.BooleanField(default=False, help_text="send those with an address by mail")
 
@@ -109,7 +112,8 @@ def _sent(request: Request, takes: type[serializers.Serializer[Any]]) -> dict[st
 
 
 def _campaign(request: Request, name: str) -> Campaign:
-    return get_object_or_404(visible_campaigns(cast(User, request.user)), name=name)
+    """A campaign that people label in here. One with imported labels is what it is."""
+    return get_object_or_404(visible_campaigns(cast(User, request.user)), name=name, imported=False)
 
 
 class WritesCampaigns:
@@ -133,7 +137,9 @@ class WritesCampaigns:
     def partial_update(self, request: Request, name: str) -> Response:
         """Change settings; the overlap can only grow once there are labels. For staff."""
         campaign = _campaign(request, name)
-        changes = dict(request.data) if isinstance(request.data, dict) else {}
+        if not isinstance(request.data, dict):
+            raise serializers.ValidationError("Send an object of settings.")
+        changes = dict(request.data)
         if unknown := sorted(set(changes) - set(CampaignSettings().fields)):
             raise serializers.ValidationError(dict.fromkeys(unknown, "There is no such setting."))
         actions.change_campaign(campaign=campaign, **changes)

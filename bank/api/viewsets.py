@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 import bank.criteria
 from accounts.models import User
-from accounts.rules import allowed
+from accounts.rules import allowed, demand
 from bank.api.base import FILES, Conflict
 from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
@@ -56,6 +56,7 @@ class BenchmarkSerializer(serializers.ModelSerializer[Benchmark]):
         )
 
 
+HIDDEN = {"criteria": "read-criteria", "analyses": "read-analyses", "names": "read-names"}  # wishes of an export
 # What the page's form takes, which checks it.
 EXPORT = inline_serializer("Export", {name: described(field) for name, field in Export.base_fields.items()})
 
@@ -172,6 +173,9 @@ class Benchmarks(ReadOnly):
         sent = request.data if isinstance(request.data, dict) else {}
         if unknown := sorted(set(sent) - set(Export.base_fields)):
             raise exceptions.ValidationError(dict.fromkeys(unknown, "There is no such field."))
+        for wish, rule in HIDDEN.items():
+            if sent.get(wish):
+                demand(request, rule)
         form = Export({"what": "samples", "shape": "jsonl"} | dict(sent.items()))
         answer = exported(form, self.get_object(), cast(User, request.user)) if form.is_valid() else None
         if answer is None:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -30,6 +30,8 @@ COMPLETIONS = "/chat/completions"
 # The only headers passed on: nothing that the SDK or the environment would add.
 SENT_HEADERS = ("authorization", "content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
 TRANSLATED = IPv6Network("64:ff9b::/96")  # IPv4 in IPv6, by NAT64
+GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291, 2.4: all that is assigned to the internet
+PROTOCOLS = IPv4Network("192.0.0.0/24")  # RFC 6890
 # Not sent either, but passed, because the SDK spends time computing each default.
 UNSENT: openai.RequestOptions = {"params": {}, "timeout": None, "max_retries": 0, "idempotency_key": "-"}
 _limit: ContextVar[int] = ContextVar("limit", default=REPLY_LIMIT)
@@ -47,7 +49,9 @@ def is_public(address: str) -> bool:
         if ip in TRANSLATED:
             embedded = IPv4Address(int(ip) & 0xFFFFFFFF)
         ip = embedded or ip
-    return bool(ip and ip.is_global and not ip.is_multicast)
+    if ip is None or (isinstance(ip, IPv6Address) and ip not in GLOBAL_UNICAST) or ip in PROTOCOLS:
+        return False
+    return ip.is_global and not ip.is_multicast
 
 
 class PublicResolver(AbstractResolver):

@@ -149,7 +149,7 @@ def test_no_other_method_spelling_or_override_opens_what_get_does_not(world):
 @pytest.mark.one_database
 @pytest.mark.check("B4")
 def test_pages_are_got_and_posted_to_and_know_no_other_method(world, client_of):
-    client = client_of("curator")
+    client = client_of("administrator")
     answered = []
     for name, path in doors(world, PUBLIC):
         methods = ["TRACE", "CONNECT", "PROPFIND", "BREW"]

@@ -14,6 +14,7 @@ from accounts import mail
 from accounts.models import Mail, Notice, Scope, Token
 from accounts.rules import RULES, rule_of_action
 from accounts.tokens import make_token, tell_of_ends
+from bank.models import Benchmark
 from evalsite.views import _schema
 from tests.access.test_routes import routes
 from tests.bank.test_submissions import migration
@@ -146,6 +147,17 @@ def test_a_token_without_the_scope_is_refused_with_its_name_and_a_session_is_not
     running = sending(make_token(person=people["administrator"], scopes=["run"])[1])
     assert "“read”" in said(running.get("/api/v1/runs/"))
     assert running.post("/api/v1/runs/", {}, content_type="application/json").status_code == 400
+
+
+def test_hidden_text_is_not_exported_with_a_token_that_may_not_read(people):
+    path = f"/api/v1/benchmarks/{Benchmark.objects.create(slug='towns', title='Towns').pk}/export/"
+    asked = {"what": "samples", "criteria": True, "reason": "a check"}
+    running, both = (
+        sending(make_token(person=people["curator"], scopes=each)[1]) for each in (["run"], ["run", "read"])
+    )
+    assert "lacks the scope “read”" in said(running.post(path, asked, content_type="application/json"))
+    assert running.post(path, {"what": "samples"}, content_type="application/json").status_code == 200
+    assert both.post(path, asked, content_type="application/json").status_code == 200
 
 
 def test_a_token_allows_no_more_than_its_owners_role(people):

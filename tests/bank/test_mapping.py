@@ -14,7 +14,7 @@ from bank.intake import formats
 from bank.intake.formats import mapping
 from bank.intake.formats.mapping import Column, ColumnMap, Mapped
 from bank.intake.formats.reading import Problem
-from bank.intake.uploads import worker
+from bank.intake.uploads import staging, worker
 from bank.models import KeptMap, Sample, Upload
 from judging.models import Judgment
 from tests.bank.test_formats import read
@@ -162,9 +162,12 @@ def test_a_word_that_stands_for_nothing_is_a_bad_row_and_so_is_a_row_without_its
     ]
 
 
+TEXT = st.characters(exclude_characters="\0", exclude_categories=("Cs",))  # all that a map may name
+
+
 @settings(deadline=None, max_examples=60)
 @given(
-    st.dictionaries(st.sampled_from(mapping.FIELDS["pairs"]), st.text(max_size=8), max_size=4),
+    st.dictionaries(st.sampled_from(mapping.FIELDS["pairs"]), st.text(TEXT, max_size=8), max_size=4),
     st.recursive(
         st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=6) | st.integers(),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
@@ -300,6 +303,52 @@ def test_nothing_of_the_rows_is_in_the_database_before_the_import(unknown):
     upload = unknown()
     assert "Jede" not in json.dumps([upload.found, upload.map, upload.choices])
     assert Sample.objects.count() == 0
+
+
+@pytest.mark.django_db
+def test_no_cell_of_a_table_lies_open_on_the_disk_or_in_a_problem(unknown, api, settings):  # noqa: F811
+    upload = unknown()
+    assert "Wie viel zahlt jede Person?" in str(staging.columns(upload))
+    keyed = {"key": "frage", "instruction": "antwort b", "answer": "antwort a"}
+    api(
+        "post",
+        f"uploads/{upload.pk}/map/",
+        {"map": {"shape": "samples", "columns": keyed, "values": {"answer": {"z": "A"}}}},
+    )
+    checked_again(upload)
+    assert "its value stands for nothing in the map" in json.dumps(upload.found["reasons"])
+    files = [path.read_bytes() for path in settings.STAGED.rglob("*") if path.is_file()]
+    assert not any(b"Jede zahlt" in data or b"zahlt jede" in data for data in files)
+    assert "Jede zahlt" not in json.dumps([upload.found, upload.map])
+
+
+@pytest.mark.django_db
+def test_what_was_said_to_be_the_same_for_all_rows_of_one_file_is_looked_at_before_it_is_for_the_next(unknown, api):  # noqa: F811
+    same = {
+        **MAP,
+        "columns": {k: v for k, v in MAP["columns"].items() if k != "annotator"},
+        "constants": {"judge": "j"},
+    }
+    upload = unknown()
+    api("post", f"uploads/{upload.pk}/map/", {"map": same})
+    api("post", f"uploads/{checked_again(upload).pk}/confirm/", {"benchmark": "votes", "skip_bad": True})
+    while worker.work(upload):
+        upload.refresh_from_db()
+        if upload.state == "checked":
+            api("post", f"uploads/{upload.pk}/confirm/", {})
+    again = unknown(name="more.csv")
+    assert (again.state, again.map["constants"]) == ("mapping", {"judge": "j"})
+
+
+@pytest.mark.parametrize("map", [{"columns": {"prompt": "a\x00"}}, {"constants": {"judge": "\ud800"}}])
+def test_a_map_of_what_is_no_text_is_refused(map):
+    with pytest.raises(BadInput, match="The map is wrong"):
+        mapping.checked({"shape": "pairs", "columns": {}} | map)
+
+
+def test_a_place_of_thousands_of_digits_is_no_place_in_a_list():
+    assert mapping.value_at({"a": ["b"]}, f"a.{'1' * 5000}") is None
+    assert mapping.value_at({"a": ["b"]}, "a.0") == "b"
 
 
 @pytest.mark.django_db

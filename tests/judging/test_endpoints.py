@@ -467,9 +467,13 @@ def test_judges_by_command_and_those_that_were_there_before_go_on(start, work_on
         assert work_on(start(judge)).state == Run.State.FINISHED
 
 
+NOT_PUBLIC = ("::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "fec0::1", "192.0.0.8", "ff0e::1")
+
+
 def test_a_name_that_leads_elsewhere_at_the_second_look_is_looked_at_again():
     class Turning:
         answers = [["93.184.215.14", "10.0.0.7"], ["169.254.169.254"], ["::ffff:127.0.0.1"], ["fd00::1", "192.168.1.1"]]
+        answers += [[one] for one in NOT_PUBLIC]
 
         async def resolve(self, host, port=0, family=0):
             return [{"hostname": host, "host": one, "port": port} for one in self.answers.pop(0)]
@@ -484,6 +488,9 @@ def test_a_name_that_leads_elsewhere_at_the_second_look_is_looked_at_again():
             with pytest.raises(PrivateAddress):
                 await guard.resolve("a.test")
         assert [one["host"] for one in await guard.resolve("a.test")] == ["192.168.1.1"]
+        for _ in NOT_PUBLIC:
+            with pytest.raises(PrivateAddress):
+                await guard.resolve("a.test")
 
     loop.run(look)
 

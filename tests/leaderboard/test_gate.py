@@ -56,7 +56,7 @@ def test_boards_of_models_are_held_to_the_columns_that_have_intervals():
         gate.held(rows, [gate.limit("n=.5")], plain=False)
 
 
-@pytest.mark.parametrize("text", ["accuracy", "accuracy=high", "=", ""])
+@pytest.mark.parametrize("text", ["accuracy", "accuracy=high", "accuracy=nan", "accuracy=inf", "=", ""])
 def test_a_limit_that_is_no_number_is_refused(text):
     with pytest.raises(BadInput, match="NAME=NUMBER"):
         gate.limit(text)
@@ -87,8 +87,21 @@ def test_a_number_that_is_gone_does_not_pass_and_one_that_is_new_does():
     before = [row("accuracy", 0.9, 0.85, 0.94), row("kappa", None)]
     now = [row("accuracy", None, notes=["value: fewer than 8 groups"]), row("kappa", 0.5, 0.4, 0.6)]
     gone, new = gate.compared(now, before, lower_is_better=(), plain=False)
-    assert (gone.state, gone.words) == ("unknown", "value: fewer than 8 groups") or gone.state == "unknown"
+    assert (gone.state, gone.words) == ("unknown", "value: fewer than 8 groups")
     assert new.state == "passed"
+
+
+def test_a_judge_that_is_gone_does_not_pass_beside_one_that_is_there():
+    before = [row("accuracy", 0.9, 0.85, 0.94), row("accuracy", 0.8, 0.7, 0.9, judge="dull"), row("kappa", None)]
+    here, gone = gate.compared(before[:1], before, lower_is_better=(), plain=False)
+    assert (here.state, gone.state, gone.words) == ("passed", "unknown", "it is gone")
+    assert "dull" in gone.name
+
+
+def test_a_name_is_no_markup_where_the_gate_is_shown():
+    rows = [row("accuracy", 0.9, 0.85, 0.94, judge="![x](http://a.example/p.png)|`<b>")]
+    told = gate.told("judges", gate.held(rows, [gate.limit("accuracy=.1")], plain=False), "markdown")
+    assert "\\!\\[x\\](http://a.example/p.png)\\|\\`\\<b\\>" in told
 
 
 def test_of_two_runs_of_a_judge_the_last_is_compared_and_strangers_are_refused():
@@ -135,6 +148,8 @@ def test_the_rows_of_a_file_are_compared_and_told_as_junit_and_markdown(voted, t
     path.write_text(json.dumps(rows))
     assert told("--against", str(path))[0] == 0
     better = [one | {"value": 1.0, "value_low": 0.999, "value_high": 1.0} for one in rows if one["value"] is not None]
+    path.write_text(json.dumps([row("accuracy", float("nan"))]))
+    assert told("--against", str(path))[0] == 1
     path.write_text("".join(json.dumps(one) + "\n" for one in better))
     status, out, _ = told("--against", str(path), *ALL, "--format", "junit")
     suite = ElementTree.fromstring(out)

@@ -91,6 +91,15 @@ def test_members_come_and_go_and_invitations_end(call, towns, people):
     assert Invitation.objects.get().revoked_at is not None
 
 
+def test_odd_numbers_and_lists_are_refused_and_imported_labels_are_no_campaign_to_run(call, towns):
+    call("post", "campaigns/", {"name": "Round 1", "benchmark": "towns", "protocol": "pair"}, status=201)
+    call("post", "campaigns/Round 1/invitations/", {"days": 3, "most": 10**12}, status=400)
+    call("patch", "campaigns/Round 1/", [1], status=400)
+    Campaign.objects.update(imported=True)
+    call("patch", "campaigns/Round 1/", {"overlap": 3}, status=404)
+    call("post", "campaigns/Round 1/invitations/", {"days": 3}, status=404)
+
+
 def test_a_campaigns_settings_change_and_a_closed_one_opens_only_when_that_is_said(call, towns):
     call("post", "campaigns/", {"name": "R", "benchmark": "towns", "protocol": "pair"}, status=201)
     assert call("patch", "campaigns/R/", {"overlap": 3})["overlap"] == 3

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
 from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
+from bank.intake.formats.records import Text
 from bank.intake.formats.wide import read_as
 
 Shape = Literal["pairs", "answers", "samples", "responses", "labels", "judgments"]
@@ -95,10 +96,11 @@ CONSTANTS: dict[str, tuple[str, ...]] = {
     "judgments": ("kind", "protocol", "judge"),
 }
 LOOKED_AT = 50  # rows, to recognise a file
-MOST_MAP = 200_000  # bytes of a file
+MOST_MAP = 20_000  # characters of one; PyYAML takes seconds for a deeply nested one
 MOST_COLUMNS = 100  # that are surveyed
 TRUTH = {"true", "false"}
 DEPTH = 4  # of paths into objects
+MOST_DIGITS = 9  # of a place in a list
 MOST_VALUES = 30  # that a column may have to be one of words
 SPACES = 2  # on average: sentences
 # Words of column names in other languages.
@@ -121,9 +123,9 @@ class ColumnMap(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     shape: Shape
-    columns: dict[str, str]
-    values: dict[str, dict[str, str]] = Field(default_factory=dict)
-    constants: dict[str, str] = Field(default_factory=dict)
+    columns: dict[str, Text]
+    values: dict[str, dict[Text, Text]] = Field(default_factory=dict)
+    constants: dict[str, Text] = Field(default_factory=dict)
 
     @field_validator("values", mode="before")
     @classmethod
@@ -171,10 +173,12 @@ def as_word(value: Any) -> str:
 
 def from_text(text: str) -> ColumnMap:
     """A map from YAML or JSON. Raises BadInput."""
+    if len(text) > MOST_MAP:
+        raise BadInput(f"The map is longer than {MOST_MAP:,} characters.")
     try:
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text[:MOST_MAP])):
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
             raise BadInput("The map repeats a part of itself by an alias; write it out.")
-        return checked(yaml.load(text[:MOST_MAP], Loader=yaml.BaseLoader))  # noqa: S506 (makes texts only)
+        return checked(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 (makes texts only)
     except (yaml.YAMLError, RecursionError) as error:
         raise BadInput(f"The map is not YAML: {str(error)[:300]}") from None
 
@@ -241,7 +245,8 @@ class Mapped:
             if words := self.map.values.get(name):
                 word = as_word(value)
                 if not words.get(word):
-                    raise BadRow(name, f"{word[:50]!r} stands for nothing in the map")
+                    shown = repr(word[:50]) if name in WORDS else "its value"  # which may be an answer: not told
+                    raise BadRow(name, f"{shown} stands for nothing in the map")
                 value = words[word]
             elif name in TEXTS and isinstance(value, int | float) and not isinstance(value, bool):
                 value = as_word(value)
@@ -256,7 +261,7 @@ def value_at(data: Any, path: str) -> Any:
     if isinstance(data, dict) and path.lower() in data:  # names of CSV are read in small letters
         return data[path.lower()]
     first, _, rest = path.partition(".")
-    if isinstance(data, list) and first.isdecimal() and int(first) < len(data):
+    if isinstance(data, list) and len(first) < MOST_DIGITS and first.isdecimal() and int(first) < len(data):
         inside = data[int(first)]
     elif isinstance(data, dict) and first in data:
         inside = data[first]

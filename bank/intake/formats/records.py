@@ -403,7 +403,7 @@ class VerdictRecord(Record):
     def _category(cls, row: Any) -> Any:
         """The kind that boards and commands name for categories: they are stored as scores of the protocol label."""
         if isinstance(row, dict) and row.get("kind") == "nominal":
-            if row.get("protocol") not in (None, "", LABEL):
+            if row.get("protocol") and not is_of_categories(row["protocol"]):
                 raise ValueError(f"the kind nominal has the protocol {LABEL}")
             return row | {"kind": "score", "protocol": LABEL}
         return row

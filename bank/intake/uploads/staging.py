@@ -8,6 +8,8 @@ staged/<random>/files/...        what was sent, under its original names, encryp
                 problems.csv     every problem by row: place, field and reason, no content
                 preview.json, preview/...  the first samples and their pictures
                 columns.json     the columns of a table that a person names, with their first values
+
+The JSON files are encrypted, too.
 """
 
 import contextlib
@@ -23,7 +25,9 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
@@ -37,6 +41,7 @@ MAX_FILES = 2_000
 MAX_DEPTH = 12
 PRIVATE = 0o700
 BLOCK = 16  # bytes of AES
+NONCE = 12  # bytes, of AES-GCM
 
 
 class BadName(ValueError):
@@ -222,20 +227,26 @@ def digest(upload: Upload) -> str:
 
 
 def write_json(upload: Upload, name: str, value: Any) -> None:
-    """Leave a JSON file for the pages, complete or not at all."""
-    root = folder(upload)
+    """Leave a JSON file for the pages, complete or not at all, sealed with the upload's key: it may hold answers."""
+    root, nonce = folder(upload), os.urandom(NONCE)
+    sealed = _seal(upload).encrypt(nonce, json.dumps(value, ensure_ascii=False).encode(), name.encode())
     handle, draft = tempfile.mkstemp(dir=root)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=False)
+    with os.fdopen(handle, "wb") as file:
+        file.write(nonce + sealed)
     os.replace(draft, root / name)
 
 
 def read_json(upload: Upload, name: str) -> Any:
     """The JSON file of that name, or None."""
     try:
-        return json.loads((folder(upload) / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        kept = (folder(upload) / name).read_bytes()
+        return json.loads(_seal(upload).decrypt(kept[:NONCE], kept[NONCE:], name.encode()))
+    except (OSError, ValueError, InvalidTag):
         return None
+
+
+def _seal(upload: Upload) -> AESGCM:
+    return AESGCM(bytes.fromhex(upload.secret))
 
 
 def request_cancel(upload: Upload) -> None:

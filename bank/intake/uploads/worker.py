@@ -163,8 +163,12 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
             _ask_for_columns(upload, columns)
             return
         if isinstance(source.module, Mapped):
+            is_kept = not upload.map
             upload.map = source.module.map.model_dump(exclude_defaults=True)
-            _keep_survey(upload, source.path)
+            columns = _keep_survey(upload, source.path)
+            if is_kept and source.module.map.constants:  # which were said of another file
+                _ask_for_columns(upload, columns)
+                return
         proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
         go_on = bool(choices.pop(actions.GO_ON, False))
@@ -224,7 +228,11 @@ def _ask_for_columns(upload: Upload, columns: list[mapping.Column]) -> None:
     nearest = mapping.proposals(columns)[:NEAREST]
     maps = [one.map.model_dump(exclude_defaults=True) | {"missing": one.missing} for one in nearest]
     moved = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
-        state=Upload.State.MAPPING, tries=0, found=upload.found | {"nearest": maps}, changed_at=timezone.now()
+        state=Upload.State.MAPPING,
+        tries=0,
+        found=upload.found | {"nearest": maps},
+        map=upload.map,
+        changed_at=timezone.now(),
     )
     if not moved:
         raise Cancelled

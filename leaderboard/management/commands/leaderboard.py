@@ -58,10 +58,11 @@ class Command(InstallationCommand):
                 raise BadScope("These go with --fail-under, --fail-over or --against.")
             return None
         plain = options["plain"]
-        chosen = gate.chosen(rows.rows, options["where"] or ())
+        where = options["where"] or ()
+        chosen = gate.chosen(rows.rows, where)
         checks = gate.held(chosen, limits, plain=plain)
         if options["against"]:
-            earlier = gate.earlier_rows(options["against"])
+            earlier = gate.chosen(gate.earlier_rows(options["against"]), where)
             checks += gate.compared(chosen, earlier, lower_is_better=LOWER_IS_BETTER, plain=plain)
         return checks
 
