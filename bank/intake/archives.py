@@ -1,10 +1,12 @@
 """What a zip archive may hold: refused before any of it is unpacked."""
 
+import contextlib
 import os
 import stat
 import struct
 import sys
 from pathlib import Path, PurePosixPath
+from xml.parsers import expat
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -18,6 +20,15 @@ __all__ = ["ZstdError", "zipfile"]
 MAX_ENTRIES = 150_000
 MAX_RATIO = 250  # deflate reaches 1,032 on zeros; text and tables stay below 50
 ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+MAX_WORKBOOK = 100 * 2**20  # bytes of what is in an Excel workbook, whose texts are read into memory
+MAX_PART = 20 * 2**20  # bytes of a part of it that holds neither cells nor their texts
+MOST_ROWS = 5 * 2**19  # of a sheet, or elements of its texts, of which Excel has up to 2**20
+ROW = 3  # the depth of a row below the whole, and of what is in a text
+PER_CELL = 4  # elements
+PIECE = 2**16  # bytes
+MOST_CELLS = 1_000  # in a row of a workbook
+MOST_ELEMENTS = 50_000  # of a part that holds neither cells nor their texts
+MOST_TAG = 2**20  # bytes of a tag
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_ZSTANDARD)
 
 
@@ -85,3 +96,68 @@ def content_fault(info: zipfile.ZipInfo) -> str:
     if info.file_size > 2**20 and info.file_size > MAX_RATIO * max(1, info.compress_size):
         return f"would unpack to more than {MAX_RATIO} times its size"
     return ""
+
+
+def workbook_fault(path: Path) -> str:
+    """Why an Excel workbook is refused, or "": what it would take when it is read, many times its bytes, is counted."""
+    with path.open("rb") as file:
+        if fault := directory_fault(file.fileno()):
+            return fault
+        with zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            for info in infos:
+                if fault := entry_fault(info) or content_fault(info):
+                    return fault
+            if sum(info.file_size for info in infos) > MAX_WORKBOOK:
+                return f"would unpack to more than {MAX_WORKBOOK // 2**20} MB; save its sheet as CSV (UTF-8)"
+            return next(filter(None, (_part_fault(archive, info) for info in infos)), "")
+
+
+def _part_fault(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    """Why a part of a workbook is refused, or "". What is no XML is not read as such by anybody else either."""
+    counted = _Counted(info.file_size)
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = counted.doctype
+    parser.StartElementHandler, parser.EndElementHandler = counted.start, counted.end
+    fed = 0
+    with archive.open(info) as part, contextlib.suppress(expat.ExpatError):
+        while not counted.fault and (piece := part.read(PIECE)):
+            parser.Parse(piece)
+            fed += len(piece)
+            if fed - parser.CurrentByteIndex > MOST_TAG:
+                return f"holds a tag of more than {MOST_TAG // 2**20} MB"
+    return counted.fault
+
+
+class _Counted:
+    """Counts the elements of a part: of one with cells or their texts, whose readers forget what is inside a row, the
+    rows and what is in each; of others all.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size, self.fault = size, ""
+        self.depth = self.outside = self.inside = 0
+        self.most = MOST_ELEMENTS
+
+    def doctype(self, *about: object) -> None:
+        self.fault = "declares entities, which no workbook needs"
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.depth += 1
+        if self.depth == 1 and name.rpartition(":")[2] in ("worksheet", "sst"):
+            self.most = MOST_ROWS
+        elif self.depth == 1 and self.size > MAX_PART:
+            self.fault = f"holds a part of more than {MAX_PART // 2**20} MB beside its sheets"
+        if self.most == MOST_ROWS and self.depth > ROW:
+            self.inside += 1
+        else:
+            self.outside += 1
+        if self.inside > PER_CELL * MOST_CELLS:
+            self.fault = f"has more than {MOST_CELLS:,} cells in a row"
+        elif self.outside > self.most:
+            self.fault = f"holds more than {self.most:,} elements in one part"
+
+    def end(self, name: str) -> None:
+        if self.depth == ROW:
+            self.inside = 0
+        self.depth -= 1

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bank.criteria import Criterion
+from bank.intake.formats.reading import rows
 from bank.models import Benchmark, Response, Sample
 
 pytestmark = pytest.mark.django_db
@@ -127,6 +128,10 @@ def test_a_bad_table_is_refused_with_its_line_and_nothing_is_written(name, folde
 
 BAD_LINES = {
     "a line of 40 MB": (b'{"key": "a", "instruction": "' + b"x" * 40_000_000, "line 1: a line of more than 32 MB"),
+    "two million lists": (
+        b'{"key": "a", "instruction": "?", "metadata": {"n": [' + b"[]," * 2_000_000 + b"1]}}\n",
+        "line 1: holds more than 2,000,000 lists and objects",
+    ),
     "an object that is a list": (b'["key"]\n', "is not a JSON object"),
     "a number of 400 digits": (b'{"key": "a", "instruction": "?", "metadata": {"n": ' + b"9" * 400 + b"}}\n", "line 1"),
     "10^400": (
@@ -178,6 +183,17 @@ def test_parquet_comes_in_and_its_faults_are_told_by_record(folder, manage):
     bad.write_bytes(good.read_bytes()[:-20])
     assert "is not readable Parquet" in manage("import_benchmark", "generic", bad, "--benchmark", "bad", "--public")[2]
     assert Sample.objects.count() == 2
+
+
+def test_a_text_that_a_parquet_file_holds_once_for_all_rows_is_held_once_when_they_are_read(tmp_path):
+    table = pa.table({"key": [str(number) for number in range(1000)], "instruction": ["x" * 2**20] * 1000})
+    path = parquet(tmp_path / "samples.parquet", table)
+    del table
+    before = pa.total_allocated_bytes()
+    read = rows(path)
+    assert len(next(read).data["instruction"]) == 2**20
+    assert pa.total_allocated_bytes() - before < 32 * 2**20
+    assert sum(1 for _ in read) == 999
 
 
 def test_an_option_that_says_nan_or_none_is_kept_and_told(manage, tmp_path):

@@ -57,6 +57,7 @@ def test_a_spoilt_array_is_refused_exactly_where_the_whole_would_be(tmp_path):
         (b'[{"a": NaN}]', "x.json: NaN is not JSON"),
         (b'[{"a": 1e999}]', "x.json: the number 1e999 is too large"),
         (b'[{"a": 1, "a": 2}]', "x.json: the name 'a' stands twice in one object"),
+        (b'[{"a": [' + b"[]," * 2_000_001 + b"1]}]", "x.json, line 1: holds more than 2,000,000 lists and objects"),
         (b'[{"a": 1}\n{"a": 2}]', "x.json, line 2: is not JSON: Expecting ',' delimiter"),
         (b'[{"a": 1},\n\n{"a": ', "x.json, line 3: is not JSON: Expecting value"),
         (b'[{"a": 1}] [2]', "x.json, line 1: is not JSON: Extra data"),

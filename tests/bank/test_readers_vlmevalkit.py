@@ -203,6 +203,32 @@ def test_a_hostile_workbook_is_refused_in_words(sheet, told, workbook):
         formats.find("auto", path)
 
 
+NOISE = "".join(f"<!--{number}-->" for number in range(2_000))  # before what a look at the beginning would find
+ENTITY = f'{NOISE}<!DOCTYPE x [<!ENTITY a "aaaa">]><worksheet>&a;</worksheet>'
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "told"),
+    [
+        ("xl/worksheets/sheet2.xml", ENTITY.encode(), "declares entities"),
+        ("xl/worksheets/sheet2.xml", f'<?xml version="1.0" encoding="UTF-16"?>{ENTITY}'.encode("utf-16"), "entities"),
+        ("xl/styles.xml", b"<styleSheet>%s</styleSheet>" % (b"<xf/>" * 50_001), "more than 50,000 elements"),
+        ("xl/theme/theme1.xml", b"<sst>%s</sst>" % (b"<si/>" * 2_621_441), "more than 2,621,440 elements"),
+        ("xl/worksheets/sheet2.xml", b"<worksheet a='%s'/>" % (b"12345678" * 150_000), "a tag of more than 1 MB"),
+        (
+            "xl/worksheets/sheet2.xml",
+            b"<worksheet><sheetData><row>%s</row></sheetData></worksheet>" % (b"<c><v>1</v></c>" * 2_001),
+            "more than 1,000 cells in a row",
+        ),
+    ],
+)
+def test_a_workbook_that_would_fill_the_memory_is_refused_before_it_is_read(part, content, told, workbook, monkeypatch):
+    path = patched(workbook("own.xlsx", ["prompt"], ["?"]), part, content, zipfile.ZIP_STORED)
+    monkeypatch.setattr("openpyxl.load_workbook", None)
+    with pytest.raises(BadFile, match=told):
+        list(rows(path))
+
+
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
 def test_a_workbook_that_was_cut_off_is_refused(share, workbook):
     path = workbook("own.xlsx", ["prompt"], ["?"])

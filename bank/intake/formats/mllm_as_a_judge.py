@@ -233,7 +233,7 @@ def _article(kind: str) -> str:
     return f"a {kind} ({expected[kind]})"
 
 
-def _kind(names: set[str]) -> str:
+def _kind(names: set[str] | frozenset[str]) -> str:
     if not names >= COMMON:
         return ""
     if "answers" in names:

@@ -37,7 +37,7 @@ BASELINE = re.compile(r"judge_.+_reference_(.+)")  # the name of a folder of Wil
 # Arena-Hard's words for a result; how far the better one is ahead stays in the judge's own words alone.
 BETTER = dict.fromkeys(("A>>B", "A>B", "B<A", "B<<A"), "A")
 BETTER |= dict.fromkeys(("B>>A", "B>A", "A<B", "A<<B"), "B") | dict.fromkeys(("A=B", "B=A"), "tie")
-ANSWER_A = re.compile(r"Start of Assistant A's Answer\|>\n(.*)\n<\|The End of Assistant A's", re.S)
+ANSWER_A = ("Start of Assistant A's Answer|>\n", "\n<|The End of Assistant A's")  # what stands around it in a prompt
 NO_ANSWER = "$ERROR$"  # what FastChat writes where an endpoint failed
 
 
@@ -291,14 +291,15 @@ def _baseline(file: Path, answers: list[Path]) -> str:
     games = row.data.get("games") if isinstance(row, Row) else None
     first = games[0] if isinstance(games, list) and games else None
     prompt = first.get("user_prompt") if isinstance(first, dict) else None
-    shown = ANSWER_A.search(prompt) if isinstance(prompt, str) else None
-    if not shown or not isinstance(row, Row):
+    _, begins, answer = prompt.partition(ANSWER_A[0]) if isinstance(prompt, str) else ("", "", "")
+    shown, ends, _ = answer.rpartition(ANSWER_A[1])
+    if not begins or not ends or not isinstance(row, Row):
         return ""
     models: set[str] = set()
     for other in (other for answered in answers for other in json_lines(answered)):
         if isinstance(other, Row) and any(other.data.get(name) == row.data.get(name) is not None for name in KEYS):
             made = converted([other], partial(_answers, seen=SeenAnswers(), told=set()), ResponseRecord)
             models.update(
-                one.data.model for one in made if isinstance(one, Row) and one.data.text.strip() == shown[1].strip()
+                one.data.model for one in made if isinstance(one, Row) and one.data.text.strip() == shown.strip()
             )
     return models.pop() if len(models) == 1 else ""

@@ -104,7 +104,7 @@ def _is_question_file(file: Path) -> bool:
     return first is not None and QUESTION.issubset(re.findall(r'"(\w+)"\s*:', first[1].decode(errors="replace")))
 
 
-def _answers(names: set[str]) -> bool:
+def _answers(names: set[str] | frozenset[str]) -> bool:
     return names == {"question", "answer"} or ("question_id" in names and bool(names & {"text", "answer"}))
 
 

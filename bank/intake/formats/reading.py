@@ -11,6 +11,7 @@ import json
 import math
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time
 from functools import lru_cache
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
 MAX_LINE = 32 * 2**20
 MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools write on one line
 MAX_FIRST = 2**20
+MOST_INSIDE = (
+    2_000_000  # lists and objects in one value, of which each takes twenty times as much as the two characters
+)
 MOST_DEPTH = 4  # of the list of rows in a JSON object
+MOST_PRINTED = 100_000  # characters of a list as Python prints it, which takes a hundred times as much to read
 MOST_BLANK = 10_000  # blank lines, which make no rows and so reach no limit on them
-MAX_WORKBOOK = 100 * 2**20  # of what is in an Excel workbook, whose texts are read into memory
-MOST_CELLS = 1_000  # in a row of a workbook
 HEAVY = 16 * 2**20  # of rows of Parquet that are held at once
 BLOCK = 2**20
 NEAR = 16  # characters from the end of a block, where what is cut off looks like a fault
@@ -163,8 +166,8 @@ def lines(path: Path, longest: int = MAX_LINE) -> Iterator[tuple[int, str]]:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in times if times[name] > 1)
         raise ValueError(f"the name {twice!r} stands twice in one object")
     return unique
 
@@ -183,8 +186,13 @@ def _constant(text: str) -> None:
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number, parse_constant=_constant)
 
 
+TOO_MUCH = f"holds more than {MOST_INSIDE:,} lists and objects"
+
+
 def parse_json(text: str) -> Any:
     """Standard JSON: no repeated names, no NaN, no numbers beyond a double. Raises ValueError."""
+    if text.count("[") + text.count("{") > MOST_INSIDE:
+        raise ValueError(TOO_MUCH)
     try:
         return _decoder.decode(text)
     except RecursionError:
@@ -197,7 +205,7 @@ def listed(text: str) -> list[Any] | None:
         value = parse_json(text)
     except ValueError:
         try:
-            value = ast.literal_eval(text)
+            value = ast.literal_eval(text) if len(text) <= MOST_PRINTED else None
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return None
     return value if isinstance(value, list) else None
@@ -211,6 +219,9 @@ def json_lines(path: Path) -> Iterator[Row | Problem]:
             blank += 1
             if blank > MOST_BLANK:
                 raise _too_blank(name, number)
+            continue
+        if raw.count(b"[") + raw.count(b"{") > MOST_INSIDE:
+            yield Problem(Where(name, number), "", TOO_MUCH)
             continue
         try:
             data = from_json(raw, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys")
@@ -345,6 +356,8 @@ class _Unread:
             if size > MAX_VALUE:
                 raise self.fault(f"an object of more than {MAX_VALUE // 2**20} MB", self.place)
             self._read(size)
+            if self.text.count("[") + self.text.count("{") > MOST_INSIDE:
+                raise BadFile(Where(self.name, self.line), TOO_MUCH)
 
     def fault(self, reason: str, place: int) -> BadFile:
         return BadFile(Where(self.name, self.line + self.text.count("\n", 0, place)), f"is not JSON: {reason}")
@@ -390,13 +403,13 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
     over. Raises BadFile.
     """
     longest: list[Any] = []
-    waiting = [(json_value(path), 0)]
-    while waiting:
-        value, depth = waiting.pop(0)
-        if isinstance(value, list) and value and len(value) >= len(longest) and isinstance(value[0], dict):
-            longest = value
-        if isinstance(value, dict) and depth < MOST_DEPTH:
-            waiting += [(inner, depth + 1) for inner in value.values()]
+    level = [json_value(path)]
+    for _ in range(MOST_DEPTH + 1):
+        for value in level:
+            if isinstance(value, list) and value and len(value) >= len(longest) and isinstance(value[0], dict):
+                longest = value
+        inside = (value.values() for value in level if isinstance(value, dict))
+        level = [inner for inner in itertools.chain.from_iterable(inside) if isinstance(inner, dict | list)]
     if not longest:
         raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
     for index, item in enumerate(longest):
@@ -465,7 +478,8 @@ def workbook_rows(path: Path) -> Iterator[Row | Problem]:
 def _sheet(path: Path) -> tuple[Any, list[str], Iterator[tuple[int, Sequence[Any]]]]:
     """An open workbook, the names in its first sheet that has any, and the numbered rows below. Raises BadFile."""
     try:
-        _refuse_bomb(path)
+        if fault := _workbook_fault(path, _changed(path)):
+            raise BadFile(Where(path.name), f"the Excel workbook {fault}")
         book = import_module("openpyxl").load_workbook(path, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             sheet.reset_dimensions()  # which a file may state at will
@@ -490,33 +504,14 @@ def _cells_of(path: Path, sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
     number = 0
     try:
         for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-            if len(cells) > MOST_CELLS:
-                raise BadFile(Where(path.name, number), f"has more than {MOST_CELLS:,} cells")
+            if len(cells) > archives.MOST_CELLS:
+                raise BadFile(Where(path.name, number), f"has more than {archives.MOST_CELLS:,} cells")
             yield number, cells
     except BadFile:
         raise
     except Exception as error:
         reason = f"is no readable Excel workbook from here on ({type(error).__name__})"
         raise BadFile(Where(path.name, number + 1), reason) from None
-
-
-def _refuse_bomb(path: Path) -> None:
-    """Raises BadFile for a workbook that would not be one, unpacked."""
-    with path.open("rb") as file:
-        fault = archives.directory_fault(file.fileno())
-        if not fault:
-            with archives.zipfile.ZipFile(file) as archive:
-                infos = archive.infolist()
-                faults = (archives.entry_fault(info) or archives.content_fault(info) for info in infos)
-                fault = next(filter(None, faults), "")
-                if not fault and sum(info.file_size for info in infos) > MAX_WORKBOOK:
-                    fault = f"would unpack to more than {MAX_WORKBOOK // 2**20} MB; save its sheet as CSV (UTF-8)"
-                for info in () if fault else infos:
-                    with archive.open(info) as part:
-                        if b"<!" in part.read(1024):
-                            fault = "declares entities, which no workbook needs"
-    if fault:
-        raise BadFile(Where(path.name), f"the Excel workbook {fault}")
 
 
 def _cell_text(cell: Any) -> str:
@@ -527,19 +522,6 @@ def _cell_text(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:.15g}"
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
-
-
-@lru_cache(maxsize=32)
-def _workbook_names(path: Path, changed: tuple[int, int]) -> frozenset[str]:
-    """The names in the first row, none if it cannot be read. Kept, since every format asks for them, and a workbook has
-    no cheap beginning.
-    """
-    try:
-        book, header, _ = _sheet(path)
-    except BadFile:
-        return frozenset()
-    book.close()
-    return frozenset(header)
 
 
 def parts_of_table(folder: Path) -> list[Path]:
@@ -562,8 +544,12 @@ def parquet_rows(path: Path) -> Iterator[Row | Problem]:
         file = pq.ParquetFile(path)
         size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
         at_once = min(1000, HEAVY * file.metadata.num_rows // max(1, size) + 1)  # pictures make rows heavy
-        for batch in file.iter_batches(batch_size=at_once):
-            for data in batch.to_pylist():
+        # A text that stands in many rows is held once, as it is in the file, and rows are made of it one at a time.
+        leaves = (file.metadata.schema.column(number) for number in range(len(file.metadata.schema)))
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+        for batch in pq.ParquetFile(path, read_dictionary=texts).iter_batches(batch_size=at_once):
+            for number in range(len(batch)):
+                (data,) = batch.slice(number, 1).to_pylist()
                 index += 1
                 yield Row(Where(path.name, record=index), {k: v for k, v in data.items() if v is not None})
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -634,26 +620,52 @@ READERS: dict[str, Callable[[Path], Iterator[Row | Problem]]] = {
 }
 
 
-def first_names(path: Path) -> set[str]:
-    """The names of a table's columns, of a file of objects those in the first. Reads as little as possible."""
+def first_names(path: Path) -> frozenset[str]:
+    """The names of a table's columns, of a file of objects those in the first. Reads as little as possible, and once,
+    since every format asks.
+    """
     if path.is_dir():
-        return set().union(*map(parquet_names, parts_of_table(path)[:1])) if parquet.available() else set()
+        return frozenset().union(*map(parquet_names, parts_of_table(path)[:1])) if parquet.available() else frozenset()
+    try:
+        return _first_names(path, _changed(path))
+    except BadFile:
+        return frozenset()
+
+
+def _changed(path: Path) -> tuple[int, int]:
+    """What is another for a file that was written anew. Raises BadFile."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise BadFile(Where(str(path)), f"cannot be read: {error.strerror}") from None
+    return stat.st_mtime_ns, stat.st_size
+
+
+@lru_cache(maxsize=32)
+def _first_names(path: Path, changed: tuple[int, int]) -> frozenset[str]:
     try:
         kind = kind_of(path)
         if kind == "csv" and not no_table(path):
-            return set(_csv(path)[0])
+            return frozenset(_csv(path)[0])
         if kind == "parquet":
-            return parquet_names(path)
+            return frozenset(parquet_names(path))
         if kind == "xlsx":
-            return set(_workbook_names(path, (path.stat().st_mtime_ns, path.stat().st_size)))
+            book, header, _ = _sheet(path)
+            book.close()
+            return frozenset(header)
         if kind == "json":
             text = head(path, MAX_FIRST).decode(errors="replace").lstrip("\ufeff \r\n\t[")
             first, _ = _decoder.raw_decode(text)
-            return set(first) if isinstance(first, dict) else set()
+            return frozenset(first) if isinstance(first, dict) else frozenset()
         row = next(iter(rows(path)), None)
     except (BadFile, ValueError, RecursionError):
-        return set()
-    return set(row.data) if isinstance(row, Row) else set()
+        return frozenset()
+    return frozenset(row.data) if isinstance(row, Row) else frozenset()
+
+
+@lru_cache(maxsize=32)
+def _workbook_fault(path: Path, changed: tuple[int, int]) -> str:
+    return archives.workbook_fault(path)
 
 
 def head(path: Path, size: int = 4096) -> bytes:
