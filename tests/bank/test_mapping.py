@@ -111,6 +111,70 @@ def test_objects_and_lists_in_a_row_are_columns_by_their_paths(write):
     assert (bad, judgments[0].sample, judgments[0].judge, judgments[0].score) == ([], "7", "exact match", 1.0)
 
 
+@pytest.mark.parametrize(
+    ("row", "shape", "columns"),
+    [
+        (
+            {"id": 1, "input": "How many?", "target": "B", "choices": ["1", "2"]},  # a data set of Inspect
+            "samples",
+            {"key": "id", "instruction": "input", "answer": "target", "options": "choices"},
+        ),
+        (
+            {"id": "p1", "prompt": "Which is it?", "responses": ["It is this one.", "It is that one."]},  # Potato
+            "pairs",
+            {"key": "id", "prompt": "prompt", "response_a": "responses.0", "response_b": "responses.1"},
+        ),
+        (
+            {
+                "id": "plan_0",
+                "capability": "planning",
+                "input": "Plan a day in the town.",
+                "response": "First the museum.",
+                "response_model_name": "m",
+                "feedback": "Too short by far.",
+                "score": 2,
+                "eval_model_name": "j",
+            },  # BiGGen Bench
+            "answers",
+            {
+                "key": "id",
+                "prompt": "input",
+                "response": "response",
+                "model": "response_model_name",
+                "score": "score",
+                "judge": "eval_model_name",
+                "comment": "feedback",
+                "category": "capability",
+            },
+        ),
+    ],
+)
+def test_what_other_tools_call_their_columns_is_proposed(row, shape, columns, write):
+    proposal = mapping.proposals(mapping.survey(write("x.jsonl", [row] * 3))[1])[0]
+    assert (proposal.shape, dict(proposal.columns)) == (shape, columns)
+
+
+def test_pairs_without_a_verdict_come_in_to_be_judged_here(write):
+    row = {"prompt": "Which is it?", "responses": ["This.", "That."]}
+    columns = {"prompt": "prompt", "response_a": "responses.0", "response_b": "responses.1"}
+    mapped = Mapped(
+        mapping.checked({"shape": "pairs", "columns": columns, "constants": {"model_a": "a", "model_b": "b"}})
+    )
+    path = write("x.jsonl", [row])
+    assert formats.parts(mapped, path) == {"samples", "responses"}
+    responses, bad, _ = read(formats.reader(mapped, "responses"), path)
+    assert ([(one.model, one.text) for one in responses], bad) == ([("a", "This."), ("b", "That.")], [])
+
+
+def test_objects_named_one_by_one_are_rows_as_those_of_a_list_are(tmp_path):
+    path = tmp_path / "evals.json"
+    rows = {f"plan_{n}": {"prompt": f"Plan {n}", "model": "m", "response": "No.", "score": n} for n in (1, 2)}
+    path.write_text(json.dumps(rows, indent=1))
+    found = formats.find("auto", path)
+    samples, bad, _ = read(formats.reader(found, "samples"), path)
+    assert (found.NAME, [one.instruction for one in samples], bad) == ("answers", ["Plan 1", "Plan 2"], [])
+
+
 def test_a_file_of_no_format_says_what_it_comes_nearest_to_and_how_to_map_it(write):
     row = {"instruction": "?", "output_1": "x", "generator_1": "m", "output_2": "y", "generator_2": "n", "cost": 2}
     with pytest.raises(formats.UnknownFormat) as caught:
@@ -277,10 +341,11 @@ def test_columns_chosen_badly_are_told_on_the_page_and_nothing_is_checked(unknow
     )
     assert twice.status_code == 422
     assert "frage is Question already" in flat(twice) or "bild is Question already" in flat(twice)
+    place = next(number for number, column in enumerate(form.columns) if column.name == "frage")
     lacking = client_of("curator").post(
-        f"/bank/uploads/{upload.pk}/columns/", as_form(form, **{"column-6": "", "shape": "pairs"})
+        f"/bank/uploads/{upload.pk}/columns/", as_form(form, **{f"column-{place}": "", "shape": "pairs"})
     )
-    assert "No column holds Verdict" in flat(lacking)
+    assert "No column holds Question" in flat(lacking)
     upload.refresh_from_db()
     assert upload.state == "mapping"
 

@@ -12,7 +12,7 @@ A map brings the rows of one table to ``pairs``, ``answers`` or a part of the ``
 in it stand for; ``constants`` what is the same for all rows.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -76,6 +76,7 @@ LABELS = {
 TEXTS = frozenset(
     "prompt response response_a response_b category hint answer comment language instruction text".split()
 )
+LISTS = frozenset("image images options responses flags".split())  # may be one
 # What the words of a file may stand for, with how a page says it.
 WORDS = {
     "winner": {
@@ -89,8 +90,8 @@ WORDS = {
 # What may be the same for all rows.
 CONSTANTS: dict[str, tuple[str, ...]] = {
     "pairs": ("model_a", "model_b", "annotator", "judge", "category"),
-    "answers": ("model", "annotator", "judge", "category"),
-    "samples": ("level", "split", "source", "language"),
+    "answers": ("prompt", "model", "annotator", "judge", "category"),
+    "samples": ("instruction", "level", "split", "source", "language"),
     "responses": ("model",),
     "labels": ("kind", "protocol", "annotator", "campaign"),
     "judgments": ("kind", "protocol", "judge"),
@@ -152,8 +153,9 @@ class ColumnMap(BaseModel):
 
     @property
     def missing(self) -> list[str]:
-        """Fields that rows of this shape need and nothing gives."""
-        return [name for name in NEEDED[self.shape] if name not in self.columns and name not in self.constants]
+        """Fields that rows of this shape need and nothing gives; a verdict may be given here, later."""
+        known = {*self.columns, *self.constants, pairs.VERDICT}
+        return [name for name in NEEDED[self.shape] if name not in known]
 
     def as_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(exclude_defaults=True), sort_keys=False, allow_unicode=True)
@@ -282,12 +284,14 @@ class Column:
     spaces: int = 0
     pictures: int = 0
     numbers: int = 0
+    lists: int = 0
     examples: list[str] = field(default_factory=list)
     values: dict[str, int] | None = field(default_factory=dict)  # None: too many
 
     def add(self, value: Any) -> None:
         self.filled += 1
         self.pictures += _is_picture(value[0] if isinstance(value, list) else value)
+        self.lists += isinstance(value, list)
         word = "(a picture)" if isinstance(value, bytes) else as_word(value)
         self.spaces += word.count(" ")
         self.numbers += word.replace(".", "", 1).removeprefix("-").isdecimal()
@@ -308,13 +312,13 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        return not self.is_picture and self.filled > 0 and self.spaces >= SPACES * self.filled
+        return not self.is_picture and not self.lists and self.filled > 0 and self.spaces >= SPACES * self.filled
 
     @property
     def is_name(self) -> bool:
         """Whether it holds a few short words again and again."""
         few = self.values is not None and len(self.values) <= max(2, self.filled) and not self.values.keys() <= TRUTH
-        return few and not self.is_picture and not self.is_number and not self.is_text
+        return few and not (self.is_picture or self.is_number or self.is_text or self.lists)
 
     @property
     def is_verdict(self) -> bool:
@@ -349,6 +353,8 @@ def _flat(data: Mapping[str, Any], above: str = "", depth: int = DEPTH) -> Itera
         elif isinstance(value, dict) and value and depth > 1:
             yield from _flat(value, f"{above}{name}.", depth - 1)
         elif isinstance(value, list) and value and not _is_picture(value[0]) and depth > 1:
+            if len(value) > 1 and all(isinstance(one, str) for one in value):
+                yield above + name, value
             yield from _flat({str(n): one for n, one in enumerate(value[:2])}, f"{above}{name}.", depth - 1)
         elif value not in (None, "", [], {}):
             yield above + name, value
@@ -405,16 +411,30 @@ def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
     fields = FIELDS[shape]
     by_field = {column.name: column.name for column in columns if column.name in fields}
     for column in columns:
-        meant = meant_by(_in_english(column.name.rpartition(".")[2]), fields)
+        meant = meant_by(_in_english(_last_name(column.name)), fields)
+        if column.lists and meant not in LISTS:
+            continue
         if column.name not in by_field.values() and meant and meant not in by_field:
             by_field[meant] = column.name
     by_name = set(by_field)
-    for name, column in _by_content(shape, [column for column in columns if column.name not in by_field.values()]):
-        by_field.setdefault(name, column.name)
+    for name, column in _by_content(shape, [one for one in columns if not _is_told(one.name, by_field.values())]):
+        if name != "annotator" or "judge" not in by_name:
+            by_field.setdefault(name, column.name)
     ordered = {name: by_field[name] for name in fields if name in by_field}
     missing = [name for name in NEEDED[shape] if name not in ordered]
-    unknown = [column.name for column in columns if column.name not in ordered.values()]
+    unknown = [name for name in (column.name for column in columns) if not _is_told(name, ordered.values())]
     return Proposal(shape, ordered, frozenset(ordered.keys() - by_name), missing, unknown)
+
+
+def _is_told(name: str, by: Collection[str]) -> bool:
+    """Whether a column, or the list or object that it is a part of, is one of these."""
+    return name in by or any(name.startswith(f"{one}.") for one in by)
+
+
+def _last_name(path: str) -> str:
+    """``response.output`` as ``output``, ``responses.0`` as it is."""
+    above, _, last = path.rpartition(".")
+    return f"{above.rpartition('.')[2]}.{last}" if last.isdecimal() else last
 
 
 def _in_english(name: str) -> str:

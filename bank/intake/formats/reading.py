@@ -400,16 +400,19 @@ def _texts(path: Path) -> Iterator[str]:
 
 def object_rows(path: Path) -> Iterator[Row | Problem]:
     """The objects of the longest list in one JSON object, counted from 0: what tools write around their rows is passed
-    over. Raises BadFile.
+    over. Where there is none, the objects that it names one by one. Raises BadFile.
     """
     longest: list[Any] = []
-    level = [json_value(path)]
+    whole = json_value(path)
+    level = [whole]
     for _ in range(MOST_DEPTH + 1):
         for value in level:
             if isinstance(value, list) and value and len(value) >= len(longest) and isinstance(value[0], dict):
                 longest = value
         inside = (value.values() for value in level if isinstance(value, dict))
         level = [inner for inner in itertools.chain.from_iterable(inside) if isinstance(inner, dict | list)]
+    if not longest and isinstance(whole, dict) and len(whole) > 1:
+        longest = list(whole.values()) if all(isinstance(one, dict) for one in whole.values()) else []
     if not longest:
         raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
     for index, item in enumerate(longest):
@@ -694,23 +697,31 @@ def rows(path: Path) -> Iterator[Row | Problem]:
 # What other tools call a field.
 ALIASES = {
     "key": ("id", "index", "sample_id", "question_id", "name"),
-    "instruction": ("question", "prompt", "query", "text", "task"),
+    "instruction": ("question", "prompt", "query", "text", "task", "input"),
     "images": ("image", "picture", "image_path", "img", "file"),
     "sample": ("id", "key", "index", "sample_id", "question_id"),
     "text": ("answer", "response", "output", "prediction", "reply"),
-    "model": ("model_name", "model_id", "system"),
-    "capability": ("category", "topic", "skill"),
+    "model": ("model_name", "model_id", "system", "response_model_name"),
+    "capability": ("category", "topic", "skill", "scenario"),
+    "category": ("capability", "topic", "skill", "scenario"),
     "criteria": ("rubric", "criterion"),
     "annotator": ("person", "user", "worker", "rater", "annotator_id"),
-    "judge": ("judge_name", "grader"),
+    "judge": ("judge_name", "grader", "eval_model_name", "judge_model"),
+    "answer": ("target", "gold", "ground_truth", "correct_answer", "reference_answer"),
+    "options": ("choices",),
+    "comment": ("feedback", "rationale", "explanation"),
     "choice": ("verdict", "label", "vote", "preference", "winner"),
     "responses": ("models", "answers"),
     "prompt": ("instruction", "question", "query", "input"),
     "winner": ("choice", "verdict", "label", "vote", "preference", "result"),
     **{
-        f"{what}_{side}": tuple(name + end for name in names for end in (f"_{side}", f"_{number}", number, f" {side}"))
+        f"{what}_{side}": tuple(
+            name + end
+            for name in names
+            for end in (f"_{side}", f"_{number}", str(number), f" {side}", f"s.{number - 1}")
+        )
         for what, names in {"model": ("model", "generator"), "response": ("response", "answer", "output")}.items()
-        for side, number in (("a", "1"), ("b", "2"))
+        for side, number in (("a", 1), ("b", 2))
     },
 }
 # The validator's faults, by type, in words; {names} are its own.
