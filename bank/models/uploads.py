@@ -81,6 +81,17 @@ class Upload(models.Model):
         return self.state in self.ENDED
 
     @property
+    def stages(self) -> list[tuple[str, str]]:
+        """The way of a file, each stage ``done``, ``now`` or empty; columns are named where no format is known."""
+        stages = ["Upload", *(["Name the columns"] if self.map or self.state == self.State.MAPPING else []), "Import"]
+        if self.state in (self.State.CHECKED, self.State.IMPORTING):
+            now = len(stages) - 1
+        else:
+            now = len(stages) if self.state == self.State.DONE else len(stages) - 2
+        marks = ["done"] * now + ["now"] + [""] * len(stages)
+        return list(zip([*stages, "Done"], marks, strict=False))
+
+    @property
     def percent(self) -> float:
         """How much of it has been received."""
         return 100 * self.received / self.size if self.size else 100.0
