@@ -51,8 +51,7 @@ def wide_rows(path: Path) -> Iterator[Row | Problem]:
 
 
 def _model(path: Path, log: Any) -> str:
-    task = log.get("eval") if isinstance(log, dict) else None
-    model = task.get("model") if isinstance(task, dict) else None
+    model = wide.value_at(log, "eval.model")
     if not isinstance(model, str):
         raise BadFile(Where(path.name), "does not say which model was asked (eval.model)")
     return model
@@ -62,36 +61,49 @@ def _answers(row: Row, model: str) -> Iterator[Problem | dict[str, Any]]:
     data = row.data
     if not isinstance(data, dict):
         raise BadRow("", "is not a JSON object")
-    number, epoch, attachments = data.get("id"), data.get("epoch", 1), data.get("attachments")
-    if isinstance(number, bool) or not isinstance(number, int | str):
-        raise BadRow("id", "is neither text nor a whole number")
+    answer = _answer(data) | {"model": model}
+    scores = data.get("scores") or {}
+    if not isinstance(scores, dict):
+        raise BadRow("scores", "is no object")
+    yield answer
+    for scorer, score in scores.items():
+        for told in _scores(row, scorer, score):
+            yield told if isinstance(told, Problem) else answer | told
+
+
+def _answer(data: dict[str, Any]) -> dict[str, Any]:
+    """The question and the model's answer, without scores. Raises BadRow."""
+    epoch, attachments = data.get("epoch", 1), data.get("attachments")
     if isinstance(epoch, bool) or not isinstance(epoch, int):
         raise BadRow("epoch", "is no whole number")
     kept = attachments if isinstance(attachments, dict) else {}
+    key = wide.key_at(data, "id")
     prompt, images = _asked(data.get("input"), kept)
     choices, target = data.get("choices"), data.get("target")
     if isinstance(choices, list) and choices:
         prompt += "\n\n" + "\n".join(f"{chr(65 + place)}) {choice}" for place, choice in enumerate(choices))
-    about = {"key": number, "prompt": prompt, "image": images, "model": model, "response": _completion(data, kept)}
-    about["answer"] = "\n".join(map(str, target)) if isinstance(target, list) else str(target or "")
-    about["variant"] = f"epoch {epoch}" if epoch > 1 else ""
-    scores = data.get("scores") or {}
-    if not isinstance(scores, dict):
-        raise BadRow("scores", "is no object")
-    yield about
-    for scorer, score in scores.items():
-        value = score.get("value") if isinstance(score, dict) else score
-        said = score.get("explanation") if isinstance(score, dict) else None
-        parts = {f"{scorer} {name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
-        for judge, one in parts.items():
-            number_of = SCORES.get(one, one) if isinstance(one, str) else one
-            if not isinstance(number_of, bool | int | float):
-                yield Problem(
-                    row.where, f"scores.{judge}", f"{str(one)[:50]!r} is neither a number nor one of C, I, P, N"
-                )
-                continue
-            comment = said if isinstance(said, str) else ""
-            yield about | {"judge": judge, "score": float(number_of), "comment": comment}
+    return {
+        "key": key,
+        "prompt": prompt,
+        "image": images,
+        "response": _completion(data, kept),
+        "answer": "\n".join(map(str, target)) if isinstance(target, list) else str(target or ""),
+        "variant": f"epoch {epoch}" if epoch > 1 else "",
+    }
+
+
+def _scores(row: Row, scorer: str, score: Any) -> Iterator[Problem | dict[str, Any]]:
+    """What a scorer gave: one number, or several under names of their own."""
+    score = score if isinstance(score, dict) else {"value": score}
+    value, said = score.get("value"), score.get("explanation")
+    parts = {f"{scorer} {name}": one for name, one in value.items()} if isinstance(value, dict) else {scorer: value}
+    for judge, one in parts.items():
+        number = SCORES.get(one, one) if isinstance(one, str) else one
+        if isinstance(number, bool | int | float):
+            yield {"judge": judge, "score": float(number), "comment": said if isinstance(said, str) else ""}
+        else:
+            reason = f"{str(one)[:50]!r} is neither a number nor one of C, I, P, N"
+            yield Problem(row.where, f"scores.{judge}", reason)
 
 
 def _asked(given: Any, attachments: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -146,8 +158,5 @@ def _completion(data: dict[str, Any], attachments: dict[str, Any]) -> str:
         raise BadRow("output", "is no object")
     if isinstance(output.get("completion"), str):
         return str(_whole(output["completion"], attachments))
-    choices = output.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    content = message.get("content") if isinstance(message, dict) else None
+    content = wide.value_at(output, "choices.0.message.content")
     return _text(content if isinstance(content, list) else [{"type": "text", "text": content}], attachments)

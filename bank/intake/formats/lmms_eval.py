@@ -65,9 +65,7 @@ def _model_in_results(file: Path) -> str:
 
 def _answers(row: Row, task: str, model: str, told: set[str]) -> Iterator[Problem | dict[str, Any]]:
     data = row.data
-    number = data.get("doc_id")
-    if isinstance(number, bool) or not isinstance(number, int | str):
-        raise BadRow("doc_id", "is neither text nor a whole number")
+    number = wide.key_at(data, "doc_id")
     replies = _texts(data.get("resps")) or _texts(data.get("filtered_resps"))
     if not replies:
         raise BadRow("resps", "holds no text, as of likelihoods, which are not read")
@@ -79,18 +77,24 @@ def _answers(row: Row, task: str, model: str, told: set[str]) -> Iterator[Proble
     about["answer"] = str(target) if isinstance(target, str | int | float) else ""
     if model:
         about["model"] = model
-    said = data.get("metrics")
-    named = [name for name in said if isinstance(name, str)] if isinstance(said, list) else data.keys() - FIXED
-    scores = {name: data[name] for name in sorted(named) if isinstance(data.get(name), bool | int | float)}
-    if unread := sorted(name for name in named if name not in scores and name not in told):
+    scores, unread = _metrics(data)
+    if unread := [name for name in unread if name not in told]:
         told.update(unread)
         yield odd(row, "", f"these metrics are no numbers and are not read: {', '.join(unread)}")
-    way = data.get("filter")
-    suffix = f" ({way})" if isinstance(way, str) and way not in ("", "none") else ""
-    for name, score in scores.items():
-        yield about | {"judge": name + suffix, "score": float(score)}
+    for judge, score in scores.items():
+        yield about | {"judge": judge, "score": score}
     if not scores:
         yield about
+
+
+def _metrics(data: dict[str, Any]) -> tuple[dict[str, float], list[str]]:
+    """The numbers by metric, and the metrics that are none."""
+    listed, way = data.get("metrics"), data.get("filter")
+    named = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else data.keys() - FIXED
+    suffix = f" ({way})" if isinstance(way, str) and way not in ("", "none") else ""
+    numbers = {name: data[name] for name in sorted(named) if isinstance(data.get(name), bool | int | float)}
+    unread = sorted(name for name in named if name not in numbers)
+    return {name + suffix: float(number) for name, number in numbers.items()}, unread
 
 
 def _texts(value: Any) -> list[str]:

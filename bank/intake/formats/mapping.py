@@ -27,7 +27,7 @@ from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
 from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
 from bank.intake.formats.records import Text
-from bank.intake.formats.wide import read_as
+from bank.intake.formats.wide import read_as, value_at
 
 Shape = Literal["pairs", "answers", "samples", "responses", "labels", "judgments"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -101,7 +101,6 @@ MOST_MAP = 20_000  # characters of one; PyYAML takes seconds for a deeply nested
 MOST_COLUMNS = 100  # that are surveyed
 TRUTH = {"true", "false"}
 DEPTH = 4  # of paths into objects
-MOST_DIGITS = 9  # of a place in a list
 MOST_VALUES = 30  # that a column may have to be one of words
 SPACES = 2  # on average: sentences
 # Words of column names in other languages.
@@ -254,22 +253,6 @@ class Mapped:
                 value = as_word(value)
             renamed[name] = value
         return renamed
-
-
-def value_at(data: Any, path: str) -> Any:
-    """The value of a column, or along a path of names and numbers; None where there is none."""
-    if isinstance(data, dict) and path in data:
-        return data[path]
-    if isinstance(data, dict) and path.lower() in data:  # names of CSV are read in small letters
-        return data[path.lower()]
-    first, _, rest = path.partition(".")
-    if isinstance(data, list) and len(first) < MOST_DIGITS and first.isdecimal() and int(first) < len(data):
-        inside = data[int(first)]
-    elif isinstance(data, dict) and first in data:
-        inside = data[first]
-    else:
-        return None
-    return value_at(inside, rest) if rest else inside
 
 
 # ---- what a table holds ----

@@ -123,11 +123,7 @@ def _missing(files: list[tuple[Path, str]]) -> str:
 
 
 def _key(data: dict[str, Any]) -> str:
-    column = "question_id" if "question_id" in data else "uid"
-    key = data.get(column)
-    if isinstance(key, bool) or not isinstance(key, str | int):
-        raise BadRow(column, "is neither text nor a whole number")
-    return str(key)
+    return str(wide.key_at(data, "question_id" if "question_id" in data else "uid"))
 
 
 def _text(content: Any, column: str) -> str:
@@ -177,17 +173,10 @@ def _answers(row: Row, seen: SeenAnswers, told: set[str]) -> Iterator[Problem | 
         told.add("form")
         return
     model = model_in(data, "model_id" if "model_id" in data else "model")
-    if "choices" in data:
-        choices = _list(data["choices"], "choices")
-        column, given = "choices", choices[0].get("turns") if isinstance(choices[0], dict) else None
-        if len(choices) > 1:
-            yield odd(row, "choices", f"holds {len(choices)}; the first is read, which is the one that is judged")
-    elif "messages" in data:
-        messages = [message for message in _list(data["messages"], "messages") if isinstance(message, dict)]
-        column, given = "messages", [one.get("content") for one in messages if one.get("role") == "assistant"]
-    else:
-        column, given = "output", [data.get("output")]
-    turns = [_text(turn, column) for turn in _list(given, column)]
+    column, turns = _answered(data)
+    if column == "choices" and len(data[column]) > 1:
+        reason = f"holds {len(data[column])}; the first is read, which is the one that is judged"
+        yield odd(row, column, reason)
     for number, text in enumerate(turns, start=1):
         text = joined(turns[:number]) if text.strip() and text != NO_ANSWER else ""
         sample = turn_key(key, number)
@@ -197,6 +186,18 @@ def _answers(row: Row, seen: SeenAnswers, told: set[str]) -> Iterator[Problem | 
         ref = {"model": model, "variant": variant}
         yield from wide.odd_answer(row, column, text, ref)
         yield {"sample": sample, "text": text} | ref
+
+
+def _answered(data: dict[str, Any]) -> tuple[str, list[str]]:
+    """The column with a model's answers, and their texts, one a turn. Raises BadRow."""
+    if "choices" in data:
+        column, given = "choices", wide.value_at(_list(data["choices"], "choices"), "0.turns")
+    elif "messages" in data:
+        messages = [message for message in _list(data["messages"], "messages") if isinstance(message, dict)]
+        column, given = "messages", [one.get("content") for one in messages if one.get("role") == "assistant"]
+    else:
+        column, given = "output", [data.get("output")]
+    return column, [_text(turn, column) for turn in _list(given, column)]
 
 
 def _verdicts(row: Row, told: set[str], baseline: str) -> Iterator[Problem | dict[str, Any]]:
@@ -212,21 +213,25 @@ def _verdicts(row: Row, told: set[str], baseline: str) -> Iterator[Problem | dic
     if "g1_winner" in data:
         yield from (about | game for game in _mt_bench_games(data))
     elif "games" in data:
-        model = model_in(data, "model")
-        baseline = model_in(data, "baseline") if "baseline" in data else baseline
-        if not baseline:
-            raise BadRow("baseline", "is missing, and no single model's answer is A in the prompt of the first game")
-        if model == baseline:
-            if not told:
-                yield odd(row, "model", "is the baseline itself; left out, as are further rows like this")
-            told.add(model)
-            return
-        for game in _arena_hard_games(row, model, baseline):
+        for game in _against_baseline(row, told, baseline):
             yield game if isinstance(game, Problem) else about | game
     else:
         about |= {"kind": "score", "protocol": "score", "responses": [model_in(data, "model")]}
         score, said = data.get("score"), _said(data, "judgment")
         yield about | said | (said if "status" in said else _failed() if score == -1 else {"score": score})
+
+
+def _against_baseline(row: Row, told: set[str], baseline: str) -> Iterator[Problem | dict[str, Any]]:
+    model = model_in(row.data, "model")
+    baseline = model_in(row.data, "baseline") if "baseline" in row.data else baseline
+    if not baseline:
+        raise BadRow("baseline", "is missing, and no single model's answer is A in the prompt of the first game")
+    if model != baseline:
+        yield from _arena_hard_games(row, model, baseline)
+        return
+    if not told:
+        yield odd(row, "model", "is the baseline itself; left out, as are further rows like this")
+    told.add(model)
 
 
 def _said(data: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -288,9 +293,7 @@ def _baseline(file: Path, answers: list[Path]) -> str:
     if named := BASELINE.fullmatch(file.parent.name):
         return named[1]
     row = next(iter(json_lines(file)), None)
-    games = row.data.get("games") if isinstance(row, Row) else None
-    first = games[0] if isinstance(games, list) and games else None
-    prompt = first.get("user_prompt") if isinstance(first, dict) else None
+    prompt = wide.value_at(row.data, "games.0.user_prompt") if isinstance(row, Row) else None
     _, begins, answer = prompt.partition(ANSWER_A[0]) if isinstance(prompt, str) else ("", "", "")
     shown, ends, _ = answer.rpartition(ANSWER_A[1])
     if not begins or not ends or not isinstance(row, Row):

@@ -43,14 +43,7 @@ def _pair(row: Row, is_csv: bool) -> dict[str, Any]:
         raise BadRow(column, "is neither text nor a list of messages")
     prompts = set()
     for name, side in SIDES:
-        said = _messages(data.get(name))
-        if isinstance(said, list):
-            whole = said if not isinstance(asked, list) or _opens(said) else [*asked, *said]
-            turns = turns_of({name: whole}, name)
-            answer = joined_answers([text for _, text in turns])
-        else:
-            turns = turns_of({column: asked}, column) if isinstance(asked, list) else []
-            answer = wide.text_in(data, name)
+        turns, answer = _side(data, name, column, asked)
         prompts.add(joined(question for question, _ in turns) if turns else str(asked or ""))
         pair[f"response_{side}"] = answer
         pair[f"model_{side}"] = data.get(f"{name}_model") or name
@@ -63,6 +56,16 @@ def _pair(row: Row, is_csv: bool) -> dict[str, Any]:
     elif (key := wide.value_in(data, "key")) is not None:
         pair["key"] = key
     return pair
+
+
+def _side(data: dict[str, Any], name: str, column: str, asked: Any) -> tuple[list[tuple[str, str]], str]:
+    """The turns of one side where it or the prompt is a list of messages, and its answer. Raises BadRow."""
+    said = _messages(data.get(name))
+    if isinstance(said, list):
+        whole = said if not isinstance(asked, list) or _opens(said) else [*asked, *said]
+        turns = turns_of({name: whole}, name)
+        return turns, joined_answers([text for _, text in turns])
+    return turns_of({column: asked}, column) if isinstance(asked, list) else [], wide.text_in(data, name)
 
 
 def _messages(value: Any) -> Any:

@@ -21,6 +21,7 @@ from bank.text.names import as_stored
 Read = Callable[[Path], Iterator[Row | Problem]]
 ANNOTATOR = "human"  # of verdicts, where a file names nobody
 MOST_LANGUAGE = 16  # characters
+MOST_DIGITS = 9  # of a place in a list
 ROWS = 32  # bits for the number of a row
 MOST_GROUP = 200  # characters
 # What columns may be called, by what they hold.
@@ -65,11 +66,7 @@ class Questions:
         pictures = pictures_in(data)
         names = [picture.get("file") or picture.get("url") or _digest(picture["data"]) for picture in pictures]
         asked = _digest(json.dumps([prompt, *names]).encode())
-        key = value_in(data, "key")
-        if key is None:
-            key = asked
-        elif isinstance(key, bool) or not isinstance(key, str | int):
-            raise BadRow(column_of(data, "key"), "is neither text nor a whole number")
+        key = asked if value_in(data, "key") is None else key_at(data, column_of(data, "key"))
         number = row.where.line if row.where.record is None else row.where.record
         told = int(asked[:8], 16) >> 2 << ROWS | (number or 0)
         first, is_new = self._first.setdefault(str(key), told)
@@ -94,6 +91,30 @@ def sample_of(question: Question, data: dict[str, Any]) -> dict[str, Any]:
         "answer": text_in(data, "answer"),
         "group": question.group,
     }
+
+
+def value_at(data: Any, path: str) -> Any:
+    """The value of a column, or along a path of names and numbers; None where there is none."""
+    if isinstance(data, dict) and path in data:
+        return data[path]
+    if isinstance(data, dict) and path.lower() in data:  # names of CSV are read in small letters
+        return data[path.lower()]
+    first, _, rest = path.partition(".")
+    if isinstance(data, list) and len(first) < MOST_DIGITS and first.isdecimal() and int(first) < len(data):
+        inside = data[int(first)]
+    elif isinstance(data, dict) and first in data:
+        inside = data[first]
+    else:
+        return None
+    return value_at(inside, rest) if rest else inside
+
+
+def key_at(data: dict[str, Any], column: str) -> str | int:
+    """The key of a question, which stands in this column. Raises BadRow."""
+    key = data.get(column)
+    if isinstance(key, bool) or not isinstance(key, str | int):
+        raise BadRow(column, "is neither text nor a whole number")
+    return key
 
 
 def has_columns(path: Path, needed: Iterable[str]) -> bool:
