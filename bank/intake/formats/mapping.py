@@ -392,13 +392,7 @@ def proposals(columns: Sequence[Column]) -> list[Proposal]:
 
 def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
     fields = FIELDS[shape]
-    by_field = {column.name: column.name for column in columns if column.name in fields}
-    for column in columns:
-        meant = meant_by(_in_english(_last_name(column.name)), fields)
-        if column.lists and meant not in LISTS:
-            continue
-        if column.name not in by_field.values() and meant and meant not in by_field:
-            by_field[meant] = column.name
+    by_field = _by_name(fields, columns)
     by_name = set(by_field)
     for name, column in _by_content(shape, [one for one in columns if not _is_told(one.name, by_field.values())]):
         if name != "annotator" or "judge" not in by_name:
@@ -407,6 +401,18 @@ def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
     missing = [name for name in NEEDED[shape] if name not in ordered]
     unknown = [name for name in (column.name for column in columns) if not _is_told(name, ordered.values())]
     return Proposal(shape, ordered, frozenset(ordered.keys() - by_name), missing, unknown)
+
+
+def _by_name(fields: Sequence[str], columns: Sequence[Column]) -> dict[str, str]:
+    """The columns of the fields that they are named like, in any language: their own names first."""
+    by_field = {column.name: column.name for column in columns if column.name in fields}
+    for column in columns:
+        meant = meant_by(_in_english(_last_name(column.name)), fields)
+        if column.lists and meant not in LISTS:
+            continue
+        if column.name not in by_field.values() and meant and meant not in by_field:
+            by_field[meant] = column.name
+    return by_field
 
 
 def _is_told(name: str, by: Collection[str]) -> bool:
@@ -432,18 +438,24 @@ def _by_content(shape: str, free: Iterable[Column]) -> Iterator[tuple[str, Colum
     most = max((column.filled for column in left), default=0)
     texts = [column for column in left if column.is_text]
     names = [column for column in left if column.is_name and not column.is_verdict and 2 * column.filled > most]
-    if shape in WIDE:
-        yield from (("image", column) for column in left if column.is_picture)
+    if shape not in WIDE:
+        return
+    yield from (("image", column) for column in left if column.is_picture)
     if shape == "pairs":
         yield from zip(("prompt", "response_a", "response_b"), texts, strict=False)
         yield from (("winner", column) for column in left if column.is_verdict)
-        twins = [one for one in names if any(_share(one, other) for other in names if other is not one)]
-        yield from zip(("model_a", "model_b"), twins, strict=False)
-        yield from (("annotator", column) for column in names if column not in twins)
-    elif shape == "answers":
-        yield from zip(("prompt", "response"), texts, strict=False)
-        yield from zip(("model", "annotator"), names, strict=False)
-        yield from (("score", column) for column in left if column.is_number and column.values is not None)
+        yield from _names_in_pairs(names)
+        return
+    yield from zip(("prompt", "response"), texts, strict=False)
+    yield from zip(("model", "annotator"), names, strict=False)
+    yield from (("score", column) for column in left if column.is_number and column.values is not None)
+
+
+def _names_in_pairs(names: Sequence[Column]) -> Iterator[tuple[str, Column]]:
+    """Two columns with the same names in them are the models; others name who decided."""
+    twins = [one for one in names if any(_share(one, other) for other in names if other is not one)]
+    yield from zip(("model_a", "model_b"), twins, strict=False)
+    yield from (("annotator", column) for column in names if column not in twins)
 
 
 def _share(one: Column, other: Column) -> bool:

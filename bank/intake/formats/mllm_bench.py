@@ -166,8 +166,7 @@ def _sample(row: Row, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Probl
     picture = {"file": next(filter(None, named), ""), "also": places, "url": url, "required": False}
     if not picture["file"] and not url:
         warn("image_path", "there is none")
-    known, true = Path(named[1]).suffix.lower().lstrip(".").upper().replace("JPG", "JPEG"), entry.get("orig_format")
-    if known and true and known != true:
+    if true := _other_format(named[1], entry):
         warn("image_path", f"{named[1]!r} was released as {true}, whatever its ending says")
     criteria = split_criteria(data.criteria or "")
     if not criteria:
@@ -184,6 +183,12 @@ def _sample(row: Row, entry: dict[str, Any]) -> tuple[dict[str, Any], list[Probl
         "language": "en",
         "criteria": [{"key": str(n), "text": text} for n, text in enumerate(criteria, start=1)],
     }, problems
+
+
+def _other_format(name: str, entry: dict[str, Any]) -> str:
+    """The format that the manifest states of a picture, where its ending says another; else ""."""
+    ending, stated = Path(name).suffix.lower().lstrip(".").upper().replace("JPG", "JPEG"), entry.get("orig_format")
+    return str(stated) if ending and stated and ending != stated else ""
 
 
 def _places(key: str, named: Iterable[str]) -> tuple[str, ...]:

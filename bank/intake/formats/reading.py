@@ -402,8 +402,18 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
     """The objects of the longest list in one JSON object, counted from 0: what tools write around their rows is passed
     over. Where there is none, the objects that it names one by one. Raises BadFile.
     """
-    longest: list[Any] = []
     whole = json_value(path)
+    objects = _longest_list(whole) or _named_objects(whole)
+    if not objects:
+        raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
+    for index, item in enumerate(objects):
+        where = Where(path.name, record=index)
+        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+
+
+def _longest_list(whole: Any) -> list[Any]:
+    """The longest list in an object that begins with an object; of equals the last and innermost."""
+    longest: list[Any] = []
     level = [whole]
     for _ in range(MOST_DEPTH + 1):
         for value in level:
@@ -411,13 +421,13 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
                 longest = value
         inside = (value.values() for value in level if isinstance(value, dict))
         level = [inner for inner in itertools.chain.from_iterable(inside) if isinstance(inner, dict | list)]
-    if not longest and isinstance(whole, dict) and len(whole) > 1:
-        longest = list(whole.values()) if all(isinstance(one, dict) for one in whole.values()) else []
-    if not longest:
-        raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
-    for index, item in enumerate(longest):
-        where = Where(path.name, record=index)
-        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+    return longest
+
+
+def _named_objects(whole: Any) -> list[Any]:
+    """The values of an object, where all of several are objects."""
+    values = list(whole.values()) if isinstance(whole, dict) else []
+    return values if len(values) > 1 and all(isinstance(value, dict) for value in values) else []
 
 
 def csv_rows(path: Path) -> Iterator[Row | Problem]:

@@ -52,21 +52,7 @@ class AnswerImporter:
         return record.known_status, record.text, record.reason, record.option_order, record.tokens
 
     def check(self, rows: list[Row], report: Report) -> Batch | None:
-        known = list(self.known(rows, report))
-        places = [place for _, place in known]
-        taken = self.seen.claim(places, [row.where for row, _ in known])
-        stored = self._stored(places)
-        fresh: list[tuple[Place, tuple[Any, ...]]] = []
-        for number, (row, place) in enumerate(known):
-            values = self.values(row.data)
-            if number in taken:
-                report.refuse(row.where, "sample", f"{self.taken} {taken[number]}")
-            elif place not in stored:
-                fresh.append((place, values))
-            elif stored[place] == values:
-                report.unchanged += 1
-            else:
-                report.refuse(row.where, "text", self.another)
+        fresh = self._fresh(rows, report)
         names = [place[1] for place, _ in fresh]
         new_models = set(names) - self.models.keys() - self.new_models
         self.new_models |= new_models
@@ -83,6 +69,25 @@ class AnswerImporter:
                 columns[name] = [None if value is None else json.dumps(value) for value in columns[name]]
         columns = {name: bulk.compact(column) for name, column in columns.items()}
         return [place[0] for place, _ in fresh], names, columns
+
+    def _fresh(self, rows: list[Row], report: Report) -> list[tuple[Place, tuple[Any, ...]]]:
+        """The places where nothing is stored, with their values; what stands there twice, or otherwise, is refused."""
+        known = list(self.known(rows, report))
+        places = [place for _, place in known]
+        taken = self.seen.claim(places, [row.where for row, _ in known])
+        stored = self._stored(places)
+        fresh: list[tuple[Place, tuple[Any, ...]]] = []
+        for number, (row, place) in enumerate(known):
+            values = self.values(row.data)
+            if number in taken:
+                report.refuse(row.where, "sample", f"{self.taken} {taken[number]}")
+            elif place not in stored:
+                fresh.append((place, values))
+            elif stored[place] == values:
+                report.unchanged += 1
+            else:
+                report.refuse(row.where, "text", self.another)
+        return fresh
 
     def announce(self, places: list[Place]) -> None:
         """Answers in these places will be made."""

@@ -78,9 +78,8 @@ class Samples:
             if number in taken:
                 report.refuse(row.where, "key", f"{record.key!r} already occurs at {taken[number]}")
                 continue
-            for label, text in record.options.items():
-                if text.strip().casefold() in NO_TEXT and not ids[number]:
-                    report.add(Problem(row.where, f"options.{label}", EMPTY_CELL, warning=True))
+            if not ids[number]:
+                _warn_of_empty_options(row, report)
             pictures_of_row = self._pictures(row, report) if record.images else []
             if pictures_of_row is None:
                 continue
@@ -92,8 +91,10 @@ class Samples:
             self._compare(stored, report)
         if "responses" in self.context.source.parts:
             for record, _ in fresh:
-                if record.images or record.options:
-                    self.context.addresses.add(record)
+                self.context.addresses.add(record)
+        return self._batch(fresh, report)
+
+    def _batch(self, fresh: list[tuple[SampleRecord, Pictures]], report: Report) -> Batch | None:
         hidden = [hidden_rows(record) for record, _ in fresh]
         pictures = [(number, *picture) for number, pair in enumerate(fresh) for picture in _picture_rows(*pair)]
         values = [_values(*pair, rows) for pair, rows in zip(fresh, hidden, strict=True)]
@@ -274,6 +275,13 @@ class Samples:
             self.context.writer.make(node)
             self.capabilities[path] = node.pk
         return self.capabilities[path]
+
+
+def _warn_of_empty_options(row: Row, report: Report) -> None:
+    """Of an option that says what a spreadsheet writes into an empty cell."""
+    for label, text in row.data.options.items():
+        if text.strip().casefold() in NO_TEXT:
+            report.add(Problem(row.where, f"options.{label}", EMPTY_CELL, warning=True))
 
 
 def _values(record: SampleRecord, pictures: Pictures, hidden: list[importing.CriterionValues]) -> tuple[Any, ...]:

@@ -47,24 +47,7 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", bench
     or SLUG@VERSION, is the stored one that they are first checked for.
     """
     choices = _choices_of(benchmark) if benchmark else {}
-    if not files:
-        raise BadInput("There is no file in it.")
-    if len(files) > staging.MAX_FILES:
-        raise BadInput(f"{len(files):,} files are more than {staging.MAX_FILES:,}. Send them as one zip.")
-    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for _, size in files):
-        raise BadInput("Say of each file how many bytes it has.")
-    try:
-        names = staging.checked_names(name for name, _ in files)
-    except staging.BadName as error:
-        raise BadInput(str(error)) from None
-    size = sum(size for _, size in files)
-    if size == 0:
-        raise BadInput(f"{_name_of(names)} is empty." if len(files) == 1 else "All of these files are empty.")
-    if size > settings.UPLOAD_LIMIT:
-        raise BadInput(
-            f"{_megabytes(size)} are more than the {_megabytes(settings.UPLOAD_LIMIT)} that can be sent here. "
-            "Import it on the machine itself, with manage.py import_benchmark."
-        )
+    names, size = _checked_files(files)
     if sha256 and not SHA256.fullmatch(sha256):
         raise BadInput("sha256 is 64 characters from 0-9 and a-f.")
     settings.STAGED.mkdir(mode=staging.PRIVATE, parents=True, exist_ok=True)
@@ -87,6 +70,29 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", bench
         staging.remove(upload)
         raise
     return upload
+
+
+def _checked_files(files: Sequence[tuple[str, int]]) -> tuple[list[str], int]:
+    """Their paths, and how many bytes they have together. Raises BadInput."""
+    if not files:
+        raise BadInput("There is no file in it.")
+    if len(files) > staging.MAX_FILES:
+        raise BadInput(f"{len(files):,} files are more than {staging.MAX_FILES:,}. Send them as one zip.")
+    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for _, size in files):
+        raise BadInput("Say of each file how many bytes it has.")
+    try:
+        names = staging.checked_names(name for name, _ in files)
+    except staging.BadName as error:
+        raise BadInput(str(error)) from None
+    size = sum(size for _, size in files)
+    if size == 0:
+        raise BadInput(f"{_name_of(names)} is empty." if len(files) == 1 else "All of these files are empty.")
+    if size > settings.UPLOAD_LIMIT:
+        raise BadInput(
+            f"{_megabytes(size)} are more than the {_megabytes(settings.UPLOAD_LIMIT)} that can be sent here. "
+            "Import it on the machine itself, with manage.py import_benchmark."
+        )
+    return names, size
 
 
 def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes], sha256: str = "") -> Upload:

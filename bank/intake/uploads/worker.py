@@ -137,6 +137,26 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
               "in the worker's log.")  # fmt: skip
 
 
+def _recognised(upload: Upload, opened: Path) -> sources.Source | None:
+    """What came in, by its format or a map; None where a person is asked for its columns first."""
+    try:
+        source = sources.inspect(opened, _format_of(upload))
+    except UnknownFormat as error:
+        columns = _keep_survey(upload, error.path) if error.columns else []
+        if len(columns) < 2:  # text, or a table without rows
+            raise
+        _ask_for_columns(upload, columns)
+        return None
+    if isinstance(source.module, Mapped):
+        is_kept = not upload.map
+        upload.map = source.module.map.model_dump(exclude_defaults=True)
+        columns = _keep_survey(upload, source.path)
+        if is_kept and source.module.map.constants:  # which were said of another file
+            _ask_for_columns(upload, columns)
+            return None
+    return source
+
+
 def _fail(upload: Upload, reason: str) -> None:
     Upload.objects.filter(pk=upload.pk).update(state=Upload.State.FAILED, fault=reason, changed_at=timezone.now())
     staging.remove(upload, keep_problems=True)
@@ -154,21 +174,9 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         raise BadInput("What came in is not what was sent: its SHA-256 is another. Send it again.")
     staging.write_json(upload, "progress.json", {"phase": "unpacking"})
     with staging.opened(upload) as sent, sources.open_source(sent, reporter.cancelled) as opened:
-        try:
-            source = sources.inspect(opened, _format_of(upload))
-        except UnknownFormat as error:
-            columns = _keep_survey(upload, error.path) if error.columns else []
-            if len(columns) < 2:  # text, or a table without rows
-                raise
-            _ask_for_columns(upload, columns)
+        source = _recognised(upload, opened)
+        if source is None:
             return
-        if isinstance(source.module, Mapped):
-            is_kept = not upload.map
-            upload.map = source.module.map.model_dump(exclude_defaults=True)
-            columns = _keep_survey(upload, source.path)
-            if is_kept and source.module.map.constants:  # which were said of another file
-                _ask_for_columns(upload, columns)
-                return
         proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
         go_on = bool(choices.pop(actions.GO_ON, False))
