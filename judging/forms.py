@@ -39,6 +39,7 @@ PROTOCOL_DEFAULT = ("", "The protocol's default")
 
 
 RUN = fields_of(RunIn)
+JUDGE = fields_of(JudgeIn)
 
 
 def _text(label: str, help_text: str, **options: Any) -> forms.CharField:
@@ -511,6 +512,8 @@ class JudgeForm(InputForm):
         {
             "base_url": "Address",
             "key_env": "Variable with the key",
+            "key_header": "Header of the key",
+            "query": "Query string",
             "concurrency": "Calls at once",
             "timeout": "Seconds one call may take",
             "rpm": "Calls a minute",
@@ -522,6 +525,19 @@ class JudgeForm(InputForm):
             "price_out": "Price of tokens received",
         }
     )
+
+    key = form_field(JUDGE["key"], "Key", widget=forms.PasswordInput(attrs={"autocomplete": "off"}))
+    headers = form_field(JUDGE["headers"], "Headers", widget=forms.Textarea(attrs={"rows": 2}))
+
+    USUAL = ("name", "base_url", "model", "family", "key", "key_env")
+
+    @property
+    def usual(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.USUAL]
+
+    @property
+    def rest(self) -> list[forms.BoundField]:
+        return [field for field in self if field.name not in self.USUAL]
 
 
 class RunsChoice(forms.ModelMultipleChoiceField):

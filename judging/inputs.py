@@ -23,7 +23,7 @@ def fields_of(takes: Input) -> dict[str, Any]:
     return dict(takes().fields.items())
 
 
-def form_field(field: Any, label: str | None = None) -> forms.Field:
+def form_field(field: Any, label: str | None = None, widget: forms.Widget | None = None) -> forms.Field:
     """The field of a form for the field of an input."""
     options: dict[str, Any] = {"label": label, "help_text": field.help_text or "", "required": field.required}
     if isinstance(field, serializers.BooleanField):
@@ -34,7 +34,7 @@ def form_field(field: Any, label: str | None = None) -> forms.Field:
         return forms.IntegerField(min_value=field.min_value, max_value=field.max_value, **options)
     if isinstance(field, serializers.FloatField):
         return forms.FloatField(min_value=field.min_value, max_value=field.max_value, **options)
-    return forms.CharField(max_length=getattr(field, "max_length", None), **options)
+    return forms.CharField(max_length=getattr(field, "max_length", None), widget=widget, **options)
 
 
 class InputForm(Styled):

@@ -20,7 +20,9 @@ from judging.protocols.prompts.stored import add_template
 
 
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
-    """A judge. Its address and the name of its key's variable are for staff; the key itself is never stored."""
+    """A judge. How its endpoint is reached is for staff; a stored key is never told."""
+
+    has_key = serializers.SerializerMethodField(help_text="whether a key is stored")
 
     class Meta:
         model = Judge
@@ -31,6 +33,10 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             "host",
             "base_url",
             "key_env",
+            "has_key",
+            "key_header",
+            "query",
+            "headers",
             "baseline",
             "family",
             "concurrency",
@@ -45,7 +51,10 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
             "abilities",
             "simulated",
         )
-        staff_only = ("base_url", "key_env")
+        staff_only = ("base_url", "key_env", "has_key", "key_header", "query", "headers")
+
+    def get_has_key(self, judge: Judge) -> bool:
+        return bool(judge.key)
 
     def to_representation(self, judge: Judge) -> dict[str, Any]:
         data = super().to_representation(judge)

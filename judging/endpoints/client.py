@@ -23,9 +23,11 @@ import openai  # noqa: TID251
 from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251
 
 from judging.endpoints.answers import WAIT_HEADERS, Answer, Failed, Outcome, Received, completed, refused
+from judging.models.judges import Route
 
 REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
 CONNECT_TIMEOUT = 10.0
+SHORTEST_KEY = 8  # characters; a word of its own could stand in any reply
 COMPLETIONS = "/chat/completions"
 # The only headers passed on: nothing that the SDK or the environment would add.
 SENT_HEADERS = ("authorization", "content-type", "webhook-id", "webhook-timestamp", "webhook-signature")
@@ -82,10 +84,11 @@ class PublicResolver(AbstractResolver):
 class _Transport(httpx2.AsyncBaseTransport):
     """HTTP for the SDK on aiohttp: resolves with ``PublicResolver``, and takes a third of the CPU of the SDK's own."""
 
-    def __init__(self, base_url: str, listed: Sequence[str] | None) -> None:
-        self._proxy = _proxy_for(base_url)
+    def __init__(self, route: Route) -> None:
+        self._proxy = _proxy_for(route.base_url)
+        self._sent = (*SENT_HEADERS, route.key_header, *(name for name, _ in route.headers))
         # A proxy resolves names itself. A judge at "localhost" is listed by that name or its port: checked by its URL.
-        resolver = None if listed is None or self._proxy else PublicResolver([*listed, "localhost"])
+        resolver = None if route.listed is None or self._proxy else PublicResolver([*route.listed, "localhost"])
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -96,7 +99,7 @@ class _Transport(httpx2.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        headers = {name: request.headers[name] for name in SENT_HEADERS if name in request.headers}
+        headers = {name: request.headers[name] for name in self._sent if name in request.headers}
         try:
             async with self._session.request(
                 request.method,
@@ -131,19 +134,16 @@ class _Transport(httpx2.AsyncBaseTransport):
 
 
 class Endpoint:
-    """One base URL; lives as long as its event loop. Nothing from the environment is sent to it.
+    """What is at the end of a route; lives as long as its event loop. Nothing from the environment is sent to it."""
 
-    With ``listed``, its name may resolve only to public addresses and to these.
-    """
-
-    def __init__(self, base_url: str, listed: Sequence[str] | None = None) -> None:
-        self._base = base_url.rstrip("/")
+    def __init__(self, route: Route) -> None:
+        self._route = route
         self._client = openai.AsyncOpenAI(
             api_key="given-with-each-call",
-            base_url=base_url,
+            base_url=route.base_url,
             max_retries=0,
             http_client=httpx2.AsyncClient(
-                transport=_Transport(base_url, listed), timeout=None, trust_env=False, follow_redirects=False
+                transport=_Transport(route), timeout=None, trust_env=False, follow_redirects=False
             ),
         )
 
@@ -176,10 +176,15 @@ class Endpoint:
         signature: Mapping[str, str] | None = None,
     ) -> Received:
         """Send one request to a path below the base URL: a JSON body, or a form with files. Raises Failed."""
-        headers: dict[str, Any] = {"Authorization": f"Bearer {key}" if key else openai.Omit(), **(signature or {})}
+        headers: dict[str, Any] = {"Authorization": openai.Omit(), **dict(self._route.headers), **(signature or {})}
+        if key and self._route.key_header:
+            headers[self._route.key_header] = key
+        elif key:
+            headers["Authorization"] = f"Bearer {key}"
         if form is not None:
             headers["Content-Type"] = "multipart/form-data"
-        url, options = f"{self._base}{path}", UNSENT | {"headers": headers}
+        query = f"?{self._route.query}" if self._route.query else ""
+        url, options = f"{self._route.base_url.rstrip('/')}{path}{query}", UNSENT | {"headers": headers}
         token = _limit.set(limit)
         try:
             async with asyncio.timeout(timeout):
@@ -193,31 +198,36 @@ class Endpoint:
         except TimeoutError:
             raise Failed(Outcome.TIMEOUT, f"no whole reply within {timeout:g} s") from None
         except openai.APIStatusError as error:
-            return Received(error.status_code, error.response.content, dict(error.response.headers))
+            content = _without_key(error.response.content, key)
+            return Received(error.status_code, content, dict(error.response.headers))
         finally:
             _limit.reset(token)
-        return Received(response.status_code, response.content)
+        return Received(response.status_code, _without_key(response.content, key))
 
     async def close(self) -> None:
         await self._client.close()
 
 
 class Endpoints:
-    """The long-lived clients of one event loop, one per base URL and resolution rule."""
+    """The long-lived clients of one event loop, one per route."""
 
     def __init__(self) -> None:
-        self._endpoints: dict[tuple[str, tuple[str, ...] | None], Endpoint] = {}
+        self._endpoints: dict[Route, Endpoint] = {}
 
-    def at(self, base_url: str, listed: Sequence[str] | None = None) -> Endpoint:
-        key = base_url, None if listed is None else tuple(listed)
-        if key not in self._endpoints:
-            self._endpoints[key] = Endpoint(base_url, listed)
-        return self._endpoints[key]
+    def at(self, route: Route) -> Endpoint:
+        if route not in self._endpoints:
+            self._endpoints[route] = Endpoint(route)
+        return self._endpoints[route]
 
     async def close(self) -> None:
         for endpoint in self._endpoints.values():
             await endpoint.close()
         self._endpoints.clear()
+
+
+def _without_key(content: bytes, key: str) -> bytes:
+    """A reply without the key, which some endpoints repeat in their errors."""
+    return content.replace(key.encode(), b"(the key)") if len(key) >= SHORTEST_KEY else content
 
 
 def _proxy_for(base_url: str) -> str | None:

@@ -20,6 +20,31 @@ class JudgeIn(serializers.Serializer[Any]):
         allow_blank=True,
         help_text="The name of a variable in the worker's environment, e.g. OPENAI_API_KEY. Never the key itself.",
     )
+    key = serializers.CharField(
+        max_length=2_000,
+        default="",
+        allow_blank=True,
+        write_only=True,
+        help_text="Or the key itself: sealed, and never shown again. Empty: the stored one stays.",
+    )
+    key_header = serializers.CharField(
+        max_length=60,
+        default="",
+        allow_blank=True,
+        help_text="The header of the key, e.g. api-key at Azure. Empty: Authorization, as Bearer.",
+    )
+    query = serializers.CharField(
+        max_length=200,
+        default="",
+        allow_blank=True,
+        help_text="Behind each path, e.g. api-version=2024-10-21 at Azure.",
+    )
+    headers = serializers.CharField(
+        max_length=4_000,
+        default="",
+        allow_blank=True,
+        help_text="Sent with each call, one a line, e.g. OpenAI-Organization: org-1. Seen by staff.",
+    )
     concurrency = serializers.IntegerField(
         min_value=1, max_value=1024, default=16, help_text="Calls at once, over all workers."
     )

@@ -37,13 +37,13 @@ class KeyMissing(RuntimeError):
     """The environment variable for a judge's key is empty where the worker runs."""
 
 
-def key_from(variable: str) -> str:
-    """The key in an environment variable; "" for a judge that needs none. Raises KeyMissing."""
-    if not variable:
-        return ""
-    key = os.environ.get(variable, "").strip()
+def key_of(judge: Judge) -> str:
+    """The key of a judge, stored or in its environment variable; "" for one that needs none. Raises KeyMissing."""
+    if not judge.key_env:
+        return judge.key
+    key = os.environ.get(judge.key_env, "").strip()
     if not key:
-        raise KeyMissing(variable)
+        raise KeyMissing(judge.key_env)
     return key
 
 
@@ -65,6 +65,10 @@ def add_judge(
     base_url: str,
     model: str,
     key_env: str = "",
+    key: str = "",
+    key_header: str = "",
+    query: str = "",
+    headers: str = "",
     waits: str = "",
     give_up_after: int | None = None,
     any_host: bool = False,
@@ -74,8 +78,9 @@ def add_judge(
 
     ``any_host`` is for commands. Pages and the API accept only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS:
     otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
-    and model gets the new limits and prices; its own address and variable are accepted as before. Without prices it
-    gets those that are listed for the address and model, if any are.
+    and model gets the new limits and prices; its own address and variable are accepted as before, and it keeps its
+    stored key where neither a key nor a variable is given. Without prices it gets those that are listed for the address
+    and model, if any are.
     """
     name, model, base_url = as_stored(name), model.strip(), base_url.strip().rstrip("/")
     if not name or name.startswith("baseline-"):
@@ -91,15 +96,22 @@ def add_judge(
         unchanged=bool(existing and existing.base_url == base_url),
     )
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
+    if key and key_env:
+        raise BadInput("Give the key or the name of a variable, not both.", "key")
     if (limits.get("price_in") is None) != (limits.get("price_out") is None):
         raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
     if limits.get("price_in") is None and (known := listed(base_url, model)):
         limits |= {name: getattr(known, name) for name in PRICES}
     values = limits | {
         "key_env": key_env,
+        "key_header": _header_name(key_header, "key_header") if key_header.strip() else "",
+        "query": _query(query),
+        "headers": _headers(headers),
         "waits": _waits(waits),
         "give_up_after": DAY // timedelta(minutes=1) if give_up_after is None else give_up_after,
     }
+    if key or key_env:
+        values["key"] = key.strip()
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
     if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
@@ -113,6 +125,48 @@ def add_judge(
         setattr(existing, field, value)
     existing.save()
     return existing
+
+
+# What calls send already, or what would change how they are carried.
+OWN_HEADERS = re.compile(
+    r"authorization|host|cookie|connection|upgrade|te|trailer|expect|(content|transfer|proxy|webhook)-.*|accept.*"
+)
+SECRET_NAMES = re.compile(r".*(key|token|secret|password|sig|auth).*", re.I)
+QUERY = re.compile(r"[\w.~-]+=[\w.~:/,+%-]*(&[\w.~-]+=[\w.~:/,+%-]*)*", re.ASCII)
+MOST_HEADERS = 10
+
+
+def _query(written: str) -> str:
+    """What stands behind each path, such as ``api-version=2024-10-21``. Raises BadInput."""
+    query = written.strip().removeprefix("?")
+    if query and not QUERY.fullmatch(query):
+        raise BadInput("A query is written as name=value, several joined by &.", "query")
+    if any(SECRET_NAMES.fullmatch(each.partition("=")[0]) for each in query.split("&")):
+        raise BadInput("Queries stand in logs: a key goes into a header.", "query")
+    return query
+
+
+def _headers(written: str) -> str:
+    """``Name: value``, a line each. Raises BadInput."""
+    lines = [line.strip() for line in written.splitlines() if line.strip()]
+    if len(lines) > MOST_HEADERS:
+        raise BadInput(f"At most {MOST_HEADERS} headers can be sent.", "headers")
+    headers = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not re.fullmatch(r"[\x20-\x7e]{1,500}", value.strip()):
+            raise BadInput("A header is written as Name: value, in ASCII, one a line.", "headers")
+        headers.append(f"{_header_name(name, 'headers')}: {value.strip()}")
+    return "\n".join(headers)
+
+
+def _header_name(written: str, field: str) -> str:
+    name = written.strip()
+    if not re.fullmatch(r"[A-Za-z0-9-]{1,60}", name) or OWN_HEADERS.fullmatch(name.lower()):
+        raise BadInput(f"{name[:60]!r} is no header that can be added.", field)
+    if field == "headers" and SECRET_NAMES.fullmatch(name):
+        raise BadInput("A key is given as such, with the name of its header.", field)
+    return name
 
 
 def _waits(written: str) -> str:
@@ -206,9 +260,10 @@ def is_this_machine(host: str) -> bool:
 def readiness(judge: Judge) -> dict[str, bool | None]:
     """Whether a judge could be called from here, as far as one can tell without a call.
 
-    ``host_listed``: in JUDGE_HOSTS; ``key_set``: its variable is set in this process, None for a judge without one.
+    ``host_listed``: in JUDGE_HOSTS; ``key_set``: its key is stored, or its variable set in this process; None where it
+    has none.
     """
-    key_set = bool(os.environ.get(judge.key_env)) if judge.key_env else None
+    key_set = bool(os.environ.get(judge.key_env)) if judge.key_env else bool(judge.key) or None
     return {"host_listed": host_allowed(judge.base_url, settings.JUDGE_HOSTS), "key_set": key_set}
 
 

@@ -100,7 +100,7 @@ def _encoded(path: Path, kind: str, key: Key) -> bytes:
 def encode(*, model: str, messages: Sequence[tuple[str, str, Sequence[bytes]]], parameters: Mapping[str, Any]) -> bytes:
     """The body of a chat completion. ``messages``: role, text, and the parts of the images before it.
 
-    Null parameters are left out. A message of an assistant is plain text, as endpoints want it.
+    Null parameters are left out. Messages of an assistant and of the system are plain text, as endpoints want it.
     """
     sent = {name: value for name, value in parameters.items() if value is not None}
     return b"".join(
@@ -117,7 +117,7 @@ def encode(*, model: str, messages: Sequence[tuple[str, str, Sequence[bytes]]], 
 
 def _message(role: str, text: str, pictures: Sequence[bytes]) -> bytes:
     text = text.encode(errors="replace").decode()
-    if role == "assistant":
+    if role in ("assistant", "system"):
         return orjson.dumps({"role": role, "content": text})
     tail = orjson.dumps({"type": "text", "text": text})
     return b"".join(

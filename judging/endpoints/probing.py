@@ -14,7 +14,7 @@ from PIL import Image
 
 from bank.errors import BadInput
 from judging.endpoints.answers import Answer, Outcome
-from judging.endpoints.judges import KeyMissing, host_allowed, key_from
+from judging.endpoints.judges import KeyMissing, host_allowed, key_of
 from judging.endpoints.messages import PREFILLED
 from judging.models import Judge
 from judging.work import loop
@@ -70,14 +70,14 @@ def probe_judge(*, judge: Judge) -> dict[str, Any]:
     if not (judge.any_host or host_allowed(judge.base_url, settings.JUDGE_HOSTS)):
         raise BadInput(f"The host of {judge.name} is not in JUDGE_HOSTS.")
     try:
-        key = key_from(judge.key_env)
+        key = key_of(judge)
     except KeyMissing as missing:
         raise BadInput(f"The environment variable {missing} is empty here.") from None
 
     async def main() -> dict[str, Any]:
         from judging.endpoints.client import Endpoint
 
-        endpoint = Endpoint(judge.base_url, judge.listed)
+        endpoint = Endpoint(judge.route)
         timeout = min(TIMEOUT, judge.timeout)
         try:
             return await probe(endpoint, model=judge.model, key=key, timeout=timeout, rng=random.SystemRandom())

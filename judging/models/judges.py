@@ -1,12 +1,13 @@
 """Judges and the prompt templates that staff write for them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import models
 
+from accounts.crypto import EncryptedTextField
 from accounts.models import User
 from bank.database.unfinished import FinishedManager
 from bank.text.names import NameField
@@ -20,13 +21,33 @@ BASELINES = {  # with what they do, in plain words
 }
 
 
+class Route(NamedTuple):
+    """How an endpoint is reached: its address, the private addresses that it may resolve to (None: any), what stands
+    behind each path, the headers sent with each call, and the header of the key ("": Authorization, as Bearer).
+    """
+
+    base_url: str
+    listed: tuple[str, ...] | None = None
+    query: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    key_header: str = ""
+
+
 class Judge(models.Model):
     """An LLM behind an OpenAI-compatible endpoint, a built-in baseline, or the author of imported judgments."""
 
     name = NameField(max_length=200, unique=True)
     base_url = models.URLField(max_length=500, blank=True)
     model = models.CharField(max_length=200, blank=True)
-    key_env = models.CharField(max_length=100, blank=True)  # the variable's name; the key itself is never stored
+    key_env = models.CharField(max_length=100, blank=True)  # the variable that holds the key where a worker runs
+    key = EncryptedTextField(blank=True, default="", db_default="")  # or the key itself, sealed
+    key_header = models.CharField(
+        max_length=60, blank=True, default="", db_default=""
+    )  # empty: Authorization, as Bearer
+    query = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )  # behind each path, without the question mark
+    headers = models.TextField(blank=True, default="", db_default="")  # sent with each call: "Name: value", a line each
     baseline = models.CharField(max_length=20, blank=True)  # one of BASELINES
     family = models.CharField(max_length=100, blank=True)
     concurrency = models.PositiveIntegerField(default=16)
@@ -73,6 +94,15 @@ class Judge(models.Model):
         """The private addresses that its name may resolve to besides public ones; None: any."""
         hosts: Sequence[str] = settings.JUDGE_HOSTS
         return None if self.any_host or self.any_address else hosts
+
+    @property
+    def route(self) -> Route:
+        listed = None if self.listed is None else tuple(self.listed)
+        headers = tuple(
+            (name.strip().lower(), value.strip())
+            for name, _, value in (line.partition(":") for line in self.headers.splitlines())
+        )
+        return Route(self.base_url, listed, self.query, headers, self.key_header.lower())
 
     @property
     def host(self) -> str:

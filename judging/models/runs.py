@@ -1,5 +1,6 @@
 """Runs and the items or tasks they cover."""
 
+import json
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -348,4 +349,4 @@ def setting_text(value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(str(each.get("value", "")) if isinstance(each, dict) else str(each) for each in value)
-    return str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)

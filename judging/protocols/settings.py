@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
 from bank.errors import BadInput
 
 Settings = dict[str, Any]
@@ -17,6 +19,14 @@ NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "r
 REQUEST = (
     *("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail"),
     "ask_again",  # so many times, where a reply breaks the format or refuses (MLLM-as-a-Judge, C.2)
+    "system",  # a message before all others
+    "extra_body",  # more of what an endpoint takes, such as {"top_k": 40}
+)
+MOST_SYSTEM, MOST_EXTRA = 20_000, 4_000  # characters
+# What stands in the body already, by settings of their own or because of how replies are read.
+OWN_IN_BODY = frozenset(
+    "model messages temperature top_p seed max_tokens max_completion_tokens reasoning_effort response_format logprobs "
+    "top_logprobs n stream stream_options tools tool_choice functions".split()
 )
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 # What answers that are empty, refused or an error count: no verdict, without a call; the lowest verdict, without a
@@ -105,6 +115,31 @@ def number_or_null(name: str, value: Any) -> float | None:
     return float(value)
 
 
+def _can_be_sent(value: Any, most: int) -> bool:
+    """Whether it is JSON that every database and endpoint takes, of at most so many characters."""
+    try:
+        orjson.dumps(value)
+        written = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return len(written) <= most and "\\u0000" not in written
+
+
+def system_message(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or not _can_be_sent(value, MOST_SYSTEM):
+        raise BadSettings(f"{name}: a text of at most {MOST_SYSTEM:,} characters, not {_shown(value)}.")
+    return value
+
+
+def extra_body(name: str, value: Any) -> Settings:
+    """What is sent besides, as the endpoint takes it."""
+    if not isinstance(value, dict) or not _can_be_sent(value, MOST_EXTRA):
+        raise BadSettings(f"{name}: a JSON object of at most {MOST_EXTRA:,} characters, not {_shown(value)}.")
+    if own := sorted(value.keys() & OWN_IN_BODY):
+        raise BadSettings(f"{name}: {own[0]} cannot be sent so; what can be chosen of it is a setting of its own.")
+    return value
+
+
 def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) -> Settings:
     """The canonical settings of the request. Raises BadSettings."""
     settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature))}
@@ -125,10 +160,12 @@ REQUEST_CHECKS: dict[str, Check] = {
     "image_size": whole,
     "ask_again": whole,
     "structured": boolean,
+    "system": system_message,
+    "extra_body": extra_body,
     "reasoning_effort": _one_of(EFFORTS),
     "detail": _one_of(DETAILS),
 }
-OFF_BY_DEFAULT = ("ask_again", "structured")  # left out where they are 0 or false
+OFF_BY_DEFAULT = ("ask_again", "structured", "extra_body")  # left out where they are 0, false or empty
 
 
 def with_printed(chosen: Mapping[str, Any], printed: Printed | None) -> Mapping[str, Any]:

@@ -260,7 +260,7 @@ def identified(
         "parameters": dict(parameters),
         "order": order,
         "repeat": repeat,
-    } | {name: run.settings[name] for name in ("image_size", "detail") if name in run.settings}
+    } | {name: run.settings[name] for name in ("image_size", "detail", "system") if name in run.settings}
     shared_text = text if shared_text is None else shared_text
     shared: list[Any] = [
         run.judge.base_url,
@@ -269,6 +269,8 @@ def identified(
         dict(parameters),
     ]
     shared += [repeat, sent, run.settings.get("image_size"), run.settings.get("detail")]
+    if "system" in run.settings:
+        shared.append(["system", run.settings["system"]])
     if overlay:
         hashed["overlay"] = overlay
         shared.append(overlay)
@@ -293,7 +295,7 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
         parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
     if weighted and abilities.get("logprobs"):
         parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
-    return parameters
+    return parameters | settings.get("extra_body", {})
 
 
 def with_likelihoods(run: Run, parameters: dict[str, Any], call: Any) -> dict[str, Any]:
@@ -317,7 +319,8 @@ def conversation_hash(
         )
         for message in messages
     ]
-    return keyed("prompt", _digest([run.judge.base_url, run.judge.model, sent, dict(parameters), place, step]))
+    told = [run.judge.base_url, run.judge.model, sent, dict(parameters), place, step]
+    return keyed("prompt", _digest([*told, run.settings["system"]] if "system" in run.settings else told))
 
 
 def _digest(value: Any) -> str:

@@ -40,7 +40,7 @@ def _initial(request: SignedInRequest) -> dict[str, Any]:
     """The values of the judge named as ``from`` in the URL, to change its limits and prices."""
     key = whole_number(request.GET.get("from", ""))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
-    return {name: getattr(judge, name) for name in fields_of(JudgeIn)} if judge else {}
+    return {name: getattr(judge, name) for name in fields_of(JudgeIn) if name != "key"} if judge else {}
 
 
 @requires("write-judging")

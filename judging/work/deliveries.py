@@ -21,6 +21,7 @@ from accounts.models import Delivery, Webhook
 from judging.endpoints.answers import Failed
 from judging.endpoints.client import Endpoints
 from judging.endpoints.judges import host_allowed
+from judging.models.judges import Route
 from judging.webhooks import switch_webhook
 from judging.work.loop import db
 
@@ -65,7 +66,7 @@ async def _send(delivery: Delivery, endpoints: Endpoints) -> None:
         "webhook-signature": standardwebhooks.Webhook(webhook.secret).sign(name, now, delivery.body),
     }
     parts = urlsplit(webhook.url)
-    endpoint = endpoints.at(f"{parts.scheme}://{parts.netloc}", settings.WEBHOOK_HOSTS)
+    endpoint = endpoints.at(Route(f"{parts.scheme}://{parts.netloc}", tuple(settings.WEBHOOK_HOSTS)))
     try:
         answer = await endpoint.send(
             "POST",

@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 from django.utils import timezone
 
 from bank import images
-from judging.endpoints.judges import KeyMissing, host_allowed, key_from
+from judging.endpoints.judges import KeyMissing, host_allowed, key_of
 from judging.endpoints.messages import encode
 from judging.models import Run
 from judging.protocols import CannotAsk
@@ -72,7 +72,7 @@ class Session(CallResults):
         if await db(run_kinds.needs_pictures, self.run) and not await db(images.media_matches_database):
             self._without_pictures()
             return
-        self.endpoint = self.shared.endpoints.at(self.judge.base_url, self.judge.listed)
+        self.endpoint = self.shared.endpoints.at(self.judge.route)
         self.limiter.want(self.wake, True)
         writer, sharing = asyncio.create_task(self._write()), asyncio.create_task(self._keep_share())
         sharing.add_done_callback(self._crashed)
@@ -136,7 +136,7 @@ class Session(CallResults):
 
     def _key(self) -> str:
         try:
-            return key_from(self.judge.key_env)
+            return key_of(self.judge)
         except KeyMissing as missing:
             raise Ended(
                 Run.State.PAUSED,
@@ -343,6 +343,8 @@ class Session(CallResults):
                 log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error, extra={"run": self.run.pk})
                 self._without_pictures()
             return None
+        if "system" in self.run.settings:
+            messages.insert(0, ("system", self.run.settings["system"], []))
         return request, encode(model=self.judge.model, messages=messages, parameters=request.parameters)
 
     async def _part(self, picture: requests.Picture) -> bytes:

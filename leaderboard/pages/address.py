@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.text import Truncator
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
@@ -50,6 +51,7 @@ class Choice:
     label: str
 
 
+LONGEST_SETTING = 60  # characters that are shown of one
 IN_SIGHT = 3  # pickers; the others are folded, unless they are in use
 EXPLAINED = {
     "source": "Whose verdicts count: people's, or those of a judge.",
@@ -244,7 +246,7 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
         words.append(f"{settings['repeats']} repeats")
     for name, value in settings.items():
         if name not in ("order", "criteria", "context", "reasoning", "step_calls", "repeats"):
-            words.append(f"{name} {setting_text(value)}")
+            words.append(f"{name} {Truncator(setting_text(value)).chars(LONGEST_SETTING)}")
     return ", ".join(filter(None, (*words, printed_in(protocol, settings))))
 
 

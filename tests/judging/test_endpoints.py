@@ -13,8 +13,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from bank.errors import BadInput
 from judging.endpoints.answers import seconds_to_wait
 from judging.endpoints.client import PrivateAddress, PublicResolver
+from judging.endpoints.judges import key_of
+from judging.endpoints.probing import probe_judge
 from judging.models import Attempt, Judge, Run
 from judging.runs import actions
 from judging.work import loop
@@ -465,6 +468,120 @@ def test_judges_by_command_and_those_that_were_there_before_go_on(start, work_on
         settings.JUDGE_HOSTS = [name]
         judge = Judge.objects.create(name="k", base_url=f"http://{name}:{server.port}/v1", model="k", **{column: True})
         assert work_on(start(judge)).state == Run.State.FINISHED
+
+
+AS_AT_AZURE = {
+    "key": "not-a-real-key",
+    "key_header": "api-key",
+    "query": "api-version=2024-10-21",
+    "headers": "X-Project: towns\nOpenAI-Organization: org-1",
+}
+
+
+def test_an_endpoint_is_reached_by_its_query_headers_and_a_stored_key(judge_at, start, work_on, client_of):
+    with Server(lambda call: VOTE) as server:
+        judge = judge_at(server.url, **AS_AT_AZURE)
+        more = {"system": "You are strict.", "extra_body": {"top_k": 40, "provider": {"order": ["a"]}}}
+        run = work_on(start(judge, settings=more))
+        probe_judge(judge=judge)
+    assert (run.state, run.settings["extra_body"]) == ("finished", more["extra_body"])
+    for call in server.calls:
+        assert call.path == "/v1/chat/completions?api-version=2024-10-21"
+        assert [
+            call.headers.get(name) for name in ("api-key", "authorization", "x-project", "openai-organization")
+        ] == [
+            "not-a-real-key",
+            None,
+            "towns",
+            "org-1",
+        ]
+    judged = [call.body for call in server.calls if "top_k" in call.body]
+    assert len(judged) == run.judgments.count() > 0
+    assert judged[0]["messages"][0] == {"role": "system", "content": "You are strict."}
+    assert judged[0]["provider"] == {"order": ["a"]}
+    assert "{&quot;top_k&quot;: 40" in client_of("curator").get(f"/judging/runs/{run.pk}/").content.decode()
+
+
+def test_a_key_that_an_endpoint_repeats_is_not_kept(judge_at, start, work_on):
+    with Server(lambda call: status(400, {"error": {"message": "Bad request with not-a-real-key"}})) as server:
+        run = work_on(start(judge_at(server.url, **AS_AT_AZURE)))
+    told = [attempt.detail for attempt in Attempt.objects.filter(run=run)] + [run.state_reason]
+    assert any("Bad request with (the key)" in words for words in told)
+    assert not any("not-a-real-key" in words for words in told)
+
+
+def test_what_is_asked_besides_makes_other_calls_and_another_run(judge_at, start, work_on):
+    with Server(lambda call: VOTE) as server:
+        judge = judge_at(server.url)
+        plain, strict, warm = (
+            work_on(start(judge, settings=settings))
+            for settings in ({}, {"system": "Be strict."}, {"extra_body": {"min_p": 0.1}})
+        )
+    hashes = [set(run.judgments.values_list("prompt_sha256", flat=True)) for run in (plain, strict, warm)]
+    assert len({run.settings_hash for run in (plain, strict, warm)}) == 3
+    assert len(set.union(*hashes)) == sum(map(len, hashes))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("query", "api-version", "name=value"),
+        ("query", "api_key=abc", "a key goes into a header"),
+        ("query", "a=b#c", "name=value"),
+        ("headers", "Authorization: Bearer x", "no header that can be added"),
+        ("headers", "Host: elsewhere", "no header that can be added"),
+        ("headers", "X-Api-Key: x", "A key is given as such"),
+        ("headers", "X-A: b\x00c", "Name: value"),
+        ("headers", "no colon", "Name: value"),
+        ("key_header", "api key", "no header that can be added"),
+        ("key_header", "Content-Length", "no header that can be added"),
+    ],
+)
+def test_a_route_that_could_carry_secrets_or_change_a_request_is_refused(judge_at, field, value, words):
+    with pytest.raises(BadInput, match=words) as refused:
+        judge_at("http://127.0.0.1:9/v1", **{field: value})
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"extra_body": {"messages": []}},
+        {"extra_body": {"temperature": 2}},
+        {"extra_body": ["a"]},
+        {"extra_body": {"a": "\x00"}},
+        {"extra_body": {"a": "\ud800"}},
+        {"extra_body": {"a": float("nan")}},
+        {"extra_body": {"a": 2**80}},
+        {"extra_body": {"a": "b" * 4_000}},
+        {"system": ""},
+        {"system": 7},
+        {"system": "a\x00"},
+        {"system": "\ud800"},
+    ],
+)
+def test_more_of_a_body_is_refused_where_it_is_ours_or_cannot_be_sent(judge_at, start, settings):
+    with pytest.raises(BadInput, match=r"extra_body|system"):
+        start(judge_at("http://127.0.0.1:9/v1"), settings=settings)
+
+
+def test_a_stored_key_is_sealed_shown_to_nobody_and_stays_until_another_is_given(judge_at, client_of, settings):
+    settings.JUDGE_HOSTS = ["127.0.0.1", "127.0.0.1:9"]
+    client = client_of("curator")
+    sent = {"name": "owl", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    client.post("/judging/judges/new/", sent | {"key": "not-a-real-key"})
+    judge = Judge.objects.get(name="owl")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT key FROM judging_judge WHERE name = 'owl'")
+        assert "not-a-real-key" not in cursor.fetchone()[0]
+    pages = [f"/judging/judges/{judge.pk}/", f"/judging/judges/new/?from={judge.pk}", f"/api/v1/judges/{judge.pk}/"]
+    assert not any("not-a-real-key" in client.get(page).content.decode() for page in pages)
+    assert client.get(pages[2]).json()["has_key"] is True
+    assert "has_key" not in client_of("researcher").get(pages[2]).json()
+    client.post("/judging/judges/new/", sent | {"timeout": 60})
+    assert key_of(Judge.objects.get(name="owl")) == "not-a-real-key"
+    both = client.post("/api/v1/judges/", sent | {"key": "a", "key_env": "OPENAI_API_KEY"}, "application/json")
+    assert (both.status_code, list(both.json())) == (400, ["key"])
 
 
 NOT_PUBLIC = ("::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "fec0::1", "192.0.0.8", "ff0e::1")

@@ -13,9 +13,9 @@ from judging.inputs import add_arguments, checked, fields_of
 
 
 class Command(InstallationCommand):
-    help = "Add a judge behind an OpenAI-compatible endpoint, at any host. Keys stay in the environment."
+    help = "Add a judge behind an OpenAI-compatible endpoint, at any host. Its key stays in the environment."
 
-    limits = [name for name in fields_of(JudgeIn) if name != "name"]
+    limits = [name for name in fields_of(JudgeIn) if name not in ("name", "key")]  # a typed key would stay in a history
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
