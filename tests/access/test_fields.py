@@ -17,7 +17,7 @@ KEPT = {
     "Item": "content_hash recipe outside blind",
     "Submission": "name changed_by",
     "Upload": "files received folder secret tries",
-    "Judge": "paced_until any_host any_address created_at",
+    "Judge": "paced_until any_host any_address created_at key",
     "Recipe": "by",
     "Evaluation": "judge model_name by",
     "Webhook": "by",
