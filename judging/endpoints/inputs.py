@@ -25,7 +25,7 @@ class JudgeIn(serializers.Serializer[Any]):
         default="",
         allow_blank=True,
         write_only=True,
-        help_text="Or the key itself: sealed, and never shown again. Empty: the stored one stays.",
+        help_text="Sealed, and never shown again. Empty: the stored one stays, or it is in a variable.",
     )
     key_header = serializers.CharField(
         max_length=60,
