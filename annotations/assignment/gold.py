@@ -29,6 +29,7 @@ from bank.models.verdict import COLUMNS, turned
 
 GOLD = "gold"
 AnswerKey = tuple[str, str]  # model and variant of a response
+ItemsBySample = dict[str, list[tuple[CampaignItem, list[AnswerKey]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +104,8 @@ def gold_from_file(campaign: Campaign, path: Path) -> GoldVerdicts:
     notes: list[str] = []
 
     def complete(row: dict[str, Any]) -> dict[str, Any]:
-        """Fill in what a row may leave out, and put its note aside."""
-        note = row.pop("note", "") or row.pop("comment", "")
-        notes.append(note if isinstance(note, str) else "")
-        sample = str(row.get("sample") or "")
-        candidates = items_by_sample.get(sample, [])
-        if not candidates:
-            raise ValueError(f"the campaign has no item of the sample {sample[:60]!r}")
-        row.setdefault("responses", None)
-        if not row["responses"]:
-            if len(candidates) > 1:
-                raise ValueError(f"the campaign has {len(candidates)} items of this sample: name the responses")
-            row["responses"] = [{"model": model, "variant": variant} for model, variant in candidates[0][1]]
-        return {"annotator": GOLD, "kind": candidates[0][0].item.kind} | row
+        notes.append(_take_note(row))
+        return _completed(row, items_by_sample)
 
     verdicts, problems = [], []
     try:
@@ -159,9 +149,29 @@ def gold_from_campaign(campaign: Campaign, source: Campaign, *, most: int | None
     return GoldVerdicts(verdicts, problems)
 
 
-def _items_by_sample(campaign: Campaign) -> dict[str, list[tuple[CampaignItem, list[AnswerKey]]]]:
+def _take_note(row: dict[str, Any]) -> str:
+    """The note of a row, which is no part of the format."""
+    note = row.pop("note", "") or row.pop("comment", "")
+    return note if isinstance(note, str) else ""
+
+
+def _completed(row: dict[str, Any], items_by_sample: ItemsBySample) -> dict[str, Any]:
+    """A row with what it may leave out. Raises ValueError if that is not one thing."""
+    sample = str(row.get("sample") or "")
+    candidates = items_by_sample.get(sample, [])
+    if not candidates:
+        raise ValueError(f"the campaign has no item of the sample {sample[:60]!r}")
+    row.setdefault("responses", None)
+    if not row["responses"]:
+        if len(candidates) > 1:
+            raise ValueError(f"the campaign has {len(candidates)} items of this sample: name the responses")
+        row["responses"] = [{"model": model, "variant": variant} for model, variant in candidates[0][1]]
+    return {"annotator": GOLD, "kind": candidates[0][0].item.kind} | row
+
+
+def _items_by_sample(campaign: Campaign) -> ItemsBySample:
     """The campaign's items by sample key, each with its responses in canonical order."""
-    by_sample: dict[str, list[tuple[CampaignItem, list[AnswerKey]]]] = defaultdict(list)
+    by_sample: ItemsBySample = defaultdict(list)
     campaign_items = campaign.campaign_items.select_related("item__sample", "campaign")
     for campaign_item in campaign_items.prefetch_related(with_answers("item__")):
         places = sorted(campaign_item.item.places.all(), key=lambda place: place.position)

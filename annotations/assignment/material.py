@@ -95,15 +95,26 @@ def _reviewed_verdicts(assignment: Assignment, ballot: Ballot) -> tuple[Reviewed
     reviews = [_reviewed_verdict(assignment, ballot, each) for each in (place.reviewed, place.against) if each]
     if not (reviews and ballot.shows_analyses):
         return tuple(reviews)
-    if ballot.of_two and not all(review.analysis for review in reviews):
-        reviews = [replace(review, analysis="", gaps=0) for review in reviews]
-    text = "".join(review.analysis for review in reviews)
+    if ballot.of_two:
+        reviews = _both_or_neither(reviews)
+    _store_displayed(assignment, ballot, "".join(review.analysis for review in reviews))
+    return tuple(reviews[at] for at in ballots.places(assignment.order)) if ballot.of_two else tuple(reviews)
+
+
+def _both_or_neither(reviews: list[ReviewedVerdict]) -> list[ReviewedVerdict]:
+    """The reviews, without analyses if one has none."""
+    if all(review.analysis for review in reviews):
+        return reviews
+    return [replace(review, analysis="", gaps=0) for review in reviews]
+
+
+def _store_displayed(assignment: Assignment, ballot: Ballot, text: str) -> None:
+    """Store on the assignment that these analyses are displayed."""
     digest = hashlib.sha256(text.encode()).hexdigest() if text else ""
     length = len(text) if text or ballot.of_two else None
     if (digest, length) != (assignment.displayed_sha256, assignment.displayed_length):
         assignment.displayed_sha256, assignment.displayed_length = digest, length
         assignment.save(update_fields=["displayed_sha256", "displayed_length"])
-    return tuple(reviews[at] for at in ballots.places(assignment.order)) if ballot.of_two else tuple(reviews)
 
 
 def _reviewed_verdict(assignment: Assignment, ballot: Ballot, judgment: Judgment) -> ReviewedVerdict:

@@ -1,6 +1,6 @@
 """What a campaign will be able to tell apart, before it is labelled: two models on the same items, at 80 % power."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count
 
 from accounts.rules import Viewer
-from annotations.labels.agreement import by_item, label_rows
+from annotations.labels.agreement import LabelRow, by_item, label_rows
 from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models.items import ItemResponse
@@ -111,22 +111,36 @@ def _usual(campaign: Campaign, viewer: Viewer) -> Plan:
     each = int(median(counts)) if counts else items.count()
     rows = label_rows(campaign, viewer)
     of_pairs = any(row.raw in Choice.values for row in rows) or verdict_kind(campaign) == "pair"
-    ties = sum(row.verdict == Choice.TIE for row in rows) / len(rows) if len(rows) >= FEWEST else TIES
-    shared = [row for labels in by_item(rows).values() if len(labels) > 1 for row in labels]
-    numbers = [row.verdict_number for row in shared if row.verdict_number is not None]
-    alike = ALIKE
-    if len(numbers) == len(shared) and len({row.campaign_item for row in shared}) >= FEWEST:
-        found = intraclass(
-            item=[row.campaign_item for row in shared],
-            rater=[row.annotator for row in shared],
-            value=numbers,
-            cluster=[row.group for row in shared],
-        ).one_way.value
-        alike = ALIKE if found is None else min(1.0, max(0.0, found))
     return Plan(
         items=max(each, 1),
         labels=campaign.overlap,
-        ties=ties if of_pairs else 0.0,
-        alike=alike,
+        ties=_tie_rate(rows) if of_pairs else 0.0,
+        alike=_likeness(rows),
         in_group=max(1.0, each / max(groups, 1)),
     )
+
+
+def _tie_rate(rows: Sequence[LabelRow]) -> float:
+    if len(rows) < FEWEST:
+        return TIES
+    return sum(row.verdict == Choice.TIE for row in rows) / len(rows)
+
+
+def _shared(rows: Sequence[LabelRow]) -> list[LabelRow]:
+    """Labels on items that have several."""
+    return [row for labels in by_item(rows).values() if len(labels) > 1 for row in labels]
+
+
+def _likeness(rows: Sequence[LabelRow]) -> float:
+    """The intraclass correlation of labels on one item, from 0 to 1."""
+    shared = _shared(rows)
+    numbers = [row.verdict_number for row in shared if row.verdict_number is not None]
+    if len(numbers) != len(shared) or len({row.campaign_item for row in shared}) < FEWEST:
+        return ALIKE
+    correlation = intraclass(
+        item=[row.campaign_item for row in shared],
+        rater=[row.annotator for row in shared],
+        value=numbers,
+        cluster=[row.group for row in shared],
+    ).one_way.value
+    return ALIKE if correlation is None else min(1.0, max(0.0, correlation))

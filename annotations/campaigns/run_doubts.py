@@ -29,6 +29,8 @@ REASONS = {
 # A reply came, but no verdict could be read from it. Failed and unaffordable calls are not listed: they are repeated.
 UNREADABLE = ("parse_failed", "refused", "filtered", "truncated", "empty")
 
+NUMBERS = {"score", "parts"}  # columns of which one can be compared with the other
+
 FAR_SCORE = 1.0  # on the benchmark's scale; a smaller difference is a matter of taste
 
 FAR_RANKING = 0.5  # normalized Levenshtein distance
@@ -58,16 +60,24 @@ def _reasons(judgments: Sequence[Verdict], people: Verdict | None) -> set[str]:
     if any(judgment["status"] in UNREADABLE for judgment in judgments):
         why.add(NO_VERDICT)
     repeats = _by_repeat(judgments)
-    if any(len({verdict_key(verdict) for verdict in verdicts}) > 1 for verdicts in repeats.values()):
+    if any(map(_depends_on_order, repeats.values())):
         why.add(TURNED)
     combined = [merged for verdicts in repeats.values() if (merged := combine_verdicts(verdicts))]
-    keys = [key for verdict in combined if (key := verdict_key(verdict))]
-    if len(keys) > 1 and majority_word(keys) is None:
+    if _lacks_majority(combined):
         why.add(NO_MAJORITY)
     verdict_of_judge = judge_verdict(combined)
     if people and verdict_of_judge and differs(verdict_of_judge, people):
         why.add(DIFFERS)
     return why
+
+
+def _depends_on_order(verdicts: Iterable[Verdict]) -> bool:
+    return len({verdict_key(verdict) for verdict in verdicts}) > 1
+
+
+def _lacks_majority(verdicts: Iterable[Verdict]) -> bool:
+    keys = [key for verdict in verdicts if (key := verdict_key(verdict))]
+    return len(keys) > 1 and majority_word(keys) is None
 
 
 def judge_verdict(repeats: Sequence[Verdict]) -> Verdict | None:
@@ -99,11 +109,19 @@ def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict | None:
         case "choice":
             return {"choice": _combined_choice([verdict["choice"] for verdict in decided])}
         case "score" | "parts" | "grade":
-            numbers = [value for verdict in decided if (value := verdict_number(verdict)) is not None]
-            return {"score": fmean(numbers)}
+            return {"score": _mean_number(decided)}
         case "ranking":
             return {"ranking": mean_ranking([verdict["ranking"] for verdict in decided])}
-    top = Counter(verdict[column] for verdict in decided).most_common(2)
+    return _most_frequent(column, decided)
+
+
+def _mean_number(verdicts: Iterable[Verdict]) -> float:
+    return fmean(number for verdict in verdicts if (number := verdict_number(verdict)) is not None)
+
+
+def _most_frequent(column: str, verdicts: Iterable[Verdict]) -> Verdict | None:
+    """The value of this column that is there most often; None if two are."""
+    top = Counter(verdict[column] for verdict in verdicts).most_common(2)
     return None if len(top) > 1 and top[0][1] == top[1][1] else {column: top[0][0]}
 
 
@@ -131,20 +149,27 @@ def _combined_choice(choices: Sequence[str]) -> str:
 
 
 def differs(judge: Verdict, people: Verdict) -> bool:
-    """Whether a judge's verdict differs from people's. A tie and "unable to decide" count as the same."""
+    """Compare a judge's verdict with people's. A tie and "unable to decide" count as the same."""
     judge_column, column = main_column(judge), main_column(people)
-    numbers = {"score", "parts"}
-    if judge_column is None or column is None or not (judge_column == column or {judge_column, column} == numbers):
+    if judge_column is None or column is None or not _comparable(judge_column, column):
         return False
     if column == "choice":
         choices = {judge["choice"], people["choice"]}
         return len(choices) > 1 and not choices <= {"tie", "undecided"}
-    if column in numbers:
+    if column in NUMBERS:
         return abs((verdict_number(judge) or 0) - (verdict_number(people) or 0)) >= FAR_SCORE
     if column == "ranking":
-        a, b = ([position for group in verdict["ranking"] for position in group] for verdict in (judge, people))
-        return Levenshtein.normalized_distance(a, b) > FAR_RANKING
+        return Levenshtein.normalized_distance(_in_line(judge), _in_line(people)) > FAR_RANKING
     return bool(judge[column] != people[column])
+
+
+def _comparable(column: str, other: str) -> bool:
+    return column == other or {column, other} == NUMBERS
+
+
+def _in_line(verdict: Verdict) -> list[int]:
+    """The positions of a ranking, best first."""
+    return [position for group in verdict["ranking"] for position in group]
 
 
 def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
@@ -200,23 +225,34 @@ def subset_of(run: Run, name: str) -> list[int]:
     """
     rows = list(Judgment.objects.filter(run=run, status="ok").order_by("pk").values("pk", "item", *VERDICT_COLUMNS))
     people = human_verdicts({row["item"] for row in rows}, rule=run.benchmark.majority)
-    agreed: dict[int, list[bool]] = defaultdict(list)
-    hallucinated: dict[int, list[bool]] = defaultdict(list)
-    reviews = Label.objects.counted().filter(assignment__campaign_item__reviewed__run=run)
-    review_columns = ("assignment__campaign_item__reviewed", "agree", "hallucination")
-    for judgment, agree, hallucination in reviews.values_list(*review_columns):
-        for answers, answer in ((agreed, agree), (hallucinated, hallucination)):
-            if answer is not None:
-                answers[judgment].append(answer)
+    agreed, hallucinated = _reviews_of(run)
     subset = []
     for row in rows:
         human, pk = people.get(row["item"]), row["pk"]
-        wrong = differs(row, human) if human and main_column(human) else None
-        if agreed[pk]:
-            wrong = 2 * sum(agreed[pk]) <= len(agreed[pk])
+        wrong = _is_wrong(row, human, agreed[pk])
         hallucinates = 2 * sum(hallucinated[pk]) > len(hallucinated[pk])
         if wrong is None and not hallucinates:
             continue
         if (HARD if wrong or hallucinates else HQ) == name:
             subset.append(pk)
     return subset
+
+
+def _is_wrong(judgment: Verdict, people: Verdict | None, reviews: Sequence[bool]) -> bool | None:
+    """By its reviews, else by people's verdict on the item; None if there is neither."""
+    if reviews:
+        return 2 * sum(reviews) <= len(reviews)
+    return differs(judgment, people) if people and main_column(people) else None
+
+
+def _reviews_of(run: Run) -> tuple[dict[int, list[bool]], dict[int, list[bool]]]:
+    """The answers of reviewers by judgment: is it right, does it hallucinate."""
+    agreed: dict[int, list[bool]] = defaultdict(list)
+    hallucinated: dict[int, list[bool]] = defaultdict(list)
+    reviews = Label.objects.counted().filter(assignment__campaign_item__reviewed__run=run)
+    columns = ("assignment__campaign_item__reviewed", "agree", "hallucination")
+    for judgment, agree, hallucination in reviews.values_list(*columns):
+        for answers, answer in ((agreed, agree), (hallucinated, hallucination)):
+            if answer is not None:
+                answers[judgment].append(answer)
+    return agreed, hallucinated

@@ -140,10 +140,16 @@ def select_items(
         selected = _with_keys(selected, plan.keys, benchmark)
     elif plan.how in (PER_CAPABILITY, STRATIFIED):
         selected = _spread(plan, selected, rng)
-    if plan.most is not None and len(selected) > plan.most:
-        selected = rng.sample(sorted(selected, key=lambda candidate: candidate.subject), plan.most)
+    selected = _at_most(plan.most, selected, rng)
     subjects = [candidate.subject for candidate in selected]
     return Selection(selected, {subject: why[subject] for subject in subjects if subject in why})
+
+
+def _at_most(most: int | None, candidates: list[Candidate], rng: random.Random) -> list[Candidate]:
+    """All candidates, or so many of them at random."""
+    if most is None or len(candidates) <= most:
+        return candidates
+    return rng.sample(sorted(candidates, key=lambda candidate: candidate.subject), most)
 
 
 def select_doubtful(candidates: Iterable[Candidate], run: Run, reasons: Iterable[str]) -> Selection:

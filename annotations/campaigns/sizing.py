@@ -103,10 +103,7 @@ def size_of(
     }
     if not candidates and not candidates_for(**every):
         return _none(**every)
-    readable = None
-    if ballots.get(protocol).of_judgments and not ballots.get(protocol).of_two and ballot.get("analyses", True):
-        judgments = Judgment.objects.filter(pk__in=[pk for candidate in candidates for pk in candidate.judgments])
-        readable = len(analyses.open_among(judgments))
+    readable = _readable(candidates) if _shows_one_analysis(protocol, ballot) else None
     usual, timed = usual_seconds(protocol)
     lacking = set(benchmark.samples.exclude(absent_images=[]).values_list("pk", flat=True))
     return Size(
@@ -122,6 +119,17 @@ def size_of(
         first=candidates[0] if candidates else None,
         open_questions=_open_questions(benchmark, candidates) if protocol == "yes-no" else 0,
     )
+
+
+def _shows_one_analysis(protocol: str, ballot: Mapping[str, Any]) -> bool:
+    kind = ballots.get(protocol)
+    return kind.of_judgments and not kind.of_two and bool(ballot.get("analyses", True))
+
+
+def _readable(candidates: Sequence[Candidate]) -> int:
+    """How many of the judgments have an analysis that everybody may read."""
+    judgments = Judgment.objects.filter(pk__in=[pk for candidate in candidates for pk in candidate.judgments])
+    return len(analyses.open_among(judgments))
 
 
 def _open_questions(benchmark: Benchmark, candidates: Sequence[Candidate]) -> int:

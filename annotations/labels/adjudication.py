@@ -85,14 +85,7 @@ def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemL
     campaign_items = campaign.campaign_items.order_by("position", "pk")
     if search:
         campaign_items = campaign_items.filter(item__sample__key__icontains=search)
-    keys: dict[int, list[str]] = defaultdict(list)
-    labels: Counter[int] = Counter()
-    counted = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
-    for verdict in counted.values("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
-        labels[verdict["assignment__campaign_item"]] += 1
-        if key := verdict_key(verdict):
-            keys[verdict["assignment__campaign_item"]].append(key)
-    disputes = {pk: share for pk, item_keys in keys.items() if (share := disagreement(item_keys)) is not None}
+    labels, disputes = _labels_and_disputes(campaign)
     unanswered = Label.objects.filter(campaign=campaign, returns__isnull=False, returns__answered_at__isnull=True)
     open_returns = Counter(unanswered.values_list("assignment__campaign_item", flat=True))
     match show:
@@ -111,6 +104,18 @@ def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemL
     ids = [pk for pk in campaign_items.values_list("pk", flat=True) if passes(pk)]
     ids.sort(key=lambda pk: (disputes.get(pk, -1), labels[pk]), reverse=True)
     return ItemList(ids, disputes, open_returns)
+
+
+def _labels_and_disputes(campaign: Campaign) -> tuple[Counter[int], dict[int, float]]:
+    """By campaign item how many labels it has, and how far they disagree where there are two verdicts."""
+    keys: dict[int, list[str]] = defaultdict(list)
+    labels: Counter[int] = Counter()
+    counted = Label.objects.filter(campaign=campaign, excluded=False).order_by("pk")
+    for verdict in counted.values("assignment__campaign_item", *VERDICT_COLUMNS).iterator():
+        labels[verdict["assignment__campaign_item"]] += 1
+        if key := verdict_key(verdict):
+            keys[verdict["assignment__campaign_item"]].append(key)
+    return labels, {pk: share for pk, of_item in keys.items() if (share := disagreement(of_item)) is not None}
 
 
 def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float | None, returned: int) -> ItemRow:
@@ -236,10 +241,14 @@ def _read_numbers(question: VerdictInput, texts: Sequence[str]) -> Any:
     numbers = [number for text in texts if (number := ballots.parse_number(text)) is not None]
     if not numbers or len(numbers) != len(texts) or len(numbers) != len(question.names):
         raise BadInput("Enter a number for each.")
-    if question.column == "parts":
-        if min(numbers) < 0:
-            raise BadInput("Points must be 0 or more.")
-        return dict(zip(question.names, numbers, strict=True))
+    if question.column != "parts":
+        return _by_rank(numbers)
+    if min(numbers) < 0:
+        raise BadInput("Points must be 0 or more.")
+    return dict(zip(question.names, numbers, strict=True))
+
+
+def _by_rank(numbers: Sequence[float]) -> list[list[int]]:
     ranks = sorted(set(numbers))
     return [[position for position, number in enumerate(numbers) if number == rank] for rank in ranks]
 

@@ -1,7 +1,7 @@
 """How far the annotators of a campaign agree, with intervals. The methods are those of ``stats``."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
@@ -431,29 +431,37 @@ def _by_group(
     groups = {label.campaign_item: label.group for label in labels}
     if len(set(groups.values())) == len(groups):
         return cells
-    said: dict[str, dict[int, dict[int, Any]]] = {}
     measures = measures_of(labels)
-    for measure, verdicts in measures.items():
-        of_measure = said.setdefault(measure, {})
-        for label, verdict in zip(labels, verdicts, strict=True):
-            of_measure.setdefault(label.annotator, {})[label.campaign_item] = verdict
+    said = {measure: _by_annotator(labels, verdicts) for measure, verdicts in measures.items()}
     clustered = {}
     for (a, b), cell in cells.items():
-        shared = [item for item in said["kappa"][a] if item in said["kappa"][b]]
+        shared = _in_both(said["kappa"][a], said["kappa"][b])
         cluster = [groups[item] for item in shared]
-        of_two = {}
-        for measure, by in said.items():
-            first, second = ([by[who][item] for item in shared] for who in (a, b))
-            of_two[measure] = beyond_chance(
+        of_two = {
+            measure: beyond_chance(
                 measure=measure,
-                first=first,
-                second=second,
+                first=[by[a][item] for item in shared],
+                second=[by[b][item] for item in shared],
                 cluster=cluster,
                 categories=categories_of(measure, measures[measure], offered),
             )
+            for measure, by in said.items()
+        }
         hits = [said["kappa"][a][item] == said["kappa"][b][item] for item in shared]
         clustered[a, b] = replace(cell, agreement=rate(hits=hits, cluster=cluster), beyond_chance=of_two)
     return clustered
+
+
+def _by_annotator(labels: Sequence[LabelRow], verdicts: Sequence[Any]) -> dict[int, dict[int, Any]]:
+    """The verdicts of these labels by annotator and campaign item."""
+    by: dict[int, dict[int, Any]] = {}
+    for label, verdict in zip(labels, verdicts, strict=True):
+        by.setdefault(label.annotator, {})[label.campaign_item] = verdict
+    return by
+
+
+def _in_both(items: Iterable[int], others: Container[int]) -> list[int]:
+    return [item for item in items if item in others]
 
 
 def agreement_with_others(items: LabelsByItem, annotator: int) -> tuple[Matches, Estimate | None]:

@@ -158,14 +158,19 @@ class Row:
             return _("you did {done} of {total}").format(done=self.progress.done, total=self.progress.total)
         if not self.left:
             return _("every item has its labels")
+        question = str(self.ballot.question) if self.ballot else ""
+        steps = self._first_steps()
+        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
+
+    def _first_steps(self) -> list[str]:
+        """Before the first item."""
         steps = []
         if self.campaign.guidelines and not self.prepared:
             steps.append(_("{minutes} min of guidelines").format(minutes=self.minutes_to_read))
         if self.practises and self.practice:
             items = self.practice.items
             steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
-        question = str(self.ballot.question) if self.ballot else ""
-        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
+        return steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,19 +266,23 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
     running = [row.campaign.pk for row in rows if row.campaign.state in (OPEN, PAUSED)]
     returns = LabelReturn.objects.filter(label__annotator=annotator, label__excluded=False, answered_at__isnull=True)
     returns = returns.filter(label__campaign__in=running)
-    ended = [row for row in rows if row.ended]
-    ended.sort(key=lambda row: (row.campaign.closed_at or NEVER, row.campaign.pk), reverse=True)
     return Desk(
         name=name,
         current=_card(current, annotator, viewer) if current else None,
         others=[row for row in rows if row is not current and not row.ended],
-        ended=ended,
+        ended=_ended(rows),
         returned=returns.select_related("label__campaign", "label__item__sample").order_by("pk").first(),
         returns=returns.count(),
         notices=list(Notice.objects.filter(person=annotator.person_id, read_at=None)[:NOTICES]),
         statistics=own.statistics_of(annotator, closed),
         boards=_boards(annotator, viewer),
     )
+
+
+def _ended(rows: Iterable[Row]) -> list[Row]:
+    """Those that were closed last come first."""
+    ended = [row for row in rows if row.ended]
+    return sorted(ended, key=lambda row: (row.campaign.closed_at or NEVER, row.campaign.pk), reverse=True)
 
 
 def card_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Card:

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -64,20 +64,28 @@ def label_records(
     for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
-        compared = _judgments({label[field] for label in labels if label[COMPARED[1]] for field in COMPARED})
+        compared = _compared_judgments(labels)
         for label in labels:
             named = responses.get(label["item_id"], [])
             record = {name: label[field] for name, field in columns.items()}
-            record |= {"responses": named, "at": label["created_at"].isoformat()}
-            if label[COMPARED[1]]:
-                record["compared"] = [_named(compared[label[field]], named) for field in COMPARED]
+            record |= {"responses": named, "at": label["created_at"].isoformat()} | _compared(label, named, compared)
             record["simulated"] = record["simulated"] or None
             record["revisions"] = [_revision(row, named) for row in revisions.get(label["pk"], ())]
             yield trimmed(record | _verdict(label, named))
 
 
+def _compared(
+    label: Mapping[str, Any], responses: Sequence[object], judgments: Mapping[int, Judgment]
+) -> dict[str, Any]:
+    """The two judgments that a label compares, if it does."""
+    if not label[COMPARED[1]]:
+        return {}
+    return {"compared": [_named(judgments[label[field]], responses) for field in COMPARED]}
+
+
 @guard.working()
-def _judgments(ids: Collection[int]) -> dict[int, Judgment]:
+def _compared_judgments(labels: Iterable[Mapping[str, Any]]) -> dict[int, Judgment]:
+    ids = {label[field] for label in labels if label[COMPARED[1]] for field in COMPARED}
     return Judgment.objects.select_related("run__judge").defer("analysis", "raw").in_bulk(ids) if ids else {}
 
 
@@ -163,13 +171,18 @@ def _region(name: str, kind: str, **value: Any) -> dict[str, Any]:
     return {"from_name": name, "to_name": "item", "type": kind, "value": value}
 
 
-def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The columns of a verdict and what stands beside it, a region each."""
+def _plain_regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Of the columns that hold one value."""
     for name, kind in _LABEL_STUDIO.items():
         value = record.get(name)
         if value is not None:
             value = ("yes" if value else "no") if isinstance(value, bool) else value
             yield _region(name, kind, **{kind: [value] if kind == "choices" else value})
+
+
+def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The columns of a verdict and what stands beside it, a region each."""
+    yield from _plain_regions(record)
     if record.get("ranking"):
         yield _region("ranking", "ranker", ranker={str(rank): group for rank, group in enumerate(record["ranking"], 1)})
     for part in record.get("parts") or ():

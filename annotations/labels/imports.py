@@ -120,11 +120,8 @@ class LabelImporter:
             "lease_until": at,
         }
         labels = {"created_at": at, "changed_at": at} | {name: columns[name] for name in (*COLUMNS, *OWN)}
-        protocols: dict[str, str] = {}
-        for campaign, protocol, kind in zip(campaigns, columns["protocol"], columns["kind"], strict=True):
-            protocols.setdefault(campaign, protocol or kind)
         return Batch(
-            protocols=protocols,
+            protocols=_protocols(columns),
             new_items=new_items,
             simulated=set(compress(annotators, columns["simulated"])),
             members=members,
@@ -144,26 +141,30 @@ class LabelImporter:
         """The rows with ``two``, the judgments whose analyses they compare, in the order of a campaign, and ``back``,
         whether the row names them the other way round. Those whose judgments are not here become problems.
         """
+        judgments = self._compared_judgments(block, specs, stored)
+        refused = {row for row, two in enumerate(judgments) if two and (0 in two or two[0] == two[1])}
+        for row in sorted(refused):
+            judges = " and ".join(dict.fromkeys(repr(each.judge) for each in block.columns["compared"][row]))
+            reason = f"there are no two such judgments of this item by {judges}; import the judgments first"
+            report.refuse(block.places[row], "compared", reason)
+        block = Block(block.places, block.columns | _in_campaign_order(judgments))
+        if not refused:
+            return block, specs
+        return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
+
+    def _compared_judgments(
+        self, block: Block, specs: list[ItemSpec], stored: Mapping[str, StoredItem]
+    ) -> list[tuple[int, ...]]:
+        """By row the judgments (ids) that it compares, 0 for one that is not here; () where none are compared."""
         items = [stored[spec.content_hash] for spec in specs]
-        named = [
+        keys_by_row = [
             [self._key(each, refs, spec, item) for each in compared]
             for compared, refs, spec, item in zip(
                 block.columns["compared"], block.columns["responses"], specs, items, strict=True
             )
         ]
-        known = self._judgments({key[0] for keys in named for key in keys})
-        found = [tuple(known.get(key, 0) for key in keys) for keys in named]
-        refused = {row for row, two in enumerate(found) if two and (0 in two or two[0] == two[1])}
-        for row in sorted(refused):
-            judges = " and ".join(dict.fromkeys(repr(each.judge) for each in block.columns["compared"][row]))
-            reason = f"there are no two such judgments of this item by {judges}; import the judgments first"
-            report.refuse(block.places[row], "compared", reason)
-        two = [tuple(sorted(each)) or NEITHER for each in found]
-        back = [bool(each) and each[0] > each[-1] for each in found]
-        block = Block(block.places, block.columns | {"two": two, "back": back})
-        if not refused:
-            return block, specs
-        return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
+        known = self._judgments({key[0] for keys in keys_by_row for key in keys})
+        return [tuple(known.get(key, 0) for key in keys) for keys in keys_by_row]
 
     def _key(self, named: ComparedRecord, refs: Sequence[Ref], spec: ItemSpec, item: StoredItem) -> tuple[Any, ...]:
         """What tells a judgment: item, judge, protocol, settings, order and repeat."""
@@ -186,20 +187,12 @@ class LabelImporter:
         their revisions in canonical order.
         """
         items = [stored[spec.content_hash] for spec in specs]
-        orders = {
-            row: item.order_of(spec.response_ids)
-            for row, (spec, item) in enumerate(zip(specs, items, strict=True))
-            if spec.response_ids != item.response_ids
-        }
-        compared = {row for row, two in enumerate(block.columns["two"]) if two != NEITHER}
-        # There the order is that of the analyses.
-        orders = {row: order for row, order in orders.items() if row not in compared}
-        orders |= {row: [1, 0] for row in compared if block.columns["back"][row]}
+        orders = _orders(block.columns, specs, items)
         columns = block.columns | in_canonical_order(block.columns, orders)
         columns |= {"spec": specs, "item": items, "campaign": self._campaign_names(columns)}
         columns["shown"] = [
-            describe(tuple(orders.get(row, range(2 if row in compared else len(item.response_ids)))))
-            for row, item in enumerate(items)
+            describe(tuple(orders.get(row, range(len(item.response_ids) if two == NEITHER else 2))))
+            for row, (item, two) in enumerate(zip(items, columns["two"], strict=True))
         ]
         columns["revisions"] = [
             [_revision(revision, orders.get(row)) for revision in earlier]
@@ -223,10 +216,11 @@ class LabelImporter:
             if row in taken:
                 reason = f"{taken[row]} already has a label of {annotator!r} on this item"
                 report.refuse(block.places[row], "annotator", reason)
-            elif old is not None and old == tuple(columns[name][row] for name in COLUMNS):
-                report.unchanged += 1
             elif old is not None:
-                report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
+                if old == tuple(columns[name][row] for name in COLUMNS):
+                    report.unchanged += 1
+                else:
+                    report.refuse(block.places[row], "choice", "a different verdict is stored for this label")
             elif faults[kept[row]]:
                 report.refuse(block.places[row], "campaign", faults[kept[row]])
             else:
@@ -463,3 +457,31 @@ def _revision(revision: Revision, order: list[int] | None) -> dict[str, Any]:
         "given_at": revision.at,
         "replaced_at": revision.until,
     }
+
+
+def _in_campaign_order(judgments: Sequence[tuple[int, ...]]) -> dict[str, list[Any]]:
+    """The columns ``two`` and ``back`` for judgments as the rows name them."""
+    two = [tuple(sorted(each)) or NEITHER for each in judgments]
+    return {"two": two, "back": [bool(each) and each[0] > each[-1] for each in judgments]}
+
+
+def _orders(
+    columns: Mapping[str, Sequence[Any]], specs: Sequence[ItemSpec], items: Sequence[StoredItem]
+) -> dict[int, list[int]]:
+    """The order of a row's answers, or of the analyses that it compares, where it is not the canonical one."""
+    orders = {}
+    for row, (spec, item, two, back) in enumerate(zip(specs, items, columns["two"], columns["back"], strict=True)):
+        if two != NEITHER:
+            if back:
+                orders[row] = [1, 0]
+        elif spec.response_ids != item.response_ids:
+            orders[row] = item.order_of(spec.response_ids)
+    return orders
+
+
+def _protocols(columns: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """The protocol of each campaign: that of its first row."""
+    protocols: dict[str, str] = {}
+    for campaign, protocol, kind in zip(columns["campaign"], columns["protocol"], columns["kind"], strict=True):
+        protocols.setdefault(campaign, protocol or kind)
+    return protocols

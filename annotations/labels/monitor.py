@@ -177,8 +177,7 @@ class Monitor:
 def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
     rows = label_rows(campaign, viewer)
     activity, decisions = _activity(campaign), by_item(one_by_one(rows))
-    times = [row.seconds for row in rows if row.seconds is not None]
-    seconds = median(times) if times else None
+    seconds = _median(_times(rows))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
         gold=Count("pk", filter=Q(gold__isnull=False, practice=False)),
@@ -214,6 +213,15 @@ def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
         depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
         filled=filled,
     )
+
+
+def _times(labels: Iterable[LabelRow]) -> list[float]:
+    """The seconds that labels took, where they are known."""
+    return [label.seconds for label in labels if label.seconds is not None]
+
+
+def _median(times: Sequence[float]) -> float | None:
+    return median(times) if times else None
 
 
 def _members(
@@ -290,7 +298,7 @@ def flags_of(labels: Sequence[LabelRow], usual: float | None, shares: Mapping[st
 
 
 def _too_fast(labels: Sequence[LabelRow], usual: float | None) -> str:
-    times = [label.seconds for label in labels if label.seconds is not None]
+    times = _times(labels)
     if not usual or len(times) < MIN_FLAGGED:
         return ""
     fast = sum(seconds < FAST * usual for seconds in times)
@@ -324,7 +332,7 @@ def _member(
     flags: list[tuple[str, str]],
 ) -> Member:
     shown, raw = Counter(label.shown for label in labels), Counter(label.raw for label in labels)
-    times = [label.seconds for label in labels if label.seconds is not None]
+    times = _times(labels)
     seen = [activity[name] for name in ("leased", "drafted", "labelled") if activity.get(name)]
     agreed, kappa = agreement_with_others(items, annotator.pk)
     gold = [label.right for label in labels if label.right is not None]
@@ -334,7 +342,7 @@ def _member(
         membership=membership,
         activity=activity,
         labels=len(labels),
-        seconds=median(times) if times else None,
+        seconds=_median(times),
         per_hour=3600 * len(times) / sum(times) if sum(times) else None,
         first=shown[Choice.FIRST],
         tie=raw[Choice.TIE],

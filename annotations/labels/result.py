@@ -4,7 +4,7 @@ While the round runs, it tells nothing of what others say; after that, single ve
 may read them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from string import ascii_uppercase
@@ -125,14 +125,11 @@ class Result:
 
 
 def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Result:
-    rows = label_rows(campaign)
-    mine = [row for row in rows if row.annotator == annotator.pk]
+    mine, others = _mine_and_others(label_rows(campaign), annotator.pk)
     closed = campaign.state == Campaign.State.CLOSED
     items = own.labels_behind_numbers(campaign, annotator) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
-    others = [row for row in rows if row.annotator != annotator.pk]
-    known = [row.right for row in mine if row.right is not None]
     shares, ticks = _shares(items, annotator.pk, fewest=fewest)
     with guard.working():
         labels = Label.objects.filter(campaign=campaign, annotator=annotator)
@@ -150,7 +147,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         pace=_pace(mine) or "–",
         everybody=_pace(others),
         agreed=own.own_matches(items, annotator.pk) if closed else None,
-        gold=Matches(sum(known), len(known)) if closed and known else None,
+        gold=_gold_matches(mine) if closed else None,
         shares=shares,
         ticks=ticks,
         sides=sides,
@@ -166,6 +163,20 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         message=member.message if member else "",
         next=next_campaign(annotator, besides=campaign),
     )
+
+
+def _mine_and_others(rows: Iterable[LabelRow], annotator: int) -> tuple[list[LabelRow], list[LabelRow]]:
+    mine: list[LabelRow] = []
+    others: list[LabelRow] = []
+    for row in rows:
+        (mine if row.annotator == annotator else others).append(row)
+    return mine, others
+
+
+def _gold_matches(labels: Iterable[LabelRow]) -> Matches | None:
+    """How many labels on gold and practice items are right; None without such labels."""
+    known = [label.right for label in labels if label.right is not None]
+    return Matches(sum(known), len(known)) if known else None
 
 
 def _pace(rows: Sequence[LabelRow]) -> str:
@@ -249,16 +260,9 @@ def _differing(campaign: Campaign, annotator: Annotator, items: LabelsByItem, vi
     """Only items whose verdicts the viewer may read, and that nobody is labelling elsewhere."""
     if campaign.protocol not in ballots.BALLOTS or not ballots.get(campaign.protocol).single_votes:
         return []
-    differing = []
-    for mine, others in own_and_others(items, annotator.pk):
-        majority = majority_word(label.verdict for label in others)
-        if len(others) > 1 and majority is not None and majority != mine.verdict:
-            same = sum(label.verdict == majority for label in others)
-            differing.append((same / len(others), mine.campaign_item, majority, same, len(others)))
-    differing.sort(key=lambda row: (-row[0], -row[3], row[1]))
     open_items = CampaignItem.objects.filter(campaign__state__in=HOLDING).values("item")
     looks: list[Look] = []
-    for _share, campaign_item, majority, same, total in differing:
+    for _share, campaign_item, majority, same, total in _against_majority(items, annotator.pk):
         if len(looks) == LOOKED_AT:
             break
         stored = Label.objects.seen_by(viewer).filter(assignment__campaign_item=campaign_item, excluded=False)
@@ -267,6 +271,19 @@ def _differing(campaign: Campaign, annotator: Annotator, items: LabelsByItem, vi
         if annotator.pk in given:
             looks.append(_look(campaign, given, annotator.pk, majority, (same, total)))
     return looks
+
+
+def _against_majority(items: LabelsByItem, annotator: int) -> list[tuple[float, int, str, int, int]]:
+    """Items with a majority of the others against somebody, the largest first: its share, campaign item, verdict, how
+    many gave it and of how many.
+    """
+    differing = []
+    for mine, others in own_and_others(items, annotator):
+        majority = majority_word(label.verdict for label in others)
+        if len(others) > 1 and majority is not None and majority != mine.verdict:
+            same = sum(label.verdict == majority for label in others)
+            differing.append((same / len(others), mine.campaign_item, majority, same, len(others)))
+    return sorted(differing, key=lambda row: (-row[0], -row[3], row[1]))
 
 
 def _look(campaign: Campaign, given: dict[int, Label], annotator: int, majority: str, counts: tuple[int, int]) -> Look:

@@ -225,10 +225,6 @@ def _questions(asked: Asked) -> list[dict[str, Any]]:
 
 def _record(task: Task) -> dict[str, Any]:
     """A record. Metadata hold no objects, so that variants stand beside the models."""
-    refs = [one if isinstance(one, dict) else {"model": one} for one in task.about["responses"]]
-    named = {"models": [one["model"] for one in refs]}
-    if any("variant" in one for one in refs):
-        named["variants"] = [one.get("variant", "") for one in refs]
     fields = {"instruction": task.instruction}
     fields |= {f"picture_{number}": _as_text(name) for number, name in enumerate(task.pictures, 1)}
     fields |= {f"answer_{number}": text for number, text in enumerate(task.answers, 1)}
@@ -236,11 +232,20 @@ def _record(task: Task) -> dict[str, Any]:
     return {
         "id": str(task.number),
         "fields": trimmed(fields),
-        "metadata": about | named,
+        "metadata": about | _names(task.about["responses"]),
         "suggestions": {},
         "responses": {},
         "vectors": {},
     }
+
+
+def _names(responses: Iterable[Any]) -> dict[str, list[str]]:
+    """The models, and their variants if one has any."""
+    refs = [one if isinstance(one, dict) else {"model": one} for one in responses]
+    named = {"models": [one["model"] for one in refs]}
+    if any("variant" in one for one in refs):
+        named["variants"] = [one.get("variant", "") for one in refs]
+    return named
 
 
 def _as_text(name: str) -> str:

@@ -113,35 +113,61 @@ def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = ()) ->
     if name is None:
         return ""
     value = verdict[name]
-    letters = letters or ([_analysis("A"), _analysis("B")] if protocol == ANALYSES else "ABCDEFGHIJ")
+    letters = letters or _default_letters(protocol)
     match name:
         case "choice":
-            if verdict.get("preference") in (0, 1):
-                return _("{answer} is much better").format(answer=letters[int(value == Choice.SECOND)])
-            return {
-                Choice.FIRST: _("{answer} is better").format(answer=letters[0]),
-                Choice.SECOND: _("{answer} is better").format(answer=letters[1]),
-                Choice.TIE: _("Tie"),
-            }.get(value) or _unable(verdict.get("situation"))
+            return _choice_in_words(verdict, letters)
         case "ranking":
-            return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in value)
+            return _ranking_in_words(value, letters)
         case "parts":
-            points = ", ".join(f"{key}: {points:g}" for key, points in value.items())
-            if not points or verdict.get("score") is None:
-                return points
-            total = _("{score} of 10").format(score=f"{round(verdict['score'], 2):g}")
-            return f"{total} ({points})"
-        case "option" if is_of_categories(protocol):
-            return str(value)
+            return _points_in_words(verdict)
         case "option":
-            return _("None of the options") if value == "X" else _("Option {label}").format(label=value)
-        case "agree":
-            return _("Agrees with the judge") if value else _("Disagrees with the judge")
-        case "answer":
-            return _("Yes") if value else _("No")
-        case "hallucination":
-            return _("Hallucination") if value else _("No hallucination")
+            return _option_in_words(value, protocol)
+        case "agree" | "answer" | "hallucination":
+            return _yes_or_no(name)[0 if value else 1]
     return f"{value:g}"
+
+
+def _default_letters(protocol: str) -> Sequence[str]:
+    return [_analysis("A"), _analysis("B")] if protocol == ANALYSES else "ABCDEFGHIJ"
+
+
+def _choice_in_words(verdict: Columns, letters: Sequence[str]) -> str:
+    choice = verdict["choice"]
+    if verdict.get("preference") in (0, 1):
+        return _("{answer} is much better").format(answer=letters[int(choice == Choice.SECOND)])
+    return {
+        Choice.FIRST: _("{answer} is better").format(answer=letters[0]),
+        Choice.SECOND: _("{answer} is better").format(answer=letters[1]),
+        Choice.TIE: _("Tie"),
+    }.get(choice) or _unable(verdict.get("situation"))
+
+
+def _ranking_in_words(groups: Iterable[Iterable[int]], letters: Sequence[str]) -> str:
+    return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in groups)
+
+
+def _option_in_words(option: Any, protocol: str) -> str:
+    if is_of_categories(protocol):
+        return str(option)
+    return _("None of the options") if option == "X" else _("Option {label}").format(label=option)
+
+
+def _points_in_words(verdict: Columns) -> str:
+    points = ", ".join(f"{key}: {points:g}" for key, points in verdict["parts"].items())
+    if not points or verdict.get("score") is None:
+        return points
+    total = _("{score} of 10").format(score=f"{round(verdict['score'], 2):g}")
+    return f"{total} ({points})"
+
+
+def _yes_or_no(column: str) -> tuple[str, str]:
+    """The words for true and for false in this column."""
+    return {
+        "agree": (_("Agrees with the judge"), _("Disagrees with the judge")),
+        "answer": (_("Yes"), _("No")),
+        "hallucination": (_("Hallucination"), _("No hallucination")),
+    }[column]
 
 
 def stacked_bar(counts: Iterable[tuple[str, int]], *, width: float, gap: float) -> list[tuple[str, float, float]]:

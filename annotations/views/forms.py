@@ -98,11 +98,14 @@ class BallotForm(Styled):
         if "categories" in names:
             settings["categories"] = categories_in(data["categories"])
         if "scale" in names and data["own_scale"]:
-            scale = self.scale(benchmark)
-            if scale.error:
-                raise BadInput(scale.error)
-            settings["scale"] = scale.steps
+            settings["scale"] = self._own_steps(benchmark)
         return settings
+
+    def _own_steps(self, benchmark: Benchmark) -> list[dict[str, Any]]:
+        scale = self.scale(benchmark)
+        if scale.error:
+            raise BadInput(scale.error)
+        return scale.steps
 
     def scale(self, benchmark: Benchmark | None) -> Scale:
         """The scale in the form: a custom one if ticked, else the benchmark's or the default one."""
@@ -274,15 +277,22 @@ class SamplingForm(Styled):
         how = data.get("how") or sampling.ALL
         plan: dict[str, Any] = {"how": how, "most": data.get("most")}
         plan |= {name: [one.name for one in data.get(name) or ()] for name in ("models", "judges")}
-        if how in (sampling.PER_CAPABILITY, sampling.STRATIFIED):
-            plan["n"] = data.get("n")
-        if how == sampling.STRATIFIED and data.get("by"):
-            plan["by"] = data["by"]
-        if how == sampling.RUN:
-            plan |= {"run": data["run"].pk if data.get("run") else None, "reasons": data.get("reasons") or ()}
-        if how == sampling.KEYS:
-            plan["keys"] = [*_lines(data.get("keys") or ""), *_keys_in(data.get("keys_file"))]
-        return parse_plan(plan)
+        return parse_plan(plan | self._fields_of(how))
+
+    def _fields_of(self, how: str) -> dict[str, Any]:
+        """The fields of a plan that only this way of choosing items has."""
+        data = self.cleaned_data
+        match how:
+            case sampling.PER_CAPABILITY:
+                return {"n": data.get("n")}
+            case sampling.STRATIFIED:
+                by = {"by": data["by"]} if data.get("by") else {}
+                return {"n": data.get("n")} | by
+            case sampling.RUN:
+                return {"run": data["run"].pk if data.get("run") else None, "reasons": data.get("reasons") or ()}
+            case sampling.KEYS:
+                return {"keys": [*_lines(data.get("keys") or ""), *_keys_in(data.get("keys_file"))]}
+        return {}
 
 
 def _lines(text: str) -> list[str]:
@@ -402,13 +412,8 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
 
     @property
     def folds(self) -> dict[str, Fold]:
-        """What is folded, with what it holds in words."""
+        """The folded parts, each with its content in words."""
         value = {name: self[name].value() for name in self.fields}
-        order = dict(Campaign.Order.choices).get(value["order"] or Campaign.Order.LEAST, "")
-        cap, due = value["daily_cap"], value["due"]
-        handing = [f"{value['lease_minutes']} minutes an item", str(order).lower()]
-        handing += [f"at most {cap} a day"] if cap else []
-        handing.append(f"due {due}" if due else "no due date")
         checks = [
             f"practice to pass with {self._percent('practice_pass')}"
             if value["practice_pass"]
@@ -420,23 +425,13 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
             "criteria shown" if value["shows_criteria"] else "no criteria",
         ]
         words = len((value["guidelines"] or "").split())
-        fewer = [
-            "one model"
-            if len(value["models"] or ()) == 1
-            else f"{len(value['models'])} models"
-            if value["models"]
-            else "all models",
-            *([f"judges chosen: {len(value['judges'])}"] if value["judges"] else []),
-            f"at most {value['most']}" if value["most"] else "no limit",
-            f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
-        ]
         return {
-            name: Fold(title, [self[field] for field in fields], said)
-            for name, title, fields, said in (
+            name: Fold(title, [self[field] for field in fields], content)
+            for name, title, fields, content in (
                 ("guidelines", "Guidelines", ("guidelines",), f"{words} words" if words else "none yet"),
                 ("ballot", "Ballot", BALLOT_FIELDS, "as the protocol has it, unless you change it"),
-                ("fewer", "Fewer items", ("models", "judges", "most", "seed"), ", ".join(fewer)),
-                ("handing", "Assignment", HANDING_FIELDS, ", ".join(handing)),
+                ("fewer", "Fewer items", ("models", "judges", "most", "seed"), ", ".join(_selection_in_words(value))),
+                ("handing", "Assignment", HANDING_FIELDS, ", ".join(_assignment_in_words(value))),
                 ("checks", "Quality checks", CHECK_FIELDS, ", ".join(checks)),
                 ("seen", "What they see", ("blind", "shows_criteria"), ", ".join(seen)),
             )
@@ -454,6 +449,28 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).values_list("kind", flat=True))
         fitting = (name for name, ballot in ballots.BALLOTS.items() if ballot.kind in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))
+
+
+def _selection_in_words(value: dict[str, Any]) -> list[str]:
+    """Which of the items a campaign gets, of the values in the form."""
+    models, judges = len(value["models"] or ()), value["judges"]
+    return [
+        {0: "all models", 1: "one model"}.get(models, f"{models} models"),
+        *([f"judges chosen: {len(judges)}"] if judges else []),
+        f"at most {value['most']}" if value["most"] else "no limit",
+        f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
+    ]
+
+
+def _assignment_in_words(value: dict[str, Any]) -> list[str]:
+    order = dict(Campaign.Order.choices).get(value["order"] or Campaign.Order.LEAST, "")
+    cap, due = value["daily_cap"], value["due"]
+    return [
+        f"{value['lease_minutes']} minutes an item",
+        str(order).lower(),
+        *([f"at most {cap} a day"] if cap else []),
+        f"due {due}" if due else "no due date",
+    ]
 
 
 BALLOT_FIELDS = ("allowed", "own_scale", "weight", "weights", "ties", "analyses", "confidence")

@@ -25,6 +25,7 @@ from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
 from annotations.labels.agreement import (
     IN_CELLS,
+    Cell,
     agreement_of,
     label_rows,
     matching,
@@ -65,28 +66,22 @@ def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     shown, cells = agreement.people[:MAX_IN_MATRIX], pairwise_cells(decisions, ballots.of(campaign).verdicts)
     measures = {"": "", **next(iter(cells.values())).beyond_chance} if cells else {"": ""}
     measure = show if (show := request.GET.get("show", "")) in measures else ""
-    matrix = [
-        (
-            names[a],
-            [
-                (cell, cell.shown(measure) if cell else "")
-                for b in shown
-                for cell in [cells.get((min(a, b), max(a, b)))]
-            ],
-        )
-        for a in shown
-    ]
     context: dict[str, Any] = {
         "agreement": agreement,
         "figures": figures,
         "compared": compared,
-        "matrix": matrix,
+        "matrix": [(names[a], [_in_cell(cells.get((min(a, b), max(a, b))), measure) for b in shown]) for a in shown],
         "parts": parts_of(labels),
         "left_out": len(agreement.people) - len(shown),
         "measures": [(name, words, name == measure) for name, words in IN_CELLS.items() if name in measures],
         "query": urlencode({"benchmark": str(campaign.benchmark), "campaign": campaign.name}),
     }
     return render_campaign(request, "campaign-agreement", campaign, "agreement", **context)
+
+
+def _in_cell(cell: Cell | None, measure: str) -> tuple[Cell | None, str]:
+    """The agreement of two people, and this measure of it as text."""
+    return cell, cell.shown(measure) if cell else ""
 
 
 @requires("write-campaigns")

@@ -1,5 +1,6 @@
 """Who labels in a campaign: adding, inviting and removing annotators, and letting them continue."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from django.contrib import messages
@@ -81,7 +82,12 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         raise BadInput(" ".join(str(error) for errors in form.errors.values() for error in errors))
     data = form.cleaned_data | {"emails": form.cleaned_data["emails"].split()}
-    created = invitations.invite(campaign=campaign, by=by, now=timezone.now(), **data)
+    _send(request, invitations.invite(campaign=campaign, by=by, now=timezone.now(), **data))
+    return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
+
+
+def _send(request: HttpRequest, created: Sequence[Invitation]) -> None:
+    """Mail the invitations that have an address, and say what is left to do."""
     addresses = [row.email for row in created if row.email]
     if not addresses:
         messages.success(request, "The link is under Invite. Pass it on.")
@@ -91,7 +97,6 @@ def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, f"The mail to {', '.join(unsent)} could not be sent. Pass their links on yourself.")
     else:
         messages.success(request, f"{len(addresses)} mail{pluralize(len(addresses), ' was,s were')} sent.")
-    return redirect(f"{reverse('annotations:campaign-detail', args=[pk])}#invitations")
 
 
 @requires("write-campaigns")
@@ -114,16 +119,25 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
     context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}
-    if request.method == "POST" and context["may_join"] and (person or form.is_valid()):
-        try:
-            if person is None:
-                person = invitations.sign_up(invitation=invite, now=timezone.now(), **form.cleaned_data)
-                login(request, person)
-                audit.record("sign-in", by=person, address=client_address(request))
-            else:
-                invitations.accept(invitation=invite, person=person, now=timezone.now())
-        except BadInput as error:
-            form.add_error(None, str(error)) if form.is_bound else messages.error(request, str(error))
-        else:
-            return redirect("annotations:work", invite.campaign_id)
+    if request.method == "POST" and context["may_join"] and _join(request, invite, person, form):
+        return redirect("annotations:work", invite.campaign_id)
     return render(request, "annotations/invitation.html", context)
+
+
+def _join(request: HttpRequest, invite: Invitation, person: User | None, form: JoinForm) -> bool:
+    """Accept an invitation as this person, or with the new account in the form, which is signed in. False, and the
+    reason is said, if that cannot be.
+    """
+    if not (person or form.is_valid()):
+        return False
+    try:
+        if person is None:
+            person = invitations.sign_up(invitation=invite, now=timezone.now(), **form.cleaned_data)
+            login(request, person)
+            audit.record("sign-in", by=person, address=client_address(request))
+        else:
+            invitations.accept(invitation=invite, person=person, now=timezone.now())
+    except BadInput as error:
+        form.add_error(None, str(error)) if form.is_bound else messages.error(request, str(error))
+        return False
+    return True

@@ -48,11 +48,7 @@ class Command(InstallationCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         what, shape, output = options["what"], options["shape"], options["output"]
-        hidden = options["with_criteria"] or options["with_analyses"]
-        if hidden and not options["reason"].strip():
-            raise Failed("Exporting hidden text needs a reason: --reason TEXT.")
-        if options["with_images"] and (what != "samples" or SHAPES[shape].maker):
-            raise Failed("Only samples have pictures: export samples --with-images.")
+        _check(options)
         with bad_input_fails():
             benchmark = find_benchmark(options["benchmark"])
             maker = exports.shape_for(what, shape).maker
@@ -73,6 +69,14 @@ class Command(InstallationCommand):
             except OSError as error:
                 raise Failed(f"{output} cannot be written: {error.strerror}") from None
         self.stderr.write(f"{count:,} {what}")
+
+
+def _check(options: dict[str, Any]) -> None:
+    hidden = options["with_criteria"] or options["with_analyses"]
+    if hidden and not options["reason"].strip():
+        raise Failed("Exporting hidden text needs a reason: --reason TEXT.")
+    if options["with_images"] and (options["what"] != "samples" or SHAPES[options["shape"]].maker):
+        raise Failed("Only samples have pictures: export samples --with-images.")
 
 
 def _asked(benchmark: Benchmark, options: dict[str, Any]) -> exports.ExportRequest:
