@@ -26,6 +26,16 @@ class Stale(BadInput):
 RETRY_AFTER = 5  # seconds until it is worth trying again
 
 
+NO_ANSWER = "The database does not answer."
+# Words in SQLite's message, or how PostgreSQL's SQLSTATE begins; the first that fits.
+FAILURES: tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...] = (
+    (("readonly",), ("25006",), "The database cannot be written: it is read-only."),
+    (("locked",), ("55P03", "40001", "40P01"), "The site is busy writing something else."),
+    (("is full", "disk i/o"), ("53100",), "The database cannot be written: no space is left."),
+    (("unable to open",), ("08", "53", "57"), NO_ANSWER),
+)
+
+
 def outage(error: BaseException | None) -> str | None:
     """A description of the machine's failure if that is the cause of the error; it may recover soon.
 
@@ -36,18 +46,17 @@ def outage(error: BaseException | None) -> str | None:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return "The data folder cannot be written: no space, or read-only."
     if isinstance(error, InterfaceError):
-        return "The database does not answer."
+        return NO_ANSWER
     if not isinstance(error, DatabaseError):
         return None
-    message, state = str(error).lower(), getattr(error.__cause__, "sqlstate", None) or ""
-    if "readonly" in message or state == "25006":
-        return "The database cannot be written: it is read-only."
-    if "locked" in message or state in ("55P03", "40001", "40P01"):
-        return "The site is busy writing something else."
-    if "is full" in message or "disk i/o" in message or state == "53100":
-        return "The database cannot be written: no space is left."
-    if "unable to open" in message or state[:2] in ("08", "53", "57") or (_no_answer(error) and not state):
-        return "The database does not answer."
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return _failure(str(error).lower(), state) or (NO_ANSWER if _no_answer(error) and not state else None)
+
+
+def _failure(message: str, state: str) -> str | None:
+    for words, states, description in FAILURES:
+        if any(word in message for word in words) or state.startswith(states):
+            return description
     return None
 
 

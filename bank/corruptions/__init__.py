@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING
 
 from bank.corruptions import texts
@@ -41,33 +42,41 @@ def compose(*, seed: str, image: bool, text: bool, options: int = 0, written: Co
     """A composed corruption, drawn by the seed. ``written``: methods of sentences whose text is stored; ``options``:
     how many the question has.
     """
+    rng = generator("compose", seed)
+    of_image = _image_steps(rng) if image else []
+    of_text, left_out = _text_steps(rng, options, written) if text else ([], [])
+    return Composition(tuple(of_image), tuple(of_text), tuple(left_out))
+
+
+def _drawn(rng: Random, methods: Sequence[images.Method | texts.Method]) -> Step:
+    method = rng.choice(methods)
+    return Step(method.name, rng.randint(1, _most(method)))
+
+
+def _image_steps(rng: Random) -> list[Step]:
     from bank.corruptions import images
 
-    rng = generator("compose", seed)
+    by_category = {name: [m for m in images.METHODS.values() if m.category == name] for name in images.CATEGORIES}
+    steps = [_drawn(rng, by_category[name]) for name in IMAGE_RANDOM]
+    return steps + [_drawn(rng, [method]) for method in by_category[IMAGE_ALL]]
 
-    def drawn(methods: Sequence[images.Method | texts.Method]) -> Step:
-        method = rng.choice(methods)
-        return Step(method.name, rng.randint(1, _most(method)))
 
-    of_image: list[Step] = []
-    if image:
-        by_category = {name: [m for m in images.METHODS.values() if m.category == name] for name in images.CATEGORIES}
-        of_image = [drawn(by_category[name]) for name in IMAGE_RANDOM]
-        of_image += [drawn([method]) for method in by_category[IMAGE_ALL]]
-    of_text: list[Step] = []
-    left_out: list[str] = []
-    if text:
-        of_text = [Step(m.name, 1) for m in texts.METHODS.values() if m.category == TEXT_ALL]
-        for name in TEXT_RANDOM:
-            usable = [m for m in texts.METHODS.values() if m.category == name]
-            usable = [m for m in usable if (not m.written or m.name in written) and (not m.of_options or options > 1)]
-            if usable:
-                of_text.append(drawn(usable))
-            else:
-                left_out.append(name)
-        # A sentence is written anew before its words and letters are changed, lower case and all.
-        of_text.sort(key=lambda step: not texts.METHODS[step.method].written)
-    return Composition(tuple(of_image), tuple(of_text), tuple(left_out))
+def _is_usable(method: texts.Method, options: int, written: Collection[str]) -> bool:
+    return (not method.written or method.name in written) and (not method.of_options or options > 1)
+
+
+def _text_steps(rng: Random, options: int, written: Collection[str]) -> tuple[list[Step], list[str]]:
+    """The steps, and the categories of which no method could be used."""
+    steps = [Step(m.name, 1) for m in texts.METHODS.values() if m.category == TEXT_ALL]
+    left_out = []
+    for name in TEXT_RANDOM:
+        methods = [m for m in texts.METHODS.values() if m.category == name]
+        if usable := [m for m in methods if _is_usable(m, options, written)]:
+            steps.append(_drawn(rng, usable))
+        else:
+            left_out.append(name)
+    # A sentence is written anew before its words and letters are changed, lower case and all.
+    return sorted(steps, key=lambda step: not texts.METHODS[step.method].written), left_out
 
 
 def _most(method: images.Method | texts.Method) -> int:

@@ -148,16 +148,25 @@ class Export(Styled):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         what, shape = data.get("what", ""), data.get("shape")
-        for name, table in ({"pictures": "samples"} | TICKS).items():
-            if data.get(name) and what not in (table, EVERYTHING if name in TICKS else table):
-                self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+        self._refuse_ticks(data, what)
         if shape and what not in SHAPES[shape].tables:
             self.add_error("shape", f"It is for {' or '.join(SHAPES[shape].tables)}, not for {what}.")
         if shape and data.get("pictures") and SHAPES[shape].maker:
             self.add_error("pictures", "This file holds its pictures, or none: take the tick away.")
-        if (data.get("criteria") or data.get("analyses")) and not (data.get("reason") or "").strip():
+        hidden = data.get("criteria") or data.get("analyses")
+        if hidden and _is_blank(data.get("reason")):
             self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
         return data
+
+    def _refuse_ticks(self, data: dict[str, Any], what: str) -> None:
+        """Of what another table holds. Only pictures do not go with everything."""
+        for name, table in ({"pictures": "samples"} | TICKS).items():
+            if data.get(name) and what not in (table, EVERYTHING if name in TICKS else table):
+                self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+
+
+def _is_blank(text: str | None) -> bool:
+    return not (text or "").strip()
 
 
 class SplitDraw(Styled):

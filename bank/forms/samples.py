@@ -11,7 +11,7 @@ from django.core import signing
 from accounts.forms import Styled
 from bank import images
 from bank.forms.fields import CleanCharField, whole_number
-from bank.models import Benchmark, Sample
+from bank.models import Benchmark, Sample, SampleImage
 from bank.models.catalogue import Capability
 from bank.samples.capabilities import tree_of
 from bank.samples.editor import FIELDS, Picture
@@ -183,6 +183,20 @@ def _held(token: str) -> images.Stored | None:
         return None
 
 
+def _held_pictures(tokens: list[str]) -> list[images.Stored]:
+    return [held for token in tokens if (held := _held(token))]
+
+
+def _picture_row(data: Any, picture: SampleImage, number: int) -> PictureRow:
+    initial = {
+        "pk": picture.pk,
+        "description": picture.description,
+        "objects_found": objects_as_text(picture.objects_found),
+        "order": number,
+    }
+    return PictureRow(data, prefix=f"p{picture.pk}", initial=initial)
+
+
 class Editor:
     """The whole form: fields, criteria rows, picture rows, new pictures."""
 
@@ -204,37 +218,14 @@ class Editor:
             first["instruction"] = proposed["instruction"]
         self.fields = SampleFields(data, initial=first, benchmark=benchmark)
         stored = list(sample.images.all()) if sample else []
-        if data is None:
-            names = ("key", "kind", "text", "weight", "category", "shown_to")
-            shown = [c for c in criteria if (c.key, c.kind) != ("answer", "answer_key")]
-            rows: list[dict[str, Any]] = [{name: getattr(c, name) for name in names} for c in shown]
-            for row in proposed["criteria"]:
-                rows.append({"kind": "guideline" if row["weight"] is None else "component"} | row)
-            rows += [{}] * EMPTY_ROWS
-            self.criteria = [CriterionRow(prefix=f"c{n}", initial={"order": n + 1} | row) for n, row in enumerate(rows)]
-        else:
-            count = (whole_number(data.get("rows"), below=1_000) or 0) + (EMPTY_ROWS if self.adding else 0)
-            count = min(count, MOST_ROWS)
-            self.criteria = [CriterionRow(self._with_defaults(data, n), prefix=f"c{n}") for n in range(count)]
+        self.criteria = self._new_rows(criteria, proposed["criteria"]) if data is None else self._sent_rows(data)
         for row_form in self.criteria:
             if row_form["kind"].value() == "answer_key":  # one under a name of its own; it is not offered to new rows
                 row_form.fields["kind"].choices += [("answer_key", "answer key")]  # type: ignore[attr-defined]
-        self.pictures = [
-            PictureRow(
-                data,
-                prefix=f"p{picture.pk}",
-                initial={
-                    "pk": picture.pk,
-                    "description": picture.description,
-                    "objects_found": objects_as_text(picture.objects_found),
-                    "order": number,
-                },
-            )
-            for number, picture in enumerate(stored, 1)
-        ]
+        self.pictures = [_picture_row(data, picture, number) for number, picture in enumerate(stored, 1)]
         self.shown = list(zip(self.pictures, stored, strict=True))
         self.new = NewPictures(data, files)
-        self.held = [] if data is None else [held for token in data.getlist("held") if (held := _held(token))]
+        self.held = [] if data is None else _held_pictures(data.getlist("held"))
 
     @staticmethod
     def _with_defaults(data: Any, number: int) -> Any:
@@ -244,6 +235,21 @@ class Editor:
         filled = data.copy()
         filled.update({f"c{number}-kind": "guideline", f"c{number}-shown_to": "staff", f"c{number}-order": number + 1})
         return filled
+
+    @staticmethod
+    def _new_rows(criteria: list[Any], proposed: list[dict[str, Any]]) -> list[CriterionRow]:
+        """The stored criteria, those that a draft proposes, and a few empty ones."""
+        names = ("key", "kind", "text", "weight", "category", "shown_to")
+        shown = [c for c in criteria if (c.key, c.kind) != ("answer", "answer_key")]
+        rows: list[dict[str, Any]] = [{name: getattr(c, name) for name in names} for c in shown]
+        for row in proposed:
+            rows.append({"kind": "guideline" if row["weight"] is None else "component"} | row)
+        rows += [{}] * EMPTY_ROWS
+        return [CriterionRow(prefix=f"c{n}", initial={"order": n + 1} | row) for n, row in enumerate(rows)]
+
+    def _sent_rows(self, data: Any) -> list[CriterionRow]:
+        count = (whole_number(data.get("rows"), below=1_000) or 0) + (EMPTY_ROWS if self.adding else 0)
+        return [CriterionRow(self._with_defaults(data, n), prefix=f"c{n}") for n in range(min(count, MOST_ROWS))]
 
     @staticmethod
     def _initial(sample: Sample | None, criteria: list[Any]) -> dict[str, Any]:
@@ -277,14 +283,15 @@ class Editor:
         data = self.fields.cleaned_data
         return {name: data[name] for name in FIELDS}
 
+    def _filled_rows(self) -> list[dict[str, Any]]:
+        """The criteria with a text, without those to be removed, in their order."""
+        rows = [row.cleaned_data for row in self.criteria]
+        filled = [row for row in rows if row["text"].strip() and not row["remove"]]
+        return sorted(filled, key=lambda row: MOST_ROWS + 1 if row["order"] is None else row["order"])
+
     def criteria_rows(self) -> list[dict[str, Any]]:
         """The criteria as they are to be stored; new ones get the next free number as key."""
-        filled = [
-            row.cleaned_data
-            for row in self.criteria
-            if row.cleaned_data["text"].strip() and not row.cleaned_data["remove"]
-        ]
-        filled.sort(key=lambda row: row["order"] if row["order"] is not None else MOST_ROWS + 1)
+        filled = self._filled_rows()
         taken = {row["key"] for row in filled}
         numbers = (str(n) for n in range(1, 10_000) if str(n) not in taken and f"c{n}" not in taken)
         rows = [

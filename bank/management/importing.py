@@ -101,16 +101,12 @@ class ImportCommand(BaseCommand):
             self.stderr.write(f"warning  {line}")
         for problem in report.problems:
             self.stderr.write(f"bad row  {problem}")
-        counts = ", ".join(counted(count, noun) for noun, count in report.made.items() if count) or "nothing new"
-        were = "was" if report.unchanged == 1 else "were"
-        same = f"; {report.unchanged:,} {were} there already" if report.unchanged else ""
         if report.bad > len(report.problems):
             self.stderr.write(f"... and more; only the first {len(report.problems):,} are listed.")
-        bad = f"; {counted(report.bad, 'bad rows')}" if report.problems else ""
         if options["dry_run"]:
-            self.stdout.write(f"Would make {counts}{same}{bad}. Nothing was written.")
+            self.stdout.write(f"Would make {_counts(report)}. Nothing was written.")
         elif report.written:
-            self.stdout.write(f"Made {counts}{same}{bad}.")
+            self.stdout.write(f"Made {_counts(report)}.")
         if report.problems and not (report.written and options["skip_bad"]):
             hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
             raise Failed(f"{counted(report.bad, 'bad rows')}, nothing was written.{hint}")
@@ -173,3 +169,12 @@ def progress_of(command: BaseCommand) -> Iterator[Progress]:
             command.stdout.write(f"{part}: {done:,} rows")
 
     yield line
+
+
+def _counts(report: Report) -> str:
+    """What is new, what was there, and how many rows are bad, in words."""
+    new = ", ".join(counted(count, noun) for noun, count in report.made.items() if count) or "nothing new"
+    were = "was" if report.unchanged == 1 else "were"
+    same = f"; {report.unchanged:,} {were} there already" if report.unchanged else ""
+    bad = f"; {counted(report.bad, 'bad rows')}" if report.problems else ""
+    return f"{new}{same}{bad}"

@@ -47,15 +47,9 @@ def chosen(
     """By asked question, the ids of its ``rule.k`` examples, in the order in which they are shown. Raises BadInput."""
     if rule.how == "none":
         return {}
-    with_keys = answer_keys.open_keys(about=about, samples=benchmark.samples.in_use())
-    rows = benchmark.samples.filter(pk__in=with_keys).order_by("key")
-    candidates = [_candidate(sample) for sample in rows]
-    if not candidates:
-        raise BadInput(f"{benchmark} {NO_KEYS}.", "examples")
-    if rule.how == "fixed":
-        candidates = _fixed(rule.keys, candidates, benchmark)
+    candidates = _candidates(rule, benchmark, about)
     shown = {}
-    nearness = _nearness(rule, [_candidate(sample) for sample in asked], candidates)
+    nearness = _nearness(rule, list(map(_candidate, asked)), candidates)
     groups, languages = (np.array([getattr(one, name) for one in candidates]) for name in ("group", "language"))
     keys = np.array([one.pk for one in candidates])
     for at, sample in enumerate(asked):
@@ -68,10 +62,7 @@ def chosen(
             )
         if rule.how == "random":
             usable = seeded(seed, sample.key).permutation(usable)
-        elif nearness is not None:
-            usable = usable[np.argsort(-nearness[at][usable], kind="stable")]
-        # The nearest last, next to the question.
-        places = usable[: rule.k][:: 1 if nearness is None else -1]
+        places = usable[: rule.k] if nearness is None else _nearest(usable, nearness[at], rule.k)
         shown[sample.pk] = [candidates[place].pk for place in places]
     return shown
 
@@ -87,13 +78,11 @@ def nearest_keys(keys: Mapping[int, str], *, samples: Any, asked: Sequence[Sampl
     near = _Rows(*tf_idf([texts[place[sample.pk]] for sample in asked], texts))
     found = {}
     for at, sample in enumerate(asked):
-        own, taken = texts[place[sample.pk]], list[int]()
-        said = {own.casefold()}
+        said, taken = {texts[place[sample.pk]].casefold()}, list[int]()
         for other in np.argsort(-near[at], kind="stable"):
-            same_group = sample.group and groups.get(ids[other]) == sample.group
             if len(taken) == n:
                 break
-            if ids[other] == sample.pk or same_group or texts[other].casefold() in said:
+            if _goes_together(sample, ids[other], groups) or texts[other].casefold() in said:
                 continue
             said.add(texts[other].casefold())
             taken.append(ids[other])
@@ -101,6 +90,26 @@ def nearest_keys(keys: Mapping[int, str], *, samples: Any, asked: Sequence[Sampl
             raise BadInput(f"There is no other key that the answer to {sample.key} could be chosen from.", "recipe")
         found[sample.pk] = taken
     return found
+
+
+def _goes_together(sample: Sample, other: int, groups: Mapping[int, str]) -> bool:
+    """Whether the other question is this one, or shares its picture or prompt."""
+    return other == sample.pk or bool(sample.group and groups.get(other) == sample.group)
+
+
+def _nearest(usable: np.ndarray, nearness: np.ndarray, k: int) -> np.ndarray:
+    """The nearest last, next to the question."""
+    return usable[np.argsort(-nearness[usable], kind="stable")][:k][::-1]
+
+
+def _candidates(rule: Examples, benchmark: Benchmark, about: str) -> list[Candidate]:
+    """The questions with an open key; of fixed examples those named, in their order. Raises BadInput."""
+    with_keys = answer_keys.open_keys(about=about, samples=benchmark.samples.in_use())
+    rows = benchmark.samples.filter(pk__in=with_keys).order_by("key")
+    candidates = [_candidate(sample) for sample in rows]
+    if not candidates:
+        raise BadInput(f"{benchmark} {NO_KEYS}.", "examples")
+    return _fixed(rule.keys, candidates, benchmark) if rule.how == "fixed" else candidates
 
 
 def _candidate(sample: Sample) -> Candidate:

@@ -75,18 +75,10 @@ def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple
     confidence, mass, size = _confidence(response.likelihoods)
     answered = response.status == Response.Status.OK and (response.likelihoods is None or confidence is not None)
     said = _stated_answer(spec, labels, condition, response) if answered else ""
-    order = [str(label) for label in response.option_order or labels] if _of_options(spec) else []
-    stood_at = dict(zip(order, labels, strict=False))
+    stood_at = dict(zip(_order(response, labels), labels, strict=False)) if _of_options(spec) else {}
     right_texts = answer_keys.synonyms(key)
     truth = right_texts[0]
-    credit = 0.0
-    if labels and _of_options(spec):
-        right = said == key.strip()
-    elif isinstance(spec.turns[-1].pool, Tree):
-        credit = max(tree_credit(_steps(said), _steps(each)) for each in right_texts)
-        right = credit == 1.0 and len(_steps(said)) >= 1
-    else:
-        right = bool(said) and plain(said) in {plain(each) for each in right_texts}
+    right, credit = _compared(spec, labels, key, right_texts, said)
     chance = 1 / len(labels) if labels and _of_options(spec) else _chance(spec, size)
     about = (sample.key, sample.split, sample.capability_path, sample.cluster)
     return (
@@ -101,17 +93,32 @@ def _of_options(spec: Spec) -> bool:
     return last.kind != "likelihood" or last.pool == OPTIONS
 
 
+def _compared(spec: Spec, labels: Sequence[str], key: str, right_texts: Sequence[str], said: str) -> tuple[bool, float]:
+    """Mark an answer: is it right, and its credit down a tree."""
+    if labels and _of_options(spec):
+        return said == key.strip(), 0.0
+    if isinstance(spec.turns[-1].pool, Tree):
+        credit = max(tree_credit(_steps(said), _steps(each)) for each in right_texts)
+        return credit == 1.0 and len(_steps(said)) >= 1, credit
+    return bool(said) and plain(said) in {plain(each) for each in right_texts}, 0.0
+
+
+def _order(response: Any, labels: Sequence[str]) -> list[str]:
+    """The options in the order in which they stood."""
+    return [str(label) for label in response.option_order or labels]
+
+
+def _stated_option(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
+    verbalizer = named(condition)
+    written = verbalizer.labels(labels) if verbalizer else list(labels)
+    answer = response.text if spec.turns[-1].kind == "likelihood" else option_in(response.text, written)
+    return _order(response, labels)[written.index(answer)] if answer in written else ""
+
+
 def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
     last = spec.turns[-1]
     if labels and _of_options(spec):
-        verbalizer = named(condition)
-        written = verbalizer.labels(labels) if verbalizer else list(labels)
-        answer = response.text if last.kind == "likelihood" else option_in(response.text, written)
-        if answer not in written:
-            return ""
-        place = written.index(answer)
-        order = [str(label) for label in response.option_order or labels]
-        return order[place]
+        return _stated_option(spec, labels, condition, response)
     if last.kind == "likelihood":
         return str(response.text)
     if spec.metric == "yes-no":
@@ -161,13 +168,16 @@ def exact_matches(*, benchmark: Benchmark, responses: Iterable[int]) -> dict[int
         references = answer_keys.references_for_boards(benchmark=benchmark, sample_ids=asked)
         for row in rows:
             if row.sample_id in references:
-                right = {plain(text) for key in references[row.sample_id] for text in answer_keys.synonyms(key)}
-                options = {
-                    key.strip(): str(row.sample.options.get(key.strip(), "")) for key in references[row.sample_id]
-                }
-                right |= {plain(text) for text in options.values() if text}
+                right = _right_texts(row.sample, references[row.sample_id])
                 matches[row.pk] = row.status == Response.Status.OK and plain(row.text) in right
     return matches
+
+
+def _right_texts(sample: Sample, keys: Sequence[str]) -> set[str]:
+    """The keys with their synonyms, and the texts of the options that are keys."""
+    right = {plain(text) for key in keys for text in answer_keys.synonyms(key)}
+    options = (str(sample.options.get(key.strip(), "")) for key in keys)
+    return right | {plain(text) for text in options if text}
 
 
 def plain(text: str) -> str:

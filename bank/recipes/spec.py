@@ -59,11 +59,15 @@ class Examples(Part):
     embeddings: Annotated[str, Field(max_length=200, pattern=r"^[\w.-]*$")] = ""
 
     @model_validator(mode="after")
-    def _fit(self) -> Self:
+    def _count_fits(self) -> Self:
         if self.how == "none" and (self.k or self.keys or self.images or self.embeddings):
             raise ValueError("without examples (how: none) there is no k, keys, images or embeddings")
         if self.how != "none" and not self.k:
             raise ValueError("say how many examples: k")
+        return self
+
+    @model_validator(mode="after")
+    def _keys_and_embeddings_fit(self) -> Self:
         if self.how == "fixed" and len(self.keys) < self.k:
             raise ValueError(f"fixed examples need at least {self.k} keys")
         if self.how != "fixed" and self.keys:
@@ -97,16 +101,23 @@ class Corruption(Part):
     severity: Annotated[int, Field(ge=1, le=5)] | None = None
 
     @model_validator(mode="after")
-    def _fit(self) -> Self:
+    def _fits_strategy(self) -> Self:
         named = [value for value in (self.image, self.text) if isinstance(value, str)]
-        if self.strategy == "none" and (self.image or self.text or self.severity):
-            raise ValueError("strategy none corrupts nothing: leave out image, text and severity")
-        if self.strategy == "composed" and (named or self.severity or not (self.image or self.text)):
-            raise ValueError("a composed corruption has image: true, text: true or both, and draws its severities")
-        if self.strategy == "each" and (named or not (self.image or self.text)):
-            raise ValueError("each method alone: say image: true, text: true or both")
-        if self.strategy == "single" and (len(named) != 1 or True in (self.image, self.text)):
-            raise ValueError("a single corruption names one method, of image or of text")
+        any_method = self.image or self.text
+        unfit, rule = {
+            "none": (any_method or self.severity, "strategy none corrupts nothing: leave out image, text and severity"),
+            "composed": (
+                named or self.severity or not any_method,
+                "a composed corruption has image: true, text: true or both, and draws its severities",
+            ),
+            "each": (named or not any_method, "each method alone: say image: true, text: true or both"),
+            "single": (
+                len(named) != 1 or True in (self.image, self.text),
+                "a single corruption names one method, of image or of text",
+            ),
+        }[self.strategy]
+        if unfit:
+            raise ValueError(rule)
         return self
 
 
@@ -185,6 +196,17 @@ def _each_alone(image: bool, text: bool, severity: int | None, shots: int) -> tu
     return tuple(Condition(f"{ALONE}{step.method}-{step.severity}", shots, None, True, step) for step in steps)
 
 
+def _corrupted(rule: Corruption, shots: int) -> tuple[Condition, ...]:
+    """What the plain question is compared with."""
+    if rule.strategy == "each":
+        return _each_alone(bool(rule.image), bool(rule.text), rule.severity, shots)
+    return (Condition(CORRUPTED, shots, corrupted=True),)
+
+
+def _all_verbalizers() -> list[Verbalizer]:
+    return [one for group in GROUPS for one in of_group(group)]
+
+
 class Spec(Part):
     """A recipe. ``judge`` marks explanations (metric language) or reads options in direct answers that name none;
     ``marked`` says whether it marks those of right answers alone, which alone make the metric.
@@ -211,34 +233,52 @@ class Spec(Part):
         return value.strip() if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _fit(self) -> Self:
+    def _last_turn_fits(self) -> Self:
         last = self.turns[-1]
         if len({scenario.benchmark for scenario in self.scenario}) < len(self.scenario):
             raise ValueError("list each benchmark once in scenario: choose its parts by split and levels")
-        if any(turn.kind == "cot" for turn in self.turns[-1:]) and self.metric != "language":
+        if last.kind == "cot" and self.metric != "language":
             raise ValueError("reasoning alone gives no answer: let a direct or likelihood turn follow")
         if self.metric == "ece" and last.kind != "likelihood":
             raise ValueError("ece needs likelihoods: end with a likelihood turn")
         if self.metric == "bleu" and last.kind != "direct":
             raise ValueError("bleu compares texts: end with a direct turn")
+        return self
+
+    @model_validator(mode="after")
+    def _tree_fits(self) -> Self:
+        last = self.turns[-1]
         if self.metric == "weighted-accuracy" and not (last.kind == "likelihood" and isinstance(last.pool, Tree)):
             raise ValueError("weighted-accuracy needs the tree of classes: end with a likelihood turn down a tree")
         if isinstance(last.pool, Tree) and self.metric not in ("weighted-accuracy", "accuracy", "exact-match"):
             raise ValueError("down a tree, the metric is weighted-accuracy, accuracy or exact-match")
+        return self
+
+    @model_validator(mode="after")
+    def _needs_of_metric_are_met(self) -> Self:
         if self.metric == "riam" and self.instruction.examples.how == "none":
             raise ValueError("riam needs in-context examples")
         if self.metric == "rrm" and self.corruption.strategy == "none":
             raise ValueError("rrm needs a corruption")
-        if self.metric == "language" and not (self.judge and any(turn.kind == "cot" for turn in self.turns)):
+        if self.metric == "language" and not (self.judge and self.reasons):
             raise ValueError("language marks reasoning: it needs a cot turn and a judge")
         if self.marked == "all" and self.metric != "language":
             raise ValueError("marked says of which answers the reasons are marked: that is for the metric language")
+        return self
+
+    @model_validator(mode="after")
+    def _corruption_fits(self) -> Self:
         if self.corruption.strategy == "each" and self.metric != "rrm":
             raise ValueError("each corruption alone is compared with the plain question: the metric is rrm")
         if self.corruption.image and not self.instruction.pictures:
             raise ValueError("pictures that are not shown cannot be corrupted")
         if self.metric in ("mr", "language", "circular") and self.corruption.strategy != "none":
             raise ValueError(f"{self.metric} is measured without corruption")
+        return self
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> Self:
+        last = self.turns[-1]
         of_options = last.kind != "likelihood" or last.pool == OPTIONS
         if (self.metric in ("mr", "circular") or self.instruction.verbalizer != "none") and not of_options:
             raise ValueError("other labels and rotations are for multiple choice: the last pool must be options")
@@ -252,17 +292,19 @@ class Spec(Part):
             return (Condition(PLAIN), *(Condition(f"shots-{k}", shots=k) for k in range(1, shots + 1)))
         group = self.instruction.verbalizer
         if self.metric == "mr":
-            others = of_group(group) if group != "none" else [one for name in GROUPS for one in of_group(name)]
+            others = of_group(group) if group != "none" else _all_verbalizers()
             return (Condition(PLAIN, shots), *(Condition(each.name, shots, each) for each in others))
-        if self.corruption.strategy == "each":
-            rule = self.corruption
-            return (Condition(PLAIN, shots), *_each_alone(bool(rule.image), bool(rule.text), rule.severity, shots))
         if self.metric == "rrm":
-            return (Condition(PLAIN, shots), Condition(CORRUPTED, shots, corrupted=True))
+            return (Condition(PLAIN, shots), *_corrupted(self.corruption, shots))
         corrupted = self.corruption.strategy != "none"
         if group != "none":
             return tuple(Condition(each.name, shots, each, corrupted) for each in of_group(group))
         return (Condition(CORRUPTED if corrupted else PLAIN, shots, corrupted=corrupted),)
+
+    @property
+    def reasons(self) -> bool:
+        """Whether a turn asks for reasoning."""
+        return any(turn.kind == "cot" for turn in self.turns)
 
     @property
     def rotates(self) -> bool:

@@ -1,6 +1,8 @@
 """Recipes in the database: versions, and those that come with the installation."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -88,18 +90,14 @@ def save(spec: Spec, *, by: User | None = None, built_in: bool = False) -> tuple
     """
     rows = list(Recipe.objects.select_for_update().filter(name=spec.name).order_by("-version"))
     digest = specs.digest(spec)
-    if rows and rows[0].built_in and not built_in and rows[0].sha256 != digest:
+    if not built_in and _changes_built_in(rows, digest):
         raise BadInput(
             f"{spec.name} came with the installation and stays as it is. Save yours under another name.", "name"
         )
     same = next((row for row in rows if row.sha256 == digest), None)
     content = specs.stored(spec)
     if same is not None:
-        if same.spec != content and not same.built_in:  # another note
-            same.spec = content
-            same.save(update_fields=["spec"])
-            return same, True
-        return same, False
+        return same, _keep_note(same, content)
     if rows and not is_used(rows[0]):
         recipe = rows[0]
         recipe.spec, recipe.sha256, recipe.by = content, digest, by
@@ -110,6 +108,19 @@ def save(spec: Spec, *, by: User | None = None, built_in: bool = False) -> tuple
         Recipe.objects.create(name=spec.name, version=version, spec=content, sha256=digest, built_in=built_in, by=by),
         True,
     )
+
+
+def _changes_built_in(versions: Sequence[Recipe], digest: str) -> bool:
+    return bool(versions) and versions[0].built_in and versions[0].sha256 != digest
+
+
+def _keep_note(recipe: Recipe, content: dict[str, Any]) -> bool:
+    """Store a recipe's new note, its only difference; returns whether there is one."""
+    if recipe.spec == content or recipe.built_in:
+        return False
+    recipe.spec = content
+    recipe.save(update_fields=["spec"])
+    return True
 
 
 @transaction.atomic

@@ -81,33 +81,39 @@ def proposal(draft: Draft) -> dict[str, Any]:
 
 def checked_proposal(text: str, *, wants: Sequence[str]) -> str:
     """A model's reply as a proposal, in one form. ``wants``: instruction, criteria. Raises ValueError in words."""
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.strip("`").removeprefix("json").strip()
-    try:
-        reply = json.loads(text)
-    except ValueError:
-        raise ValueError("the reply is not one JSON object") from None
-    if not isinstance(reply, dict):
-        raise ValueError("the reply is not one JSON object")
-    made: dict[str, Any] = {"instruction": "", "criteria": []}
+    reply = _object_in(text)
+    proposal: dict[str, Any] = {"instruction": "", "criteria": []}
     if "instruction" in wants:
-        made["instruction"] = _words(reply.get("instruction"), "an instruction")
+        proposal["instruction"] = _words(reply.get("instruction"), "an instruction")
     if "criteria" in wants:
         rows = reply.get("criteria")
         if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_CRITERIA:
             raise ValueError(f"the reply has no list of 1 to {MOST_CRITERIA} criteria")
-        for row in rows:
-            row = row if isinstance(row, dict) else {"text": row}
-            weight: Any = row.get("weight")
-            made["criteria"].append(
-                {
-                    "text": _words(row.get("text"), "a criterion's text"),
-                    "weight": float(weight) if type(weight) in (int, float) and 0 < weight < 1e6 else None,
-                    "category": str(row.get("category") or "")[:60],
-                }
-            )
-    return json.dumps(made, ensure_ascii=False)
+        proposal["criteria"] = list(map(_criterion, rows))
+    return json.dumps(proposal, ensure_ascii=False)
+
+
+def _object_in(reply: str) -> dict[str, Any]:
+    reply = reply.strip()
+    if reply.startswith("```"):
+        reply = reply.strip("`").removeprefix("json").strip()
+    try:
+        value = json.loads(reply)
+    except ValueError:
+        raise ValueError("the reply is not one JSON object") from None
+    if not isinstance(value, dict):
+        raise ValueError("the reply is not one JSON object")
+    return value
+
+
+def _criterion(row: Any) -> dict[str, Any]:
+    row = row if isinstance(row, dict) else {"text": row}
+    weight: Any = row.get("weight")
+    return {
+        "text": _words(row.get("text"), "a criterion's text"),
+        "weight": float(weight) if type(weight) in (int, float) and 0 < weight < 1e6 else None,
+        "category": str(row.get("category") or "")[:60],
+    }
 
 
 def _words(value: Any, what: str) -> str:

@@ -31,6 +31,23 @@ class Picture:
     objects_found: list[Any] = field(default_factory=list)
 
 
+def _new_draft(benchmark: Benchmark, author: User) -> Sample:
+    """The last sample of its benchmark, not yet saved."""
+    last = benchmark.samples.aggregate(last=Max("position"))["last"]
+    sample = Sample(benchmark=benchmark, position=0 if last is None else last + 1, edition=0)
+    sample.status, sample.author = Sample.Status.DRAFT, author
+    return sample
+
+
+def _locked(sample: Sample, edition: int) -> Sample:
+    """The sample as it is stored, locked. Raises Stale if it is not of this edition any more."""
+    rows = Sample.objects.select_for_update(of=("self",)).select_related("capability", "benchmark")
+    locked = rows.get(pk=sample.pk)
+    if locked.edition != edition:
+        raise Stale(_who_was_faster(locked))
+    return locked
+
+
 @transaction.atomic
 def save_sample(
     *,
@@ -52,14 +69,9 @@ def save_sample(
     fresh = sample is None
     changes: dict[str, list[Any]] = {}
     if sample is None:
-        last = benchmark.samples.aggregate(last=Max("position"))["last"]
-        sample = Sample(benchmark=benchmark, position=0 if last is None else last + 1, edition=0)
-        sample.status, sample.author = Sample.Status.DRAFT, by
+        sample = _new_draft(benchmark, by)
     else:
-        locked = Sample.objects.select_for_update(of=("self",)).select_related("capability", "benchmark")
-        sample = locked.get(pk=sample.pk)
-        if sample.edition != edition:
-            raise Stale(_who_was_faster(sample))
+        sample = _locked(sample, edition)
         changes = _changes(sample, fields | {"capability": capability})
     for name in FIELDS:
         setattr(sample, name, fields[name])
@@ -72,10 +84,7 @@ def save_sample(
     pictures_changed = _set_pictures(sample, pictures)
     criteria_changes = bank.criteria.edit(user=by, sample=sample, rows=criteria)
     if not fresh:
-        if pictures_changed:
-            changes["pictures"] = pictures_changed
-        if criteria_changes:
-            changes["criteria"] = ["", ", ".join(criteria_changes)]
+        changes |= _changes_beside(pictures_changed, criteria_changes)
         if not changes:
             return sample
     if sample.status == Sample.Status.DRAFT:
@@ -128,20 +137,9 @@ def _file_of(picture: images.Stored) -> dict[str, Any]:
 
 def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
     """Replace the sample's pictures; returns [old, new] if something changed, else []."""
-    existing = {picture.pk: picture for picture in sample.images.all()}
+    existing: dict[int | None, SampleImage] = {picture.pk: picture for picture in sample.images.all()}
     old = [_summary(picture) for picture in existing.values()]
-    final = []
-    for picture in submitted:
-        if picture.stored is not None:
-            row = SampleImage(sample=sample, **_file_of(picture.stored))
-        elif picture.pk in existing:
-            row = existing[picture.pk]
-        else:
-            raise Stale("A picture of this sample was removed while you were editing. Check it, then save again.")
-        if row.description != picture.description:
-            row.described_by = ""  # now written by the editor
-        row.description, row.objects_found = picture.description, picture.objects_found
-        final.append(row)
+    final = [_picture_row(sample, picture, existing) for picture in submitted]
     new = [_summary(row) for row in final]
     if old == new:
         return []
@@ -153,6 +151,30 @@ def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
         row.position = position
         row.save()
     return [old, new]
+
+
+def _changes_beside(pictures: list[Any], criteria: Sequence[str]) -> dict[str, list[Any]]:
+    """What changed of a sample beside its own columns, as its history has it."""
+    changes = {}
+    if pictures:
+        changes["pictures"] = pictures
+    if criteria:
+        changes["criteria"] = ["", ", ".join(criteria)]
+    return changes
+
+
+def _picture_row(sample: Sample, picture: Picture, existing: Mapping[int | None, SampleImage]) -> SampleImage:
+    """The row that holds a submitted picture, with its description, not yet saved. Raises Stale."""
+    if picture.stored is not None:
+        row = SampleImage(sample=sample, **_file_of(picture.stored))
+    elif picture.pk in existing:
+        row = existing[picture.pk]
+    else:
+        raise Stale("A picture of this sample was removed while you were editing. Check it, then save again.")
+    if row.description != picture.description:
+        row.described_by = ""  # now written by the editor
+    row.description, row.objects_found = picture.description, picture.objects_found
+    return row
 
 
 def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) -> int:
@@ -173,8 +195,7 @@ def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) ->
     return mask | (bit if twins else 0)
 
 
-def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
-    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
+def _check_bulk(values: Mapping[str, Any], note: str) -> None:
     unknown = set(values) - set(BULK)
     if unknown:
         raise ValueError(f"not for bulk editing: {sorted(unknown)}")
@@ -182,6 +203,11 @@ def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str,
         raise BadInput("Choose what to change.")
     if values.get("status") == Sample.Status.REJECTED and not note.strip():
         raise BadInput("Say why the samples are rejected.")
+
+
+def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
+    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
+    _check_bulk(values, note)
     changed = 0
     with transaction.atomic():
         rows = samples.order_by("pk").select_related("capability")

@@ -191,23 +191,17 @@ def plan_items(
     ``least``, only answers of so many characters that were neither refused nor cut off; ``apart``, only samples without
     items of other kinds, so that the sets do not overlap (2.2 there). Raises BadInput.
     """
-    if size is not None and (kind == Item.Kind.SCORE or anchor or not 3 <= size <= MOST_IN_BATCH):
-        raise BadInput(f"--size: 3 to {MOST_IN_BATCH} answers of a batch, for batches or the pairs of them, no anchor.")
-    if rotations and kind != Item.Kind.SCORE:
-        raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
+    _check_kind(kind, anchor, size=size, rotations=rotations)
     samples = benchmark.samples.order_by("position", "pk")
     if apart:
         others = Item.objects.filter(sample=OuterRef("pk")).exclude(kind=kind)
         samples = samples.filter(~Exists(others))
     if bare:
-        if kind != Item.Kind.SCORE or models or anchor or rotations:
-            raise BadInput("--bare makes score items of samples alone; models, an anchor and rotations have no part.")
+        _check_bare(kind, models, anchor, rotations=rotations)
         return ItemPlan(kind, benchmark, (), "", _drawn(samples, sample, seed, bare=True), rotations=False, bare=True)
     present = _present(benchmark)
     names = list(map(as_stored, models)) or models_answering(benchmark)
-    anchor = as_stored(anchor) or (
-        benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR and not models and not size else ""
-    )
+    anchor = as_stored(anchor) or ("" if models or size else _anchor_of(benchmark, kind))
     names_needed = {*names, anchor} - {""}
     for name in sorted(names_needed - present):
         raise BadInput(f"{name!r} has no responses in {benchmark}.")
@@ -217,10 +211,29 @@ def plan_items(
         answers = answers.filter(pk__in=longer.values("pk"))
     ids = _drawn(samples.filter(Exists(answers.filter(sample=OuterRef("pk")))), sample, seed)
     plan = ItemPlan(kind, benchmark, tuple(name for name in names if name != anchor), anchor, ids, rotations)
-    lengths = _lengths(answers.filter(sample__benchmark=benchmark)) if least or size else {}
-    if size is not None:
-        return replace(plan, picked=_balanced(plan, lengths, size, seed))
-    return replace(plan, picked={pk: frozenset(lengths.get(pk, ())) for pk in ids}) if least else plan
+    if not least and size is None:
+        return plan
+    lengths = _lengths(answers.filter(sample__benchmark=benchmark))
+    if size is None:
+        return replace(plan, picked={pk: frozenset(lengths.get(pk, ())) for pk in ids})
+    return replace(plan, picked=_balanced(plan, lengths, size, seed))
+
+
+def _check_kind(kind: str, anchor: str, *, size: int | None, rotations: bool) -> None:
+    if size is not None and (kind == Item.Kind.SCORE or anchor or not 3 <= size <= MOST_IN_BATCH):
+        raise BadInput(f"--size: 3 to {MOST_IN_BATCH} answers of a batch, for batches or the pairs of them, no anchor.")
+    if rotations and kind != Item.Kind.SCORE:
+        raise BadInput("--rotations works only with score items: single answers under every rotation of their options.")
+
+
+def _check_bare(kind: str, models: Sequence[str], anchor: str, *, rotations: bool) -> None:
+    if kind != Item.Kind.SCORE or models or anchor or rotations:
+        raise BadInput("--bare makes score items of samples alone; models, an anchor and rotations have no part.")
+
+
+def _anchor_of(benchmark: Benchmark, kind: str) -> str:
+    """The model that every other one is paired with, if the benchmark has one."""
+    return benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR else ""
 
 
 def _lengths(answers: QuerySet[Response]) -> dict[int, dict[str, int]]:
@@ -349,10 +362,11 @@ def _groups(plan: ItemPlan, answered: dict[str, int]) -> list[list[int]]:
         return [[response] for response in present]
     last = [answered[plan.anchor]] if plan.anchor in answered else []
     if plan.kind == Item.Kind.PAIR:
-        return (
-            [[response, *last] for response in present if last]
-            if plan.anchor
-            else [list(p) for p in combinations(present, 2)]
-        )
+        return _with_anchor(present, last) if plan.anchor else list(map(list, combinations(present, 2)))
     everything = [*present, *last]
     return [everything] if len(everything) > 2 else []
+
+
+def _with_anchor(responses: Sequence[int], anchor: Sequence[int]) -> list[list[int]]:
+    """Each response beside the anchor's, if there is one."""
+    return [[response, *anchor] for response in responses if anchor]

@@ -6,6 +6,7 @@ the previous one ended, so the last is as fast as the first.
 
 import string
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -89,11 +90,10 @@ Allowed = dict[str, tuple[str, set[Any]]]  # by filter: a column of GROUPED, and
 
 
 def _allowed(chosen: Filter, nodes: list[Node]) -> Allowed:
-    """What each chosen filter lets pass, but for the text."""
+    """The values that each chosen filter lets pass, but for the text."""
     allowed: Allowed = {}
     if chosen.level:
-        roots = [node for node in nodes if node.depth == 0 and node.capability.name == chosen.level]
-        allowed["level"] = "capability", {pk for root in roots for pk in root.below}
+        allowed["level"] = "capability", _below_level(chosen.level, nodes)
     if chosen.capability:
         below = next((node.below for node in nodes if node.capability.pk == chosen.capability), [])
         allowed["capability"] = "capability", set(below)
@@ -104,6 +104,11 @@ def _allowed(chosen: Filter, nodes: list[Node]) -> Allowed:
         hints = quality.HINTS if chosen.hint == "any" else [quality.BY_NAME[chosen.hint]]
         allowed["hint"] = "quality_hints", {mask for hint in hints for mask in quality.masks_with(hint)}
     return allowed
+
+
+def _below_level(name: str, nodes: list[Node]) -> set[int]:
+    roots = [node for node in nodes if node.depth == 0 and node.capability.name == name]
+    return {pk for root in roots for pk in root.below}
 
 
 def _passing(groups: Counter[Group], allowed: Allowed, *, besides: str = "") -> Counter[Group]:
@@ -157,7 +162,9 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
         passing = min(len(matches), MOST_COUNTED)
         if not capped:  # the texts have been searched already
             samples = benchmark.samples.filter(pk__in=matches)
-    listing = Listing([], _facets(groups, nodes, chosen, allowed), passing, capped, statuses=by_status(benchmark))
+    listing = Listing(
+        [], _facets(Counts(groups, allowed), nodes, chosen), passing, capped, statuses=by_status(benchmark)
+    )
     if passing:
         # A rare choice is sorted using the facet index; walking in order would visit every sample.
         rare = not chosen.text and passing * 20 < groups.total()
@@ -212,35 +219,56 @@ def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
     return ids[: PAGE + 1]
 
 
-def _facets(groups: Counter[Group], nodes: list[Node], chosen: Filter, allowed: Allowed) -> list[Facet]:
-    """Values with the count that choosing them would give under the other filters."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many samples a value of a filter would give under the other filters."""
 
-    def counted(name: str, column: str) -> Counter[Any]:
+    groups: Counter[Group]
+    allowed: Allowed
+
+    def of(self, name: str, column: str) -> Counter[Any]:
         counts: Counter[Any] = Counter()
-        for group, n in _passing(groups, allowed, besides=name).items():
+        for group, n in _passing(self.groups, self.allowed, besides=name).items():
             counts[group[GROUPED.index(column)]] += n
         return counts
 
-    def below(counts: Counter[Any], node: Node) -> int:
-        return sum(counts[pk] for pk in node.below)
 
-    roots, tree = counted("level", "capability"), counted("capability", "capability")
-    _, of_level = allowed.get("level", ("", {node.capability.pk for node in nodes}))
-    inner = [node for node in nodes if node.capability.pk in of_level]
-    levels = [(n.capability.name, n.capability.name, below(roots, n)) for n in nodes if n.depth == 0]
-    capabilities = [(str(n.capability.pk), f"{n.indent}{n.capability.name}", below(tree, n)) for n in inner]
-    facets = [
+def _facets(counts: Counts, nodes: list[Node], chosen: Filter) -> list[Facet]:
+    """The filters that leave something to choose."""
+    facets = [*_tree_facets(counts, nodes, chosen), *_text_facets(counts, chosen), *_state_facets(counts, chosen)]
+    return [f for f in facets if f.chosen or len(f.values) > 1 or (f.name == "hint" and f.values)]
+
+
+def _tree_facets(counts: Counts, nodes: list[Node], chosen: Filter) -> list[Facet]:
+    roots, tree = counts.of("level", "capability"), counts.of("capability", "capability")
+    _, of_level = counts.allowed.get("level", ("", {node.capability.pk for node in nodes}))
+    levels = [(n.capability.name, n.capability.name, _below(roots, n)) for n in nodes if n.depth == 0]
+    capabilities = [
+        (str(n.capability.pk), f"{n.indent}{n.capability.name}", _below(tree, n))
+        for n in nodes
+        if n.capability.pk in of_level
+    ]
+    return [
         Facet("level", "Level", levels, chosen.level),
         Facet("capability", "Capability", capabilities, str(chosen.capability or "")),
     ]
+
+
+def _below(counts: Counter[Any], node: Node) -> int:
+    return sum(counts[pk] for pk in node.below)
+
+
+def _text_facets(counts: Counts, chosen: Filter) -> Iterator[Facet]:
     for name, label in (("question_type", "Question"), ("split", "Split")):
-        counts = sorted(counted(name, name).items())
-        facets.append(Facet(name, label, [(value, value, n) for value, n in counts if value], getattr(chosen, name)))
-    statuses, masks = counted("status", "status"), counted("hint", "quality_hints")
+        values = sorted(counts.of(name, name).items())
+        yield Facet(name, label, [(value, value, n) for value, n in values if value], getattr(chosen, name))
+
+
+def _state_facets(counts: Counts, chosen: Filter) -> Iterator[Facet]:
+    statuses, masks = counts.of("status", "status"), counts.of("hint", "quality_hints")
     states = [(status.value, status.label.lower(), statuses[status]) for status in Sample.Status]
     hints = [("any", "any", masks.total() - masks[0])]
     hints += [(h.name, h.title, sum(masks[mask] for mask in quality.masks_with(h))) for h in quality.HINTS]
     for name, label, values in (("status", "Status", states), ("hint", "Hints", hints)):
-        chosen_value = getattr(chosen, name)
-        facets.append(Facet(name, label, [v for v in values if v[2] or v[0] == chosen_value], chosen_value))
-    return [f for f in facets if f.chosen or len(f.values) > 1 or (f.name == "hint" and f.values)]
+        value = getattr(chosen, name)
+        yield Facet(name, label, [v for v in values if v[2] or v[0] == value], value)

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -105,11 +105,7 @@ def near_duplicates(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int
     bands of bits, so only pictures that share a band are compared. Samples in one named group share pictures on
     purpose, and a plain surface (hash 0) looks like any other: neither counts.
     """
-    owners: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for sample, text, group in hashes:
-        if text and (value := int(text, 16)):
-            owners[value].append((sample, group))
-    values = np.array(sorted(owners), dtype=np.uint64)
+    owners = _owners(hashes)
     twins: dict[int, set[int]] = defaultdict(set)
 
     def join(one: int, other: int) -> None:
@@ -122,6 +118,22 @@ def near_duplicates(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int
     for value, holders in owners.items():
         if len(holders) > 1:
             join(value, value)
+    for one, other in _near_values(np.array(sorted(owners), dtype=np.uint64)):
+        join(one, other)
+    return dict(twins)
+
+
+def _owners(hashes: Iterable[tuple[int, str, str]]) -> dict[int, list[tuple[int, str]]]:
+    """(sample id, group) of the pictures by hash as a number."""
+    owners: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for sample, text, group in hashes:
+        if text and (value := int(text, 16)):
+            owners[value].append((sample, group))
+    return owners
+
+
+def _near_values(values: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Pairs of these distinct values that differ in at most ``MOST_BITS``, some of them in several bands."""
     edges = np.linspace(0, 64, MOST_BITS + 2).astype(int)
     for low, high in pairwise(edges):
         band = (values >> np.uint64(low)) & np.uint64(2 ** int(high - low) - 1)
@@ -133,8 +145,7 @@ def near_duplicates(hashes: Sequence[tuple[int, str, str]]) -> dict[int, set[int
                 apart = np.bitwise_count(compared[:, None] ^ values[rows][None, :])
                 for a, b in np.argwhere(apart <= MOST_BITS):
                     if start + a < b:
-                        join(int(compared[a]), int(values[rows[b]]))
-    return dict(twins)
+                        yield int(compared[a]), int(values[rows[b]])
 
 
 def lookalikes(sample: Sample, *, among: list[int] | None = None) -> list[int]:

@@ -67,14 +67,8 @@ def _shared(drafts: list[Sample], reviewers: Sequence[User], per_sample: int) ->
     return sorted(pairs, key=lambda pair: order[pair[0].pk])
 
 
-@transaction.atomic
-def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[str, Any], note: str = "") -> None:
-    """Store a reviewer's verdict; after the sample's last review, update its status. Raises BadInput.
-
-    ``points`` holds {"ok": bool, "note": str} for each point of the guideline.
-    """
-    review = SampleReview.objects.select_for_update(of=("self",)).select_related("round").get(pk=review.pk)
-    sample = Sample.objects.select_for_update().get(pk=review.sample_id)
+def _check_open(review: SampleReview, sample: Sample, by: User) -> None:
+    """Raises BadInput if this person cannot give this review, or not any more."""
     if review.reviewer_id != by.pk:
         raise BadInput("This review belongs to somebody else.")
     if sample.author_id == by.pk:
@@ -83,16 +77,38 @@ def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[st
         raise BadInput("This review is closed." if review.round.closed_at else "You have reviewed this sample already.")
     if sample.status != Sample.Status.REVIEW:
         raise BadInput("This sample is no longer under review.")
+
+
+def _check_verdict(verdict: str, points: dict[str, Any], note: str) -> None:
+    """Raises BadInput for one that its points or its note do not bear out."""
     if verdict not in Verdict.values:
         raise BadInput("Choose fine, revise or reject.")
+    failed = _failed(points)
+    if verdict == Verdict.FINE:
+        if failed:
+            raise BadInput("A point does not hold, so the sample is not fine: ask for a revision, or reject it.")
+    elif not note.strip() and not any(points[name].get("note") for name in failed):
+        raise BadInput("Say what needs to change, or why the sample is rejected.")
+
+
+def _failed(points: dict[str, Any]) -> list[str]:
+    """The points of the guideline that do not hold. Raises BadInput if it is not said of each."""
     missing = [title for name, (title, _) in GUIDELINE.items() if not isinstance(points.get(name, {}).get("ok"), bool)]
     if missing:
         raise BadInput(f"Say for each point whether it holds. Missing: {', '.join(missing)}.")
-    failed = [name for name in GUIDELINE if not points[name]["ok"]]
-    if verdict == Verdict.FINE and failed:
-        raise BadInput("A point does not hold, so the sample is not fine: ask for a revision, or reject it.")
-    if verdict != Verdict.FINE and not note.strip() and not any(points[name].get("note") for name in failed):
-        raise BadInput("Say what needs to change, or why the sample is rejected.")
+    return [name for name in GUIDELINE if not points[name]["ok"]]
+
+
+@transaction.atomic
+def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[str, Any], note: str = "") -> None:
+    """Store a reviewer's verdict; after the sample's last review, update its status. Raises BadInput.
+
+    ``points`` holds {"ok": bool, "note": str} for each point of the guideline.
+    """
+    review = SampleReview.objects.select_for_update(of=("self",)).select_related("round").get(pk=review.pk)
+    sample = Sample.objects.select_for_update().get(pk=review.sample_id)
+    _check_open(review, sample, by)
+    _check_verdict(verdict, points, note)
     review.verdict, review.points, review.note, review.at = verdict, points, note.strip(), timezone.now()
     review.save()
     _settle(review.round, sample, by)
@@ -167,17 +183,26 @@ def decide(*, sample: Sample, by: User, decision: str, reason: str = "") -> None
 OUTCOMES = ("waiting", Verdict.REJECT.value, Verdict.REVISE.value, Verdict.FINE.value)  # the first one counts
 
 
-def rounds_of(benchmark: Benchmark) -> list[tuple[ReviewRound, Counter[str]]]:
-    """Every round, oldest first, with the number of its ``samples``, and of those by each outcome; ``revised`` were
-    sent back and changed since.
-    """
-    verdicts: dict[tuple[int, int], set[str]] = defaultdict(set)
-    revised: set[tuple[int, int]] = set()
+Place = tuple[int, int]  # a round and a sample in it
+
+
+def _verdicts(benchmark: Benchmark) -> tuple[dict[Place, set[str]], set[Place]]:
+    """What the reviewers said of each sample, and which samples were sent back and changed since."""
+    verdicts: dict[Place, set[str]] = defaultdict(set)
+    revised: set[Place] = set()
     rows = SampleReview.objects.filter(round__benchmark=benchmark).order_by()
     for round_id, sample, verdict, at in rows.values_list("round", "sample", "verdict", "revised_at"):
         verdicts[round_id, sample].add(verdict or "waiting")
         if verdict == Verdict.REVISE and at is not None:
             revised.add((round_id, sample))
+    return verdicts, revised
+
+
+def rounds_of(benchmark: Benchmark) -> list[tuple[ReviewRound, Counter[str]]]:
+    """Every round, oldest first, with the number of its ``samples``, and of those by each outcome; ``revised`` were
+    sent back and changed since.
+    """
+    verdicts, revised = _verdicts(benchmark)
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for place, of_sample in verdicts.items():
         outcome = next(outcome for outcome in OUTCOMES if outcome in of_sample)

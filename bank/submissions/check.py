@@ -58,6 +58,12 @@ class Checked:
         if len(self.problems) < MOST_PROBLEMS:
             self.problems.append([str(problem.where), problem.field, problem.reason])
 
+    def warn_of_empty(self, empty: int) -> None:
+        """If so many of the answers are."""
+        if empty and empty >= MANY * self.responses:
+            share = f"{empty:,} of {self.responses:,} answers are empty"
+            self.warnings.insert(0, f"{share}: an empty answer is never right.")
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -66,6 +72,11 @@ class Wanted:
     key: str
     split: str
     labels: tuple[str, ...]
+
+    def variants(self, *, circular: bool) -> list[str]:
+        """The variants of a complete answer: with the rotations, one for each place."""
+        places = max(len(self.labels), 1) if circular else 1
+        return ["", *(f"circular-{shift}" for shift in range(1, places))]
 
 
 def wanted_samples(benchmark: Benchmark) -> dict[str, Wanted]:
@@ -97,10 +108,7 @@ def read_responses(path: Path, *, benchmark: Benchmark, name: str, most: int) ->
         raise BadFile(Where(path.name), "is empty")
     if kind_of(path) == "parquet" and parquet_length(path) > most:
         raise too_many(Where(path.name), most)
-    having = [module for module in formats.MODULES.values() if formats.has(module, "responses")]
-    # Unrecognised files are read as the project's own format, whose problems name row and field.
-    module = next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
-    reader = formats.reader(module, "responses")
+    reader = formats.reader(_format_of(path), "responses")
     for row in Addresses(benchmark, answerable=True).resolved(_up_to(most, reader(path))):
         if isinstance(row, Problem):
             yield row
@@ -123,6 +131,12 @@ def _up_to(most: int, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
 def too_many(where: Where, most: int) -> BadFile:
     words = f"the file holds more than {most:,} rows, {ROWS_PER_WANTED} for each answer that the benchmark asks for"
     return BadFile(where, words)
+
+
+def _format_of(path: Path) -> Any:
+    """A file that is not recognised is read as the project's own format, whose problems name row and field."""
+    having = [module for module in formats.MODULES.values() if formats.has(module, "responses")]
+    return next((module for module in having if module.recognises(path)), formats.MODULES["generic"])
 
 
 def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str) -> Checked:
@@ -161,8 +175,7 @@ def check(path: Path, *, benchmark: Benchmark, rules: SubmissionRules, name: str
     if not checked.rows:
         checked.add(Problem(Where(path.name), "", "holds no rows"))
     checked.responses = len(sent)
-    if empty and empty >= MANY * len(sent):
-        checked.warnings.insert(0, f"{empty:,} of {len(sent):,} answers are empty: an empty answer is never right.")
+    checked.warn_of_empty(empty)
     checked.extra, checked.extra_count = list(extra)[:MOST_IDS], len(extra)
     _completeness(checked, samples=samples, sent=set(sent), rules=rules)
     return checked
@@ -209,10 +222,8 @@ def _completeness(
     for sample in samples.values():
         if sample.split not in needed:
             continue
-        passes = max(len(sample.labels), 1) if checked.circular else 1
         of_split[sample.split] += 1
-        for shift in range(passes):
-            variant = f"circular-{shift}" if shift else ""
+        for variant in sample.variants(circular=checked.circular):
             if (sample.key, variant) in sent:
                 rotations[sample.split] += 1
                 continue

@@ -63,18 +63,24 @@ def tell(
     for (split, kind), marks in sorted(shown.items()):
         if (split, kind) in earlier:
             continue
-        chances = [mark.chance for mark in marks]
         before = best.get((split, kind))
-        if before is None:
-            base, reached = chances, sum(chances) / len(chances)
-        else:
-            base = [float(hits_of_best.get((before.submission_id, mark.sample), False)) for mark in marks]
-            reached = before.value or 0.0
+        base, reached = _to_beat(before, marks, hits_of_best)
         value = ladder.told(
             hits=[mark.hit for mark in marks], base=base, best=reached, cluster=[mark.cluster for mark in marks]
         )
         known = value if value is not None else before.value if before else None
         ToldScore.objects.create(submission=submission, split=split, kind=kind, value=value, best=known)
+
+
+def _to_beat(
+    best: ToldScore | None, marks: Sequence[Mark], hits_of_best: Mapping[tuple[int, int], bool]
+) -> tuple[list[float], float]:
+    """The hits of the best told submission and its score; before there is one, those of guessing."""
+    if best is None:
+        chances = [mark.chance for mark in marks]
+        return chances, sum(chances) / len(chances)
+    hits = [float(hits_of_best.get((best.submission_id, mark.sample), False)) for mark in marks]
+    return hits, best.value or 0.0
 
 
 def _told_to(submission: Submission) -> int:

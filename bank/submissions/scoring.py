@@ -6,7 +6,7 @@ keys are not open to everybody are for staff; ``bank.submissions.ladder`` decide
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,6 +91,11 @@ class Part:
     kind: str
     open: bool
 
+    @property
+    def shown(self) -> bool:
+        """Whether it is the half with closed keys of which the submitter may be told."""
+        return not self.open and self.part != SubmissionScore.Part.KEPT
+
 
 Parts = dict[Part, list[MarkedSample]]
 
@@ -140,9 +145,8 @@ def score(submission: Submission, rules: SubmissionRules) -> bool:
         open_ = _open(submission, ids)
         answers = _answers(submission, ids)
         marks: list[ResponseMark] = []
+        read.update(_readings(page, answers))
         for sample in page:
-            if sample.labels:
-                read.update(_reading(response, sample.labels) for response in answers[sample.pk])
             result = _mark(sample, keys.get(sample.pk, ""), answers[sample.pk], open_=sample.pk in open_)
             if result is None:
                 unscored += 1
@@ -152,21 +156,33 @@ def score(submission: Submission, rules: SubmissionRules) -> bool:
                 marks += result[1]
         ResponseMark.objects.bulk_create(marks, batch_size=1000)
         for rival in rivals.values():
-            answers = _answers(rival, ids)
-            results = (_mark(sample, keys.get(sample.pk, ""), answers[sample.pk]) for sample in page)
-            hits |= {(rival.pk, result[0].sample): result[0].hit for result in results if result}
+            hits |= _hits(rival, page, keys)
     parts = _parts(marked, set(submission.benchmark.hidden_splits), rules)
     _store(submission, parts)
-    shown = {(p.split, p.kind): rows for p, rows in parts.items() if not p.open and p.part != SubmissionScore.Part.KEPT}
+    shown = {(part.split, part.kind): rows for part, rows in parts.items() if part.shown}
     ladder.tell(submission, rules, shown, best=best, hits_of_best=hits)
     submission.counts = submission.counts | {"unscored": unscored, "read": dict(read)}
     return bool(parts)
+
+
+def _hits(rival: Submission, samples: Sequence[KeyedSample], keys: Mapping[int, str]) -> dict[tuple[int, int], bool]:
+    """Whether this submission is right, by its id and the sample's; without samples whose key no rule can read."""
+    answers = _answers(rival, [sample.pk for sample in samples])
+    results = (_mark(sample, keys.get(sample.pk, ""), answers[sample.pk]) for sample in samples)
+    return {(rival.pk, result[0].sample): result[0].hit for result in results if result}
 
 
 def _open(submission: Submission, ids: Sequence[int]) -> set[int]:
     """The samples among these whose keys everybody may see."""
     asked = submission.benchmark.samples.filter(pk__in=ids)
     return set(answer_keys.with_open_keys(asked).values_list("pk", flat=True))
+
+
+def _readings(samples: Iterable[KeyedSample], answers: Mapping[int, list[Response]]) -> Iterator[str]:
+    """Of the answers to questions with options."""
+    for sample in samples:
+        if sample.labels:
+            yield from (_reading(response, sample.labels) for response in answers[sample.pk])
 
 
 def _reading(response: "Answer", labels: tuple[str, ...]) -> str:
@@ -201,25 +217,37 @@ def nearly_the_same(submission: Submission, rules: SubmissionRules) -> Submissio
         return None
     told = submission.benchmark.submissions.filter(told_scores__kept=True).exclude(pk=submission.pk)
     others = list(told.distinct())
-    answered: Counter[tuple[int, str, bool]] = Counter()  # by submission, split and whether there are options
-    differing: Counter[tuple[int, str, bool]] = Counter()
-    for page in _pages(submission) if others else ():
+    answered, differing = _count_differing(submission, others, rules) if others else ({}, {})
+    near = {part[0] for part, few in differing.items() if 0 < few < MIN_SAMPLES and answered[part]}
+    return next((other for other in others if other.pk in near), None)
+
+
+OfSplit = tuple[int, str, bool]  # a submission, a split and whether there are options
+
+
+def _count_differing(
+    submission: Submission, others: Sequence[Submission], rules: SubmissionRules
+) -> tuple[dict[OfSplit, int], dict[OfSplit, int]]:
+    """Samples of the kept half that these others answer, and those that they answer in another way."""
+    answered: Counter[OfSplit] = Counter()
+    differing: Counter[OfSplit] = Counter()
+    for page in _pages(submission):
         ids = [sample.pk for sample in page]
         open_ = _open(submission, ids)
-        kept = [s for s in page if s.pk not in open_ and is_kept(seed=rules.seed, cluster=s.cluster)]
+        kept = _kept([sample for sample in page if sample.pk not in open_], rules)
         own = _answers(submission, ids)
         for other in others:
             theirs = _answers(other, ids)
             for sample in kept:
                 key = (other.pk, sample.split, bool(sample.labels))
-                one, two = (
-                    {response.variant: chosen_option(response, sample.labels) for response in answers[sample.pk]}
-                    for answers in (own, theirs)
-                )
-                answered[key] += bool(two)
-                differing[key] += one != two
-    near = {part[0] for part, few in differing.items() if 0 < few < MIN_SAMPLES and answered[part]}
-    return next((other for other in others if other.pk in near), None)
+                chosen = _chosen_options(theirs[sample.pk], sample.labels)
+                answered[key] += bool(chosen)
+                differing[key] += chosen != _chosen_options(own[sample.pk], sample.labels)
+    return answered, differing
+
+
+def _kept(samples: Iterable[KeyedSample], rules: SubmissionRules) -> list[KeyedSample]:
+    return [sample for sample in samples if is_kept(seed=rules.seed, cluster=sample.cluster)]
 
 
 def marks(submission: Submission) -> QuerySet[ResponseMark]:
@@ -257,7 +285,7 @@ def _mark(
     if asked is None:
         return None
     kind, expected = asked
-    options = {response.variant: chosen_option(response, sample.labels) for response in responses}
+    options = _chosen_options(responses, sample.labels)
     marks = [
         ResponseMark(response=response, option=options[response.variant], right=options[response.variant] == expected)
         for response in responses
@@ -312,6 +340,11 @@ def chosen_option(response: Answer, labels: tuple[str, ...]) -> str:
     return shown_as(label, labels, shift=shift_of(response.variant), order=response.option_order)
 
 
+def _chosen_options(responses: Iterable[Answer], labels: tuple[str, ...]) -> dict[str, str]:
+    """By variant."""
+    return {response.variant: chosen_option(response, labels) for response in responses}
+
+
 def shift_of(variant: str) -> int:
     """By how many places the options stood rotated (CircularEval)."""
     return int(variant.rpartition("-")[2]) if variant else 0
@@ -330,14 +363,19 @@ def _parts(marked: Iterable[MarkedSample], hidden: set[str], rules: SubmissionRu
     return dict(sorted(parts.items(), key=lambda item: (item[0].split, item[0].part, item[0].kind, item[0].open)))
 
 
-def numbers(kind: str, rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
-    """The numbers of one part, as stored: for staff, and for everybody where its keys are open."""
-    result = _choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows)
-    result["extraction"] = {
+def _extraction(rows: Sequence[MarkedSample]) -> dict[str, int]:
+    """How many responses name an option, none, or hold no text."""
+    return {
         "label": sum(row.found for row in rows),
         "none": sum(row.sent - row.found - row.silent for row in rows),
         "no_text": sum(row.silent for row in rows),
     }
+
+
+def numbers(kind: str, rows: list[MarkedSample], *, circular: bool) -> dict[str, Any]:
+    """The numbers of one part, as stored: for staff, and for everybody where its keys are open."""
+    result = _choice(rows, circular=circular) if kind == CHOICE else _yes_no(rows)
+    result["extraction"] = _extraction(rows)
     # What telling a figure takes (``bank.submissions.ladder``): the answers behind it, and how many go together.
     result["answered"] = sum(row.answered for row in rows)
     result["alike"] = sum(size**2 for size in Counter(row.cluster for row in rows).values()) / len(rows)

@@ -94,6 +94,16 @@ def is_ideograph(char: str) -> bool:
     return "\u3040" <= char <= "\u30ff" or "\u3400" <= char <= "\u9fff" or char >= "\U00020000"
 
 
+def _sign_by_sign(folds: str, view: View) -> Letters:
+    """Of a view of which each sign folds to one."""
+    starts: list[int] = []
+    spans: list[tuple[int, int]] = []
+    for word in _WORD.finditer(folds):
+        starts.append(len(spans))
+        spans += view.spans[word.start() : word.end()]
+    return Letters(folds.replace(" ", ""), starts, spans)
+
+
 def letters(view: View) -> Letters:
     """The letters and digits of a view, and where its words start."""
     chars: list[str] = []
@@ -102,10 +112,7 @@ def letters(view: View) -> Letters:
     folds = list(map(folded, view.chars))
     joined = "".join(folds)
     if len(joined) == len(folds) and "" not in folds and not _ALONE.search(joined):  # sign by sign: the usual, quickly
-        for word in _WORD.finditer(joined):
-            starts.append(len(spans))
-            spans += view.spans[word.start() : word.end()]
-        return Letters(joined.replace(" ", ""), starts, spans)
+        return _sign_by_sign(joined, view)
     between = True
     for char, span in zip(view.chars, view.spans, strict=True):
         for part in folded(char):
@@ -184,10 +191,13 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}")
 _URLSAFE = str.maketrans("-_", "+/")
 
 
+def _visible_places(view: View) -> list[int]:
+    return [at for at, char in enumerate(view.chars) if not char.isspace() and folded(char)]
+
+
 def _from_base64(view: View, least: int) -> Iterator[View]:
     """Everything that decodes as base64, at each of four offsets: run by run, and across spaces and line ends."""
-    visible = [at for at, char in enumerate(view.chars) if not char.isspace() and folded(char)]
-    for places in (range(len(view.chars)), visible):
+    for places in (range(len(view.chars)), _visible_places(view)):
         for run in _BASE64.finditer("".join([view.chars[at] for at in places])):
             code_run = run[0].translate(_URLSAFE) if len(run[0]) >= least else ""
             for offset in range(4 if code_run else 0):

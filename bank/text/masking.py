@@ -100,15 +100,18 @@ class Names:
             start = word.start()
             if spans and start < spans[-1][1]:
                 continue
-            key = word[0].lower()
-            end = max((m.end() for p in self.anywhere.get(key, ()) if (m := p.match(text, start))), default=0)
-            for pattern in () if end else self.speaking_of_oneself.get(key, ()):
-                match = pattern.match(text, start)
-                if match and _speaks_of_itself(text, start, match.end()):
-                    end = max(end, match.end())
-            if end:
+            if end := self._end_of_name(text, start, word[0].lower()):
                 spans.append((start, end))
         return spans
+
+    def _end_of_name(self, text: str, start: int, word: str) -> int:
+        """Where a name ends that begins here with this word; 0 if none does."""
+        end = max((m.end() for p in self.anywhere.get(word, ()) if (m := p.match(text, start))), default=0)
+        for pattern in () if end else self.speaking_of_oneself.get(word, ()):
+            match = pattern.match(text, start)
+            if match and _speaks_of_itself(text, start, match.end()):
+                end = max(end, match.end())
+        return end
 
 
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]+|(?<![^\W_])\d+[^\W\d_]+")

@@ -47,6 +47,15 @@ class Redacted:
     parts: tuple[tuple[str, bool], ...] = field(default=(), compare=False, repr=False)
 
 
+def _is_disguised(matches: Sequence[tuple[tuple[int, int], bool]]) -> bool:
+    """Whether one of these stretches neither is nor overlaps an open quotation."""
+    open_ones = {span for span, open_one in matches if open_one}
+    return any(
+        not open_one and not any(low < end and start < high for low, high in open_ones)
+        for (start, end), open_one in matches
+    )
+
+
 def redact(text: str, hidden: Iterable[str]) -> Redacted:
     """The text without anything it shares with the hidden texts."""
     needles = _Needles.of([one for one in hidden if one.strip()])
@@ -58,11 +67,7 @@ def redact(text: str, hidden: Iterable[str]) -> Redacted:
         if not matches:
             parts = tuple(_parts(original, set(places)))
             return Redacted(text, text.count(GONE), disguised=disguised, parts=parts)
-        open_ones = {span for span, open_one in matches if open_one}
-        disguised |= any(
-            not open_one and not any(low < span[1] and span[0] < high for low, high in open_ones)
-            for span, open_one in matches
-        )
+        disguised |= _is_disguised(matches)
         spans = _merged(text, [span for span, _ in matches])
         text, places = _without(text, places, spans)
     return Redacted("", withheld=True, parts=((original, True),))
@@ -137,8 +142,8 @@ def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) 
 
     ``shifts``: also under shifts of the alphabet.
     """
-    text, size = found.letters, len(found.letters)
-    begins, ends = set(found.starts), {*found.starts[1:], size}
+    text = found.letters
+    begins, ends = _ends_of_words(found)
     least = 1 if plainly else SHIFTED
     runs = list(_runs(found))
     for run, start, end in runs:
@@ -148,9 +153,16 @@ def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) 
     for needle in needles.whole:
         if len(needle) >= least:
             yield from _places(needle, text, begins, ends)
-    if not shifts:
-        return
-    steps = _steps(text)
+    if shifts:
+        yield from _shifted_matches(found, needles, runs)
+
+
+def _shifted_matches(
+    found: Letters, needles: _Needles, runs: Iterable[tuple[str, int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Stretches that are shared under a shift of the alphabet."""
+    begins, ends = _ends_of_words(found)
+    steps = _steps(found.letters)
     for _, start, end in runs:
         if steps[start + 1 : end] in needles.turned:
             yield start, end
@@ -158,6 +170,11 @@ def _matches(found: Letters, needles: _Needles, *, plainly: bool, shifts: bool) 
     for needle in needles.whole:
         if len(needle) >= SHIFTED and not needle.isdecimal():
             yield from _places(_steps(needle)[1:], steps, begins, ends, before=1)
+
+
+def _ends_of_words(found: Letters) -> tuple[set[int], set[int]]:
+    """Where words start, and where they end."""
+    return set(found.starts), {*found.starts[1:], len(found.letters)}
 
 
 def _grams(text: str, needles: frozenset[str], before: int) -> Iterator[tuple[int, int]]:
@@ -191,11 +208,12 @@ def _shared(text: str, needles: _Needles) -> Iterator[tuple[tuple[int, int], boo
             continue
         for turn, turned in enumerate(_turns(view_letters)):
             for start, end in _matches(turned, needles, plainly=not turn, shifts=turn < STRIDES):
-                origin = turned.spans[start:end]
-                span = min(low for low, _ in origin), max(high for _, high in origin)
-                stretch = turned.letters[start:end]
-                openly = not number and not turn and _is_open(stretch, needles)
-                yield span, openly
+                openly = not number and not turn and _is_open(turned.letters[start:end], needles)
+                yield _hull(turned.spans[start:end]), openly
+
+
+def _hull(spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _is_open(stretch: str, needles: _Needles) -> bool:
@@ -223,14 +241,19 @@ def _turns(found: Letters) -> Iterator[Letters]:
 # -- taking out -----------------------------------------------------------------------------------------------------
 
 
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    while start > 0 and _in_word(text[start - 1]) and _in_word(text[start]):
+        start -= 1
+    while end < len(text) and _in_word(text[end - 1]) and _in_word(text[end]):
+        end += 1
+    return start, end
+
+
 def _merged(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Stretches extended to whole words; those separated only by punctuation are merged."""
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(set(spans)):
-        while start > 0 and _in_word(text[start - 1]) and _in_word(text[start]):
-            start -= 1
-        while end < len(text) and _in_word(text[end - 1]) and _in_word(text[end]):
-            end += 1
+    for span in sorted(set(spans)):
+        start, end = _whole_words(text, *span)
         if merged and (start <= merged[-1][1] or not words(text[merged[-1][1] : start])):
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

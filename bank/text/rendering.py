@@ -120,22 +120,31 @@ def _build(*, links: bool) -> MarkdownIt:
     return md
 
 
-def _tame(state: StateCore) -> None:
-    """Headings below the page's own, none left out between them; cell alignment as a class; an empty head is no head;
-    links open a new tab.
-    """
-    headings = [token for token in state.tokens if token.type in ("heading_open", "heading_close")]
+def _tame_headings(tokens: Sequence[Token]) -> None:
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
     levels = sorted({token.tag for token in headings})
     for token in headings:
         token.tag = f"h{min(6, levels.index(token.tag) + 3)}"
-    for before, inline, after in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+
+
+def _tame_tables(tokens: Sequence[Token]) -> None:
+    for before, inline, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.type == "th_open" and not inline.content.strip():
             before.tag = after.tag = "td"
-    for token in state.tokens:
+    for token in tokens:
         if token.type in ("th_open", "td_open"):
             style = str(token.attrs.pop("style", ""))
             if style.endswith(("right", "center")):
                 token.attrs["class"] = "n" if style.endswith("right") else "c"
+
+
+def _tame(state: StateCore) -> None:
+    """Headings below the page's own, none left out between them; cell alignment as a class; an empty head is no head;
+    links open a new tab.
+    """
+    _tame_headings(state.tokens)
+    _tame_tables(state.tokens)
+    for token in state.tokens:
         for child in token.children or ():
             if child.type == "link_open":
                 child.attrs.pop("title", None)
@@ -221,29 +230,41 @@ def _tex_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     opening = state.src[start : start + 2]
     if opening not in ("$$", "\\[") or state.is_code_block(first):
         return False
-    closing = _CLOSING[opening]
+    formula = _formula(state, first, last, _CLOSING[opening])
+    if formula is not None and not silent:
+        _push_formula(state, *formula, first)
+    return formula is not None
+
+
+def _formula(state: StateBlock, first: int, last: int, closing: str) -> tuple[str, int] | None:
+    """The TeX up to its end, and the line after it."""
     lines = []
     for line in range(first, min(last, first + LONGEST_TEX_LINES)):
-        if line > first and not state.isEmpty(line) and state.sCount[line] < state.blkIndent:
-            return False
+        if line > first and _leaves_block(state, line):
+            return None
         text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
         text = text[2:] if line == first else text
         head, found, tail = text.partition(closing)
         lines.append(head)
         if found:
             if tail.strip(" \t.,;") or not "".join(lines).strip():
-                return False
-            break
-    else:
-        return False
-    if not silent:
-        token = state.push("tex", "div", 0)
-        token.block = True
-        token.content = "\n".join(filter(str.strip, lines)).strip() + tail.strip(" \t;")
-        token.info = "display"
-        token.map = [first, line + 1]
-        state.line = line + 1
-    return True
+                return None
+            return "\n".join(filter(str.strip, lines)).strip() + tail.strip(" \t;"), line + 1
+    return None
+
+
+def _leaves_block(state: StateBlock, line: int) -> bool:
+    """Whether a line lies outside the list item or quotation."""
+    return not state.isEmpty(line) and state.sCount[line] < state.blkIndent
+
+
+def _push_formula(state: StateBlock, content: str, after: int, first: int) -> None:
+    token = state.push("tex", "div", 0)
+    token.block = True
+    token.content = content
+    token.info = "display"
+    token.map = [first, after]
+    state.line = after
 
 
 _INERT = _build(links=False)

@@ -88,7 +88,7 @@ def _first_letters(pieces: Sequence[str]) -> str:
 
 
 def _reveals(text: str, hidden: Sequence[str]) -> str:
-    criteria = [criterion for criterion in (_Criterion.of(each) for each in hidden) if criterion]
+    criteria = list(filter(None, map(_Criterion.of, hidden)))
     if not criteria:
         return ""
     shapes = frozenset().union(*(criterion.shapes for criterion in criteria))
@@ -208,11 +208,15 @@ def _shapes(letters: str) -> list[str]:
 # -- what is no writing ---------------------------------------------------------------------------------------------
 
 
+def _lacks_vowels(letters: str) -> bool:
+    """Whether a stretch of these has hardly one."""
+    sums = list(accumulate((char in "aeiouy" for char in letters if "a" <= char <= "z"), initial=0))
+    return any(after - before < VOWELS * STRETCH for before, after in zip(sums, sums[STRETCH:], strict=False))
+
+
 def _unreadable(text: str) -> str:
     """Why a human checker cannot read the text; "" if they can."""
-    long_ones = "".join(word for word in words(text) if len(word) >= 4)
-    sums = list(accumulate((char in "aeiouy" for char in long_ones if "a" <= char <= "z"), initial=0))
-    if any(after - before < VOWELS * STRETCH for before, after in zip(sums, sums[STRETCH:], strict=False)):
+    if _lacks_vowels("".join(word for word in words(text) if len(word) >= 4)):
         return "A stretch of it has hardly a vowel: that is no writing."
     odd = sum(len(token) for token in text.split() if _is_odd(token))
     if odd >= ODD and odd * 12 > len(text):

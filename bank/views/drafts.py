@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -24,16 +25,7 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     waiting = drafts.waiting(benchmark)
     if request.method == "POST":
-        chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
-        try:
-            if "take" in request.POST:
-                messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
-            else:
-                messages.success(
-                    request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed."
-                )
-        except BadInput as error:
-            messages.error(request, str(error))
+        _take_or_dismiss(request, waiting)
         return redirect("bank:benchmark-drafts", benchmark)
     page = Paginator(waiting, PAGE).get_page(request.GET.get("page"))
     if proposed := [draft.sample_id for draft in page if draft.part == Draft.SAMPLE]:  # they may become criteria
@@ -48,3 +40,15 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
         "taken": taken.count(),
     }
     return render(request, "bank/drafts.html", context)
+
+
+def _take_or_dismiss(request: HttpRequest, waiting: QuerySet[Draft]) -> None:
+    """Carry out what was chosen for the drafts that were ticked."""
+    chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
+    try:
+        if "take" in request.POST:
+            messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
+        else:
+            messages.success(request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed.")
+    except BadInput as error:
+        messages.error(request, str(error))

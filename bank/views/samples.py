@@ -1,5 +1,6 @@
 """One sample: the page, its criteria, its history, the editor; and many at once."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -32,6 +33,14 @@ def _sample(pk: int) -> Sample:
     return get_object_or_404(samples, pk=pk)
 
 
+def _picked(responses: Sequence[Response], models: Sequence[str]) -> list[str]:
+    """The responses (ids) to show side by side: of these models, as ids; the first ones where none is named."""
+    if not models:
+        return [str(response.pk) for response in responses[:SHOWN_FIRST]]
+    by_model = {f"{r.model_id}": str(r.pk) for r in reversed(responses) if not r.variant}
+    return list(dict.fromkeys(by_model[model] for model in models if model in by_model))[:SIDE_BY_SIDE]
+
+
 @requires("read-bank")
 @require_safe
 def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
@@ -42,11 +51,7 @@ def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
         sample.responses.select_related("model").order_by("model__name", "variant").defer("text", "reason")
     )
     asked = [value for value in request.GET.getlist("model") if whole_number(value) is not None][:50]
-    names = [str(response.pk) for response in responses]
-    by_model = {f"{r.model_id}": str(r.pk) for r in reversed(responses) if not r.variant}
-    picked = list(dict.fromkeys(by_model[value] for value in asked if value in by_model))[:SIDE_BY_SIDE]
-    if not picked and not asked:
-        picked = names[:SHOWN_FIRST]
+    picked = _picked(responses, asked)
     texts = {str(r.pk): r for r in Response.objects.filter(pk__in=picked).select_related("model")}
     query = chosen.address()
     models = urlencode([("model", value) for value in asked])
@@ -155,23 +160,37 @@ def sample_edit(request: HttpRequest, pk: int) -> HttpResponse:
     return _edit(request, sample.benchmark, sample)
 
 
+def _criteria(request: HttpRequest, sample: Sample | None) -> list[bank.criteria.Text]:
+    if sample is None:
+        return []
+    return bank.criteria.for_staff(user=person(request), samples=[sample], how="editor").get(sample.pk, [])
+
+
+def _draft(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> Draft | None:
+    """The draft that the editor was opened with."""
+    pk = whole_number((request.POST if request.method == "POST" else request.GET).get("draft"))
+    return drafts.waiting(benchmark).filter(sample=sample, part=Draft.SAMPLE, pk=pk).first() if pk else None
+
+
+def _after_saving(request: HttpRequest, saved: Sample, draft: Draft | None) -> HttpResponse:
+    if draft is not None:
+        drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
+    if "another" in request.POST:
+        messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
+        return redirect("bank:sample-new", saved.benchmark)
+    messages.success(request, f"Saved {saved.key}.")
+    return redirect("bank:sample-detail", saved.pk)
+
+
 def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> HttpResponse:
     posted = request.method == "POST"
     context: dict[str, Any] = {"section": "bank", "tab": "edit", "benchmark": benchmark, "sample": sample}
-    texts: list[bank.criteria.Text] = []
-    if sample is not None and not posted:
-        texts = bank.criteria.for_staff(user=person(request), samples=[sample], how="editor").get(sample.pk, [])
-    asked = whole_number(request.POST.get("draft") if posted else request.GET.get("draft"))
-    draft = drafts.waiting(benchmark).filter(sample=sample, part=Draft.SAMPLE, pk=asked).first() if asked else None
-    context["draft"] = draft
-    editor = Editor(
-        benchmark=benchmark,
-        sample=sample,
-        criteria=texts,
-        proposed=drafts.proposal(draft) if draft and not posted else None,
-        data=request.POST if posted else None,
-        files=request.FILES if posted else None,
-    )
+    draft = context["draft"] = _draft(request, benchmark, sample)
+    if posted:
+        editor = Editor(benchmark=benchmark, sample=sample, criteria=[], data=request.POST, files=request.FILES)
+    else:
+        proposed = drafts.proposal(draft) if draft else None
+        editor = Editor(benchmark=benchmark, sample=sample, criteria=_criteria(request, sample), proposed=proposed)
     if posted and editor.is_valid() and not editor.adding:
         try:
             saved = actions.save_sample(
@@ -192,13 +211,7 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
         except BadInput as error:
             editor.fields.add_error("key", str(error))
         else:
-            if draft is not None:
-                drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
-            if "another" in request.POST:
-                messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
-                return redirect("bank:sample-new", benchmark)
-            messages.success(request, f"Saved {saved.key}.")
-            return redirect("bank:sample-detail", saved.pk)
+            return _after_saving(request, saved, draft)
     context |= {"editor": editor, "suggestions": suggestions(benchmark)}
     return render(request, "bank/sample-form.html", context)
 
@@ -209,6 +222,11 @@ def _since(sample: Sample | None, edition: int | None) -> list[Any]:
         return []
     revisions = sample.revisions.select_related("by").filter(edition__gt=edition or 0)
     return [(revision, _lines(revision.changes)) for revision in revisions[:5]]
+
+
+def _changed_in_words(changed: int, count: int) -> str:
+    same = f" {count - changed:,} had these values already." if changed < count else ""
+    return f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}"
 
 
 @requires("write-bank")
@@ -230,8 +248,7 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
             form.add_error("note", "Say why the samples are rejected.")
         elif request.POST.get("confirmed") == str(count):
             changed = actions.change_many(by=person(request), samples=samples, values=values, note=note)
-            same = f" {count - changed:,} had these values already." if changed < count else ""
-            messages.success(request, f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}")
+            messages.success(request, _changed_in_words(changed, count))
             return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_remaining_filter(chosen, values)}")
         else:
             context["ask"] = True

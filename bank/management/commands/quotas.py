@@ -41,17 +41,26 @@ class Command(InstallationCommand):
 
     @transaction.atomic
     def _set(self, benchmark: Benchmark, file: Path) -> None:
-        try:
-            rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise BadInput(f"{file} cannot be read: {error}.") from None
+        rows = _rows_of(file)
         nodes = {node.path: node for node in benchmark.capabilities.select_related("benchmark")}
         for number, row in enumerate(rows, start=2):
             path, typed, owner = ((row.get(name) or "").strip() for name in HEAD)
             quota = whole_number(typed)
             if path not in nodes or (typed and quota is None):
                 raise BadInput(f"Line {number}: a capability of {benchmark}, a whole number, a user's name or nothing.")
-            person = User.objects.filter(username=owner).first() if owner else None
-            if owner and person is None:
-                raise BadInput(f"Line {number}: there is nobody called {owner}.")
+            person = _person(owner, number) if owner else None
             capabilities.set_quota(node=nodes[path], quota=quota, owner=person)
+
+
+def _rows_of(file: Path) -> list[dict[str, Any]]:
+    try:
+        return list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{file} cannot be read: {error}.") from None
+
+
+def _person(name: str, line: int) -> User:
+    person = User.objects.filter(username=name).first()
+    if person is None:
+        raise BadInput(f"Line {line}: there is nobody called {name}.")
+    return person

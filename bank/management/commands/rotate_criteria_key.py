@@ -28,16 +28,7 @@ class Command(InstallationCommand):
 
     def handle(self, *, dry_run: bool, compact: bool, **options: Any) -> None:
         if not dry_run:
-            try:
-                with progress_of(self) as progress:
-                    changed = rotation.rotate(partial(progress, "texts"))
-            except rotation.Unreadable as error:
-                raise Failed(str(error)) from None
-            if changed:
-                audit.record("keys-rotated", command="rotate_criteria_key", texts=changed)
-            if compact:
-                rotation.compact()
-            self.stdout.write(f"Encrypted {changed:,} texts with the newest key.")
+            self._rotate(compact=compact)
         with progress_of(self) as progress:
             counts = rotation.survey(partial(progress, "texts looked at"))
         for name, count in counts.items():
@@ -58,3 +49,15 @@ class Command(InstallationCommand):
             )
         else:
             self.stdout.write("Everything is under the newest key: the older ones can be taken out of CRITERIA_KEYS.")
+
+    def _rotate(self, *, compact: bool) -> None:
+        try:
+            with progress_of(self) as progress:
+                changed = rotation.rotate(partial(progress, "texts"))
+        except rotation.Unreadable as error:
+            raise Failed(str(error)) from None
+        if changed:
+            audit.record("keys-rotated", command="rotate_criteria_key", texts=changed)
+        if compact:
+            rotation.compact()
+        self.stdout.write(f"Encrypted {changed:,} texts with the newest key.")
