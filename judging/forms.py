@@ -1,6 +1,6 @@
 """Forms of the judging pages. The actions and protocols check the values; the forms do not check them again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -71,7 +71,7 @@ def _tick(label: str) -> forms.BooleanField:
 
 
 class RequestForm(Styled):
-    """What runs of every kind can choose: the part of the benchmark, the request, and where answers come from.
+    """The choices of runs of every kind: the part of the benchmark, the request, and where answers come from.
 
     ``request`` returns the settings as chosen.
     """
@@ -149,7 +149,7 @@ class RequestForm(Styled):
         return self.request()
 
     def as_input(self) -> dict[str, Any]:
-        """What ``RunIn`` takes."""
+        """The data that ``RunIn`` takes."""
         data = self.cleaned_data
         shared = {name: data[name] for name in ("limit", "budget", "new", "reuse", "batched")}
         return shared | {"benchmark": str(data["benchmark"]), "settings": self.settings()}
@@ -157,14 +157,13 @@ class RequestForm(Styled):
     def request(self) -> dict[str, Any]:
         """The settings of the request and the part of the benchmark, without empty values."""
         data = self.cleaned_data
-        chosen = {name: data[name] for name in REQUEST if data.get(name) not in ("", None)}
-        part = {name: data[name] for name in ITEM_SET if data.get(name) not in ("", None)}
+        part = _filled(data, ITEM_SET)
         if data.get("sample_seed") is not None:
             part["seed"] = data["sample_seed"]
         if models := [name for part in data.get("models", "").split(",") if (name := part.strip())]:
             part["models"] = models
         printed = {AS_PRINTED: True} if data.get(AS_PRINTED) else {}
-        return chosen | self._temperature() | printed | ({"items": part} if part else {})
+        return _filled(data, REQUEST) | self._temperature() | printed | ({"items": part} if part else {})
 
     def _temperature(self) -> dict[str, Any]:
         """As typed. A dash means null; anything else that is not a number is left for the protocol to refuse."""
@@ -179,6 +178,10 @@ class RequestForm(Styled):
 
 ITEMS = ("split", "level", "models", "campaign", "run", "sample", "sample_seed", "limit")
 SAMPLING = ("temperature", "top_p", "seed", "max_tokens", "reasoning_effort", "ask_again")
+
+
+def _filled(data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: data[name] for name in names if data.get(name) not in ("", None)}
 
 
 def _chosen(field: forms.BoundField) -> str:
@@ -373,7 +376,7 @@ class RunForm(RequestForm):
 
     @cached_property
     def offers(self) -> Sequence[plan.Offer]:
-        """What the chosen judge could do on the chosen benchmark, by protocol."""
+        """Items for the chosen judge on the chosen benchmark, by protocol."""
         benchmark = self.chosen("benchmark")
         return plan.offers(judge=self.chosen("judge"), benchmark=benchmark, names=self.PROTOCOLS) if benchmark else []
 

@@ -1,7 +1,7 @@
 """How a call ended: each way it can end is an ``Outcome``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -104,6 +104,17 @@ class Failed(Exception):
         self.words = words
 
 
+def _reply(data: Mapping[str, Any], choice: Mapping[str, Any], message: Mapping[str, Any]) -> Reply:
+    return Reply(
+        text=_text(message.get("content")),
+        finish_reason=_text(choice.get("finish_reason")),
+        refusal=_text(message.get("refusal")),
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        tokens=_tokens(choice.get("logprobs")),
+        prompt_tail=_prompt_tail(data.get("prompt_logprobs") or choice.get("prompt_logprobs")),
+    )
+
+
 def completed(content: bytes) -> Answer:
     """Read a response with status 200, which may or may not be a completion."""
     data: Any = None
@@ -122,14 +133,7 @@ def completed(content: bytes) -> Answer:
         Outcome.OK,
         0.0,
         200,
-        reply=Reply(
-            text=_text(message.get("content")),
-            finish_reason=_text(choice.get("finish_reason")),
-            refusal=_text(message.get("refusal")),
-            reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-            tokens=_tokens(choice.get("logprobs")),
-            prompt_tail=_prompt_tail(data.get("prompt_logprobs") or choice.get("prompt_logprobs")),
-        ),
+        reply=_reply(data, choice, message),
         model=_printable(data.get("model")),
         fingerprint=_printable(data.get("system_fingerprint")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
@@ -154,6 +158,19 @@ def _error_inside(error: Any, content: bytes) -> Answer | None:
     return replace(refused(status, orjson.dumps({"error": error}), {}), detail=_detail(content))
 
 
+def _is_out_of_quota(status: int, code: str) -> bool:
+    return status == 402 or (status == 429 and code in QUOTA_CODES)
+
+
+BY_STATUS: tuple[tuple[Container[int], Outcome, str], ...] = (
+    ((429,), Outcome.RATE, "rate limit ({})"),
+    ((401, 403), Outcome.AUTHENTICATION, "the key was not accepted ({})"),
+    (range(300, 400), Outcome.SETUP, "it redirects elsewhere ({}), which is not followed"),
+    ((404, 405), Outcome.SETUP, "it knows no such address or model ({})"),
+    ({408, 409, 425, *range(500, 1000)}, Outcome.TRANSIENT, "the endpoint failed ({})"),
+)
+
+
 def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
     """Read a response with any other status."""
     code = _error_code(content)
@@ -162,20 +179,13 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
     def answer(outcome: Outcome, words: str) -> Answer:
         return Answer(outcome, 0.0, status, words=words, detail=_detail(content), retry_after=retry_after)
 
-    if status == 402 or (status == 429 and code in QUOTA_CODES):
+    if _is_out_of_quota(status, code):
         return answer(Outcome.QUOTA, "the account has no quota left")
-    if status == 429:
-        return answer(Outcome.RATE, "rate limit (429)")
     if status == 403 and (code in FILTER_CODES or _moderated(content)):
         return answer(Outcome.FILTERED, "stopped by the provider's moderation")
-    if status in (401, 403):
-        return answer(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")
-    if 300 <= status < 400:
-        return answer(Outcome.SETUP, f"it redirects elsewhere ({status}), which is not followed")
-    if status in (404, 405):
-        return answer(Outcome.SETUP, f"it knows no such address or model ({status})")
-    if status in (408, 409, 425) or status >= 500:
-        return answer(Outcome.TRANSIENT, f"the endpoint failed ({status})")
+    for statuses, outcome, words in BY_STATUS:
+        if status in statuses:
+            return answer(outcome, words.format(status))
     if code in FILTER_CODES:
         return answer(Outcome.FILTERED, "stopped by the provider's content filter")
     if code == "context_length_exceeded":
@@ -203,17 +213,21 @@ def _parameter_not_taken(content: bytes) -> str:
         return ""
     if error.get("param") in PARAMETERS:
         return str(error["param"])
-    details = error.get("detail")
+    named = _PARAMETER.search(said)
+    return _located_parameter(error.get("detail")) or (named[0] if named else "")
+
+
+def _located_parameter(details: Any) -> str:
+    """In the list of faults that FastAPI writes, and so vLLM."""
     for detail in details if isinstance(details, list) else ():
         place = detail.get("loc") if isinstance(detail, dict) else None
         if isinstance(place, list) and place and place[-1] in PARAMETERS:
             return str(place[-1])
-    named = _PARAMETER.search(said)
-    return named[0] if named else ""
+    return ""
 
 
 def sentence(content: bytes | str) -> str:
-    """What an endpoint says of an error, in its own words, on one line; for staff only, as it may quote the prompt."""
+    """The endpoint's own words for an error, on one line; for staff only, as it may quote the prompt."""
     text = content.decode(errors="replace") if isinstance(content, bytes) else content
     try:
         said = orjson.loads(text)
@@ -284,16 +298,19 @@ def _tokens(logprobs: Any) -> tuple[Token, ...]:
         if not isinstance(row, dict) or not isinstance(row.get("token"), str):
             return ()
         top_logprobs = row.get("top_logprobs")
-        candidates = {
-            candidate["token"]: float(candidate["logprob"])
-            for candidate in (row, *(top_logprobs if isinstance(top_logprobs, list) else ()))
-            if isinstance(candidate, dict)
-            and isinstance(candidate.get("token"), str)
-            and type(candidate.get("logprob")) in (int, float)
-            and candidate["logprob"] == candidate["logprob"]
-        }
+        rows_of_token = (row, *(top_logprobs if isinstance(top_logprobs, list) else ()))
+        candidates = {one["token"]: float(one["logprob"]) for one in rows_of_token if _is_candidate(one)}
         tokens.append(Token(row["token"], tuple(candidates.items())))
     return tuple(tokens)
+
+
+def _is_candidate(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("token"), str)
+        and type(value.get("logprob")) in (int, float)
+        and value["logprob"] == value["logprob"]
+    )
 
 
 def _prompt_tail(rows: Any) -> tuple[tuple[str, float], ...]:

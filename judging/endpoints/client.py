@@ -81,6 +81,24 @@ class PublicResolver(AbstractResolver):
         await self._resolver.close()
 
 
+def _failure(error: Exception) -> Failed:
+    """How a call ended without a response."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        if isinstance(error.os_error, PrivateAddress):
+            return Failed(Outcome.SETUP, "its name resolves to a private address, which is not listed itself")
+        return Failed(Outcome.UNREACHABLE, "its name cannot be resolved")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+        return Failed(Outcome.UNREACHABLE, "its TLS certificate was not accepted")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        words = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
+        return Failed(Outcome.UNREACHABLE, words.lower())
+    if isinstance(error, aiohttp.InvalidURL):
+        return Failed(Outcome.SETUP, "the address is not a URL")
+    return Failed(Outcome.TRANSIENT, "the connection broke off")
+
+
 class _Transport(httpx2.AsyncBaseTransport):
     """HTTP for the SDK on aiohttp: resolves with ``PublicResolver``, and takes a third of the CPU of the SDK's own."""
 
@@ -112,22 +130,8 @@ class _Transport(httpx2.AsyncBaseTransport):
                 content = await _bounded(response, _limit.get())
                 kept = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
                 return httpx2.Response(response.status, headers=kept, content=content)
-        except aiohttp.ConnectionTimeoutError:
-            raise Failed(Outcome.UNREACHABLE, f"no connection within {CONNECT_TIMEOUT:.0f} s") from None
-        except aiohttp.ClientConnectorDNSError as error:
-            if isinstance(error.os_error, PrivateAddress):
-                words = "its name resolves to a private address, which is not listed itself"
-                raise Failed(Outcome.SETUP, words) from None
-            raise Failed(Outcome.UNREACHABLE, "its name cannot be resolved") from None
-        except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError):
-            raise Failed(Outcome.UNREACHABLE, "its TLS certificate was not accepted") from None
-        except aiohttp.ClientConnectorError as error:
-            words = os.strerror(error.os_error.errno) if error.os_error.errno else "no connection"
-            raise Failed(Outcome.UNREACHABLE, words.lower()) from None
-        except aiohttp.InvalidURL:
-            raise Failed(Outcome.SETUP, "the address is not a URL") from None
-        except (aiohttp.ClientError, OSError, ValueError):  # ValueError: a key with a line break in it
-            raise Failed(Outcome.TRANSIENT, "the connection broke off") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a key with a line break in it
+            raise _failure(error) from None
 
     async def aclose(self) -> None:
         await self._session.close()

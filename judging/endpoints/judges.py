@@ -83,10 +83,7 @@ def add_judge(
     and model, if any are.
     """
     name, model, base_url = as_stored(name), model.strip(), base_url.strip().rstrip("/")
-    if not name or name.startswith("baseline-"):
-        raise BadInput("A judge needs a name that does not begin with baseline-.", "name")
-    if not model:
-        raise BadInput("Give the model's name at the endpoint.", "model")
+    _check_names(name, model)
     existing = Judge.objects.filter(name=name).first()
     check_address(
         base_url,
@@ -98,11 +95,7 @@ def add_judge(
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
     if key and key_env:
         raise BadInput("Give the key or the name of a variable, not both.", "key")
-    if (limits.get("price_in") is None) != (limits.get("price_out") is None):
-        raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
-    if limits.get("price_in") is None and (known := listed(base_url, model)):
-        limits |= {name: getattr(known, name) for name in PRICES}
-    values = limits | {
+    values = _priced(limits, base_url, model) | {
         "key_env": key_env,
         "key_header": _header_name(key_header, "key_header") if key_header.strip() else "",
         "query": _query(query),
@@ -114,13 +107,7 @@ def add_judge(
         values["key"] = key.strip()
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
-    if (existing.base_url, existing.model) != (base_url, model) or existing.is_baseline:
-        raise BadInput(
-            f"{name} exists with another endpoint or model. Their verdicts would be mixed: choose another name.",
-            "name",
-        )
-    if existing.any_host and not any_host:
-        raise BadInput(f"{name} was added by command; change it there.", "name")
+    _check_same(existing, base_url, model, any_host=any_host)
     for field, value in values.items():
         setattr(existing, field, value)
     existing.save()
@@ -182,19 +169,38 @@ def _waits(written: str) -> str:
     return ",".join(f"{each:g}" for each in minutes)
 
 
+def _check_names(name: str, model: str) -> None:
+    if not name or name.startswith("baseline-"):
+        raise BadInput("A judge needs a name that does not begin with baseline-.", "name")
+    if not model:
+        raise BadInput("Give the model's name at the endpoint.", "model")
+
+
+def _priced(limits: dict[str, Any], base_url: str, model: str) -> dict[str, Any]:
+    """The limits with prices: those given, or those listed. Raises BadInput."""
+    if (limits.get("price_in") is None) != (limits.get("price_out") is None):
+        raise BadInput("Give both prices or neither: for tokens sent and for tokens received.", "price_out")
+    if limits.get("price_in") is None and (known := listed(base_url, model)):
+        return limits | {name: getattr(known, name) for name in PRICES}
+    return limits
+
+
+def _check_same(judge: Judge, base_url: str, model: str, *, any_host: bool) -> None:
+    """Raises BadInput if a judge of this name is another one, or of the command."""
+    if (judge.base_url, judge.model) != (base_url, model) or judge.is_baseline:
+        raise BadInput(
+            f"{judge.name} exists with another endpoint or model. Their verdicts would be mixed: choose another name.",
+            "name",
+        )
+    if judge.any_host and not any_host:
+        raise BadInput(f"{judge.name} was added by command; change it there.", "name")
+
+
 def check_address(address: str, *, field: str, setting: str, otherwise: str = "", unchanged: bool = False) -> None:
     """Raises BadInput for an address that may not be called: its host is not in a setting ("" allows any), or what is
     sent there could be read on the way. ``otherwise`` says what else could be done.
     """
-    try:
-        parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise BadInput("The address is not a URL.", field) from None
-    if parts.scheme not in ("http", "https") or not host or len(address) > 500:
-        raise BadInput("The address must be a URL like https://api.example.org/v1.", field)
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadInput("The address must not contain a user name, password, ? or #.", field)
+    host = _host_of(address, field)
     if not setting:
         return
     hosts: Sequence[str] = getattr(settings, setting)
@@ -206,6 +212,20 @@ def check_address(address: str, *, field: str, setting: str, otherwise: str = ""
         )
     if not unchanged and (fault := _address_fault(address, hosts, setting)):
         raise BadInput(f"{fault} The operator of this site can change that{otherwise}.", field)
+
+
+def _host_of(address: str, field: str) -> str:
+    """Raises BadInput for what is no plain URL."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise BadInput("The address is not a URL.", field) from None
+    if parts.scheme not in ("http", "https") or not host or len(address) > 500:
+        raise BadInput("The address must be a URL like https://api.example.org/v1.", field)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput("The address must not contain a user name, password, ? or #.", field)
+    return host
 
 
 def _check_variable(name: str, *, any_name: bool) -> None:
@@ -237,7 +257,7 @@ def host_allowed(base_url: str, hosts: Sequence[str]) -> bool:
 
 
 def _address_fault(address: str, hosts: Sequence[str], setting: str) -> str:
-    """What is wrong with a URL whose host is allowed; "" for nothing.
+    """The fault of a URL whose host is allowed; "" for none.
 
     Plain HTTP is only for this machine, and a port other than the default must be in the list.
     """
@@ -268,7 +288,7 @@ def readiness(judge: Judge) -> dict[str, bool | None]:
 
 
 def abilities(judge: Judge) -> list[tuple[str, str]]:
-    """What test calls showed a judge can do, in words; what is unknown is left out."""
+    """A judge's abilities as test calls have shown them, in words; what is unknown is left out."""
     described = []
     for name, label in ABILITIES.items():
         if name in judge.abilities:

@@ -27,7 +27,7 @@ class Prices:
 
 
 def listed(base_url: str, model: str) -> Prices | None:
-    """What a model costs at an address today; None where that is not known. Of prices that rise with the length of a
+    """The prices of a model at an address today; None where that is not known. Of prices that rise with the length of a
     prompt, the lowest.
     """
     now = datetime.now(UTC)

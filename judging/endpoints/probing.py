@@ -120,12 +120,17 @@ async def probe(endpoint: "Endpoint", *, model: str, key: str, timeout: float, r
             abilities[name] = _shows(name, answer, colour)
         elif answer.outcome in REFUSED:
             abilities[name] = False
-    limit_names_accepted = [abilities.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
-    if True in limit_names_accepted:
-        abilities["max_tokens"] = "max_tokens" if limit_names_accepted[0] else "max_completion_tokens"
-    elif limit_names_accepted == [False, False]:
-        abilities["max_tokens"] = ""
+    accepted = tuple(abilities.pop(name, None) for name in ("max_tokens", "max_completion_tokens"))
+    if (limit := _limit_name(*accepted)) is not None:
+        abilities["max_tokens"] = limit
     return dict(sorted(abilities.items()))
+
+
+def _limit_name(max_tokens: bool | None, max_completion_tokens: bool | None) -> str | None:
+    """The name that a limit is accepted by, "" for none, None if that is not known."""
+    if max_tokens or max_completion_tokens:
+        return "max_tokens" if max_tokens else "max_completion_tokens"
+    return "" if (max_tokens, max_completion_tokens) == (False, False) else None
 
 
 def _picture(colour: str) -> list[dict[str, Any]]:
@@ -142,16 +147,23 @@ def _shows(name: str, answer: Answer, colour: str) -> bool:
     if reply is None:
         return False
     if name == "vision":
-        reply_text = reply.text.casefold()
-        return colour in reply_text and sum(other in reply_text for other in COLOURS) == 1
+        return _colours_in(reply.text) == [colour]
     if name == "logprobs":
         return any(len(token.candidates) > 1 for token in reply.tokens)
     if name == "prompt_logprobs":
         return bool(reply.prompt_tail) and "".join(token for token, _ in reply.prompt_tail).rstrip().endswith("4")
     if name == "json_schema":
-        try:
-            parsed = json.loads(reply.text)
-        except ValueError:
-            return False
-        return isinstance(parsed, dict) and set(parsed) == {"digit"} and parsed["digit"] in range(1, 6)
+        return _follows_schema(reply.text)
     return True
+
+
+def _colours_in(text: str) -> list[str]:
+    return [colour for colour in COLOURS if colour in text.casefold()]
+
+
+def _follows_schema(text: str) -> bool:
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(parsed, dict) and set(parsed) == {"digit"} and parsed["digit"] in range(1, 6)

@@ -93,6 +93,20 @@ def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
             last = keys[-1]
 
 
+def _of_runs(filters: JudgmentFilters) -> dict[str, Any]:
+    """The conditions on runs."""
+    conditions: dict[str, Any] = {}
+    if filters.run is not None:
+        conditions["pk"] = filters.run
+    if filters.judge:
+        conditions["judge__name"] = filters.judge
+    if filters.protocol:
+        conditions["protocol"] = filters.protocol
+    if filters.benchmark:
+        conditions["benchmark__in"] = benchmarks_named(filters.benchmark)
+    return conditions
+
+
 @dataclass(frozen=True, slots=True)
 class _Selection:
     """Filters with their runs and items looked up. ``runs`` and ``items`` are None if any will do."""
@@ -107,19 +121,11 @@ class _Selection:
     @classmethod
     def from_filters(cls, filters: JudgmentFilters, viewer: Viewer, *, all_runs: bool = False) -> "_Selection":
         unseen = Run.objects.unseen_by(viewer)
-        runs = Run.objects.visible_to(viewer).exclude(pk__in=unseen)
-        if filters.run is not None:
-            runs = runs.filter(pk=filters.run)
-        if filters.judge:
-            runs = runs.filter(judge__name=filters.judge)
-        if filters.protocol:
-            runs = runs.filter(protocol=filters.protocol)
-        if filters.benchmark:
-            runs = runs.filter(benchmark__in=benchmarks_named(filters.benchmark))
-        any_run = filters.run is None and not (filters.judge or filters.protocol or filters.benchmark)
+        conditions = _of_runs(filters)
+        runs = Run.objects.visible_to(viewer).exclude(pk__in=unseen).filter(**conditions)
         items = _items(filters)
         by_primary_key = not ORDERS[filters.sort].column and not filters.differs and filters.show in ("", "verdicts")
-        if any_run and (by_primary_key or items is not None):
+        if not conditions and (by_primary_key or items is not None):
             return cls(filters, viewer, None, items, unseen=unseen)
         most = None if all_runs else MOST_RUNS
         keys = list(runs.order_by("-pk").values_list("pk", flat=True)[: most and most + 1])

@@ -69,6 +69,11 @@ class Row:
         return self.release.confirmed_at is None and self.release.decision != Decision.KEEP
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it waits, and nothing holds it back."""
+        return self.is_waiting and not self.why
+
+    @property
     def can_be_put_forward(self) -> bool:
         """Whether somebody can still ask to release it: it is held back, or it was kept back."""
         released_anyway = self.release.decision == Decision.DESPITE and self.release.confirmed_at is not None
@@ -188,7 +193,7 @@ def confirm(*, run: Run, judgments: Sequence[int], by: User) -> int:
     if not 0 < len(judgments) <= PAGE:
         raise BadInput(f"Analyses are confirmed page by page, at most {PAGE} at once.")
     rows = rows_with_criteria(_locked(run, judgments), reader=by)
-    ready = [row.release for row in rows if row.is_waiting and not row.why and may_confirm(row.release, by)]
+    ready = [row.release for row in rows if row.is_ready and may_confirm(row.release, by)]
     if not ready:
         raise BadInput(_why_none_is_ready(rows, by))
     _confirm(run, ready, by)

@@ -58,7 +58,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What one call is about, in presented order. All of it is data; none of it is an instruction."""
+    """The material of one call, in presented order. All of it is data; none of it is an instruction."""
 
     instruction: str
     question_type: str
@@ -120,6 +120,19 @@ class Protocol(ABC):
     answer_forms: ClassVar[tuple[tuple[str, str], ...]]
     baselines: ClassVar[Mapping[str, Baseline]] = {}  # the built-in judges that give such verdicts
 
+    def _check_fixed(self, chosen: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        for name in self.fixed:
+            if chosen.get(name, values[name]) != values[name]:
+                raise BadSettings(f"{name}: always {str(values[name]).lower()} in {self.name}; leave it out.")
+
+    def _check_steps(self, steps: Any, reasoning: Any) -> None:
+        if isinstance(steps, str):
+            one_of("step_calls", steps, tuple(ONE_STEP))
+            if reasoning != "first" or "three-step" not in self.reasonings:
+                raise BadSettings("step_calls: one step goes before the reasoning first, in score, pair and batch.")
+        elif boolean("step_calls", steps) and reasoning != "three-step":
+            raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
+
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         chosen = with_printed(chosen, self.printed)
         check_names(chosen, (*NAMES, *self.own_settings))
@@ -128,17 +141,10 @@ class Protocol(ABC):
         values = {"order": "both", "criteria": True, "context": "image", "reasoning": "first"} | dict(self.defaults)
         if self.answers == 1:
             values["order"] = "fixed"
-        for name in self.fixed:
-            if chosen.get(name, values[name]) != values[name]:
-                raise BadSettings(f"{name}: always {str(values[name]).lower()} in {self.name}; leave it out.")
+        self._check_fixed(chosen, values)
         values |= chosen
         steps = values.get("step_calls", False)
-        if isinstance(steps, str):
-            one_of("step_calls", steps, tuple(ONE_STEP))
-            if values["reasoning"] != "first" or "three-step" not in self.reasonings:
-                raise BadSettings("step_calls: one step goes before the reasoning first, in score, pair and batch.")
-        elif boolean("step_calls", steps) and values["reasoning"] != "three-step":
-            raise BadSettings("step_calls: asks each step by itself, so it needs the reasoning three-step.")
+        self._check_steps(steps, values["reasoning"])
         if self.answers == 1 and values["order"] != "fixed":
             raise BadSettings("order: a single answer has no order; leave it out.")
         unanswered = one_of("unanswered", values.get("unanswered", UNANSWERED[0]), UNANSWERED)
@@ -229,7 +235,7 @@ class Protocol(ABC):
         return None
 
     def name_of(self, place: int) -> str:
-        """What the prompt calls the answer at a presented place."""
+        """The prompt's name for the answer at a presented place."""
         return "The answer"
 
     def best(self, material: Material, place: int) -> str:

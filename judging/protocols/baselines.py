@@ -1,4 +1,4 @@
-"""What built-in judges look at: they need no endpoint, and are the floor of every table of judges.
+"""The built-in judges: they need no endpoint, and are the floor of every table of judges.
 
 Each protocol names those that give verdicts in it (``Protocol.baselines``), pure functions of the material.
 """
@@ -27,7 +27,7 @@ class CannotJudge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a baseline sees, in presented order. ``order[k]`` is the canonical position of the answer at place k.
+    """The view of a baseline, in presented order. ``order[k]`` is the canonical position of the answer at place k.
 
     ``rng`` is seeded with run, item and repeat but not with the order, so that `random` gives an item the same verdict
     in both orders. ``parts`` are the components to give points for: key, text, weight; ``categories`` those to choose

@@ -1,4 +1,4 @@
-"""Which option an answer means, as MMBench extracts it (arXiv 2307.06281, 4.2).
+"""The option that an answer means, as MMBench extracts it (arXiv 2307.06281, 4.2).
 
 Step 1 reads the label in the answer's own text and needs no call. Step 2 asks the judge, who may say none of them. Step
 3, if the judge's reply has no verdict, draws an option or none of them with the run's seed. Each verdict says which

@@ -59,7 +59,7 @@ def as_lines(categories: Sequence[Mapping[str, str]]) -> str:
 
 
 def question_of(chosen: Any) -> str:
-    """What is asked about each text or picture; empty for a general question. Raises BadSettings."""
+    """The question about each text or picture; empty for a general question. Raises BadSettings."""
     if not isinstance(chosen, str) or len(chosen) > MAX_QUESTION:
         raise BadSettings(f"question: a text of at most {MAX_QUESTION:,} characters.")
     return " ".join(chosen.split())

@@ -31,7 +31,7 @@ def losing(places: Sequence[int]) -> str:
 
 
 class OfPairs(Protocol):
-    """Which of two answers is better."""
+    """The better of two answers."""
 
     kind = Item.Kind.PAIR
     answers = 2

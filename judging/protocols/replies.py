@@ -174,14 +174,8 @@ def has_judgement_within(text: str) -> bool:
 
 
 def _in_object(text: str, thought: str) -> Candidate:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name.casefold() for name, _ in pairs]
-        if len(set(names)) != len(names):
-            raise NoVerdict("the JSON object has a duplicate key")
-        return dict(zip(names, (value for _, value in pairs), strict=True))
-
     try:
-        parsed = json.loads(text, object_pairs_hook=unique)
+        parsed = json.loads(text, object_pairs_hook=_with_unique_names)
     except (ValueError, RecursionError) as error:
         if isinstance(error, NoVerdict):
             raise
@@ -190,11 +184,21 @@ def _in_object(text: str, thought: str) -> Candidate:
     if len(keys) != 1:
         raise NoVerdict("the JSON object has no verdict" if not keys else "the JSON object has several verdicts")
     value = parsed[keys[0]]
+    rest = [str(other) for name, other in parsed.items() if name != keys[0] and isinstance(other, str)]
+    return Candidate(_value_as_text(value), joined(thought, *rest))
+
+
+def _with_unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name.casefold() for name, _ in pairs]
+    if len(set(names)) != len(names):
+        raise NoVerdict("the JSON object has a duplicate key")
+    return dict(zip(names, (value for _, value in pairs), strict=True))
+
+
+def _value_as_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float | list):
         raise NoVerdict("the verdict in the JSON object is neither text nor a number")
-    value_text = value if isinstance(value, str) else json.dumps(value).replace('"', "")
-    rest = [str(other) for name, other in parsed.items() if name != keys[0] and isinstance(other, str)]
-    return Candidate(value_text.strip(), joined(thought, *rest))
+    return (value if isinstance(value, str) else json.dumps(value).replace('"', "")).strip()
 
 
 def split_thought(text: str, *, place: Place) -> tuple[str, str]:

@@ -20,6 +20,14 @@ _SCORE = re.compile(
 LEAST_MASS = 0.5  # share of the probability that must fall on the scale for a weighted score
 
 
+def _word_in(match: re.Match[str]) -> str:
+    return (match["word"] or match["word_before"] or "").strip().casefold()
+
+
+def _names(word: str, own: Sequence[str]) -> bool:
+    return word in [each.casefold() for each in own]
+
+
 def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Sequence[str] = ()) -> ParsedVerdict:
     """The score in a reply: one of ``scale``, in digits, with or without its word ("4 (Good)", "4/5").
 
@@ -31,12 +39,12 @@ def parse_score(text: str, *, place: Place, scale: Sequence[float], words: Seque
         if match is None:
             continue
         value = float(match["number"] or match["number_after"])
-        word = (match["word"] or match["word_before"] or "").strip().casefold()
+        word = _word_in(match)
         if match["of"] and float(match["of"]) != scale[-1]:
             raise NoVerdict(f"a score out of {match['of'][:6]} on a scale from {shown}")
         if value not in scale:
             raise NoVerdict(f"the score is not on the scale from {shown}")
-        if word and word not in [own_word.casefold() for own_word in words[list(scale).index(value) :][:1]]:
+        if word and not _names(word, words[list(scale).index(value) :][:1]):
             continue
         return ParsedVerdict({"score": value}, piece.analysis)
     raise NoVerdict(f"no score from {shown} on the {place} line")

@@ -1,4 +1,4 @@
-"""What a recipe says to a model about one question, call by call.
+"""The conversation of a recipe with a model about one question, call by call.
 
 Pure: the question and what was answered so far decide the next call, so that a conversation goes on after a kill where
 it stood.
@@ -101,7 +101,7 @@ class Conversation:
 
     @cached_property
     def label_texts(self) -> list[str]:
-        """What the model is to write for each option: the labels, or those of the verbalizer."""
+        """The words that stand for the options: the labels, or those of the verbalizer."""
         verbalizer = self.condition.verbalizer
         try:
             return verbalizer.labels(self.labels) if verbalizer else self.labels
@@ -132,7 +132,7 @@ class Conversation:
         return self._replay()[0]
 
     def answers(self) -> list[Response]:
-        """What was answered in the turns that are over, not yet stored."""
+        """The answers of the turns that are over, not yet stored."""
         return self._replay()[1]
 
     def _replay(self) -> tuple[RecipeCall | None, list[Response]]:
@@ -234,7 +234,7 @@ class Conversation:
         return answers
 
     def _written(self, pool: Sequence[str]) -> list[str]:
-        """What stands for the answers of a pool where only the first token counts: letters, unless they are labels."""
+        """The labels of a pool of which only the first token counts: letters, unless the answers are labels."""
         if tuple(pool) in (tuple(self.label_texts) if self.labels else (), ("yes", "no")):
             return list(pool)
         if len(pool) > len(LETTERS):
@@ -244,7 +244,7 @@ class Conversation:
     # -- texts ----------------------------------------------------------------------------------------------------
 
     def _message(self, turn: Turn, *, first: bool, pool: Sequence[str] = ()) -> Message:
-        """What is asked in a turn: the question with it in the first, the sentence alone later."""
+        """The message of a turn: the question with it in the first, the sentence alone later."""
         ask = turn.ask or self._sentence(turn, first=first, pool=pool)
         if pool and turn.by == "first-token" and (shown := self._written(pool)) != list(pool):
             ask = "\n".join([ask, *(f"{letter}. {answer}" for letter, answer in zip(shown, pool, strict=True))])
@@ -319,7 +319,7 @@ class Conversation:
 
 
 def turn_answer(turn: int, row: Collected) -> Response:
-    """What a model said in one turn. Down a tree each step is a turn, and the text is the path so far."""
+    """A model's answer in one turn. Down a tree each step is a turn, and the text is the path so far."""
     return Response(turn=turn, text=row.text, status=row.status, tokens=row.completion_tokens)
 
 

@@ -93,6 +93,16 @@ def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | Non
     return tasks
 
 
+def _check_pictures(benchmark: Benchmark, samples: Sequence[Sample]) -> None:
+    pictured = set(SampleImage.objects.filter(sample__benchmark=benchmark).values_list("sample", flat=True))
+    if bare := [sample.key for sample in samples if sample.pk not in pictured and not sample.absent_images]:
+        raise BadInput(
+            f"{benchmark}: {len(bare):,} questions have no picture to corrupt, such as {bare[0]}. Choose others by "
+            "split or levels.",
+            "recipe",
+        )
+
+
 def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) -> None:
     without = [sample.key for sample in samples if len(sample.options) < 2]
     if without and _needs_options(spec):
@@ -102,13 +112,7 @@ def _check_samples(spec: Spec, benchmark: Benchmark, samples: Sequence[Sample]) 
             "recipe",
         )
     if spec.corruption.strategy == "each" and spec.corruption.image:
-        pictured = set(SampleImage.objects.filter(sample__benchmark=benchmark).values_list("sample", flat=True))
-        if bare := [sample.key for sample in samples if sample.pk not in pictured and not sample.absent_images]:
-            raise BadInput(
-                f"{benchmark}: {len(bare):,} questions have no picture to corrupt, such as {bare[0]}. Choose others by "
-                "split or levels.",
-                "recipe",
-            )
+        _check_pictures(benchmark, samples)
     if len(spec.conditions) * spec.repeats * 30 > 32_767:
         raise BadInput("So many conditions and repeats are more than a run can hold.", "recipe")
 
@@ -169,13 +173,18 @@ def calls_of(spec: Spec, sample: Sample) -> int:
     return sum(_calls_of_turn(turn, sample) for turn in spec.turns)
 
 
+def _shape(tree: Tree) -> tuple[int, int]:
+    """How deep a tree of classes is, and about how wide at each step."""
+    steps = max(len(leaf.split("/")) for leaf in tree.tree)
+    return steps, round(len(tree.tree) ** (1 / steps)) or 1
+
+
 def _calls_of_turn(turn: Turn, sample: Sample) -> int:
     if turn.kind != "likelihood":
         return 1
     pool = turn.pool
     if isinstance(pool, Tree):
-        steps = max(len(leaf.split("/")) for leaf in pool.tree)
-        width = round(len(pool.tree) ** (1 / steps)) or 1
+        steps, width = _shape(pool)
         return steps * (width if turn.by == "prompt" else 1)
     if turn.by == "first-token":
         return 1
@@ -190,7 +199,7 @@ def _calls_of_turn(turn: Turn, sample: Sample) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an evaluation takes: ``stored`` answers need no call. ``absent`` questions cannot be asked, since a picture
+    """The cost of an evaluation: ``stored`` answers need no call. ``absent`` questions cannot be asked, since a picture
     of theirs is not stored here. ``cost`` in US dollars, None without prices.
     """
 
@@ -204,8 +213,17 @@ class Estimate:
     cost: float | None
 
 
+def _means(spec: Spec, tasks: Sequence[RunTask]) -> tuple[float, float, float]:
+    """The calls of a task, the tokens that they send, and those that they receive."""
+    counts = [calls_of(spec, task.sample) for task in tasks]
+    tokens = [number * _tokens(spec, task) for number, task in zip(counts, tasks, strict=True)]
+    calls = sum(counts) / len(tasks)
+    thoughts = sum(turn.kind == "cot" for turn in spec.turns)
+    return calls, sum(tokens) / len(tasks), thoughts * REPLY_TOKENS["first"] + (calls - thoughts) * 4
+
+
 def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None = None) -> Estimate:
-    """What is left to do, estimated from the texts of a few questions. Raises BadInput."""
+    """Estimate of what is left to do, from the texts of a few questions. Raises BadInput."""
     spec = store.spec_of(recipe)
     checked_queries(spec)
     name = model.strip() or judge.model
@@ -220,15 +238,11 @@ def estimate(recipe: Recipe, *, judge: Judge, model: str = "", limit: int | None
         answers += len(tasks)
         stored += len(tasks) - len(missing)
         missing = [task for task in missing if not questions.lacks_picture(spec, task.sample)]
-        few = missing[:: max(1, len(missing) // 24)]
-        if few:
-            counts = [calls_of(spec, task.sample) for task in few]
-            tokens = [number * _tokens(spec, task) for number, task in zip(counts, few, strict=True)]
-            per_task = sum(counts) / len(few)
-            calls += round(per_task * len(missing))
-            sent += sum(tokens) / len(few) * len(missing)
-            thoughts = sum(turn.kind == "cot" for turn in spec.turns)
-            received += len(missing) * (thoughts * REPLY_TOKENS["first"] + (per_task - thoughts) * 4)
+        if missing:
+            calls_each, sent_each, received_each = _means(spec, missing[:: max(1, len(missing) // 24)])
+            calls += round(calls_each * len(missing))
+            sent += sent_each * len(missing)
+            received += len(missing) * received_each
     return Estimate(
         questions=questions_asked,
         absent=absent,
@@ -394,7 +408,7 @@ def advance_open() -> None:
 
 
 def _left(evaluation: Evaluation, but: Run | None = None) -> float | None:
-    """What is left of the budget for another run, in US dollars."""
+    """The rest of the budget for another run, in US dollars."""
     if evaluation.budget is None:
         return None
     others = evaluation.runs.exclude(pk=but.pk) if but else evaluation.runs

@@ -19,7 +19,7 @@ WRITTEN = "written"  # what a task shows: the drafts of its question in other wo
 
 
 class Place(NamedTuple):
-    """What a task's ``place`` counts: all conditions of the first repeat, then of the others, then of each rotation."""
+    """A task's ``place``: it counts all conditions of the first repeat, then of the others, then of each rotation."""
 
     condition: int
     repeat: int
@@ -60,12 +60,20 @@ def conversations(run: Run, rows: Sequence[RunTask]) -> list[Conversation]:
     return [questions.conversation(row, done.get((row.sample_id, row.place), [])) for row in rows]
 
 
+def _shown_samples(rows: Sequence[RunTask]) -> Iterator[int]:
+    """As examples, or for their keys."""
+    for row in rows:
+        for name, ids in row.shows.items():
+            if name != WRITTEN:
+                yield from ids
+
+
 class _Questions:
     """Questions of some tasks, with what they share read at once."""
 
     def __init__(self, run: Run, spec: Spec, rows: Sequence[RunTask]) -> None:
         self.run, self.spec = run, spec
-        shown = {pk for row in rows for name, ids in row.shows.items() if name != WRITTEN for pk in ids}
+        shown = set(_shown_samples(rows))
         written = Draft.objects.in_bulk({pk for row in rows for pk in row.shows.get(WRITTEN, ())})
         self.written = {
             row.pk: {written[pk].part: written[pk].text for pk in row.shows.get(WRITTEN, ()) if pk in written}
@@ -147,7 +155,7 @@ def numbers_around(key: str, span: int) -> Iterator[str]:
 def corruption_of(
     spec: Spec, condition: Condition, sample: Sample, *, pictures: bool, written: Collection[str] = ()
 ) -> corruptions.Composition:
-    """What is done to a question, by the recipe's seed and the question's key. ``written``: in which other words the
+    """The corruption of a question, by the recipe's seed and the question's key. ``written``: in which other words the
     question is stored.
     """
     if condition.step:
@@ -175,6 +183,6 @@ def query_of(spec: Spec, sample: Sample, queries: Sequence[str], repeat: int) ->
 
 
 def dealt_query(seed: int, key: str, queries: int, repeat: int) -> int:
-    """Which of so many wordings a question gets; its repeats get one after the other."""
+    """The wording of so many that a question gets; its repeats get one after the other."""
     dealt = sorted(range(queries), key=lambda at: keyed_digest(seed, key, str(at)))
     return dealt[repeat % queries]

@@ -201,7 +201,7 @@ def _item_ids(
 
 
 def lacking_all(benchmark: Benchmark, number: int, what: str) -> str:
-    """What to say where a picture of everything that would be asked is not stored here."""
+    """The refusal where a picture of everything that would be asked is not stored here."""
     return (
         f"{benchmark}: a picture of each of the {number:,} {what} is not stored here, so nothing could be asked. Send "
         "the benchmark's file with its pictures in one zip, as a new version, under Upload, or fetch the pictures that "

@@ -121,7 +121,7 @@ def report_for(run: Run, viewer: "Viewer") -> Report | None:
 
 @guard.working()
 def report(run: Run) -> Report:
-    """What the trials of a run have shown so far."""
+    """The result of a run's trials so far."""
     frame = pd.DataFrame(Trial.objects.filter(run=run).order_by("pk").values_list(*COLUMNS), columns=list(COLUMNS))
     kind = protocols.get(run.protocol).kind
     if frame.empty:

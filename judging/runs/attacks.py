@@ -8,7 +8,7 @@ An attack that was used is never edited: a new wording is the next version besid
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bank.errors import BadInput
@@ -122,13 +122,22 @@ def canonical(names: Sequence[str], *, pictures: bool) -> list[str]:
     newest = {attack.name: attack.key for attack in sorted(_ATTACKS, key=lambda attack: attack.version)}
     if not names:
         return [key for key in newest.values() if pictures or get(key).kind != "overlay"]
-    for name in names:
-        if name not in newest and name not in ALL:
-            raise UnknownAttack(f"Unknown attack {str(name)[:60]!r}. Known attacks: {', '.join(newest)}.")
-    chosen = {newest.get(name, name) for name in names}
-    if not pictures and (overlays := [key for key in chosen if get(key).kind == "overlay"]):
-        raise UnknownAttack(f"{get(overlays[0]).name} writes on pictures, but this judge does not see any.")
+    chosen = {_key(name, newest) for name in names}
+    if not pictures:
+        _refuse_overlays(chosen)
     return [key for key in ALL if key in chosen]
+
+
+def _refuse_overlays(keys: Collection[str]) -> None:
+    for key in keys:
+        if get(key).kind == "overlay":
+            raise UnknownAttack(f"{get(key).name} writes on pictures, but this judge does not see any.")
+
+
+def _key(name: str, newest: Mapping[str, str]) -> str:
+    if name not in newest and name not in ALL:
+        raise UnknownAttack(f"Unknown attack {str(name)[:60]!r}. Known attacks: {', '.join(newest)}.")
+    return newest.get(name, name)
 
 
 def target(content_hash: str, places: int) -> int:

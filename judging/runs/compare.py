@@ -81,6 +81,11 @@ class Comparison:
     cut: bool = False  # only the first MOST_READ judgments of a run were read
 
 
+def common_column(frames: Sequence[pd.DataFrame]) -> str | None:
+    """The kind of verdict that all of these hold."""
+    return next((name for name in COLUMNS if all(frame[name].notna().any() for frame in frames)), None)
+
+
 def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
     """Compare the first repeats of two runs. Raises CannotCompare.
 
@@ -91,7 +96,7 @@ def compare(first: Run, second: Run, *, viewer: Viewer) -> Comparison:
     if any(analyses.withheld(run, viewer) for run in (first, second)):
         raise CannotCompare("The run uses hidden criteria: its verdicts are shown on the day after it has ended.")
     sides = [_verdicts(run, viewer) for run in (first, second)]
-    column = next((name for name in COLUMNS if all(side[name].notna().any() for side in sides)), None)
+    column = common_column(sides)
     if column is None:
         raise CannotCompare("The runs have no kind of verdict in common, so they cannot be compared.")
     outcomes = [_outcomes(run, side, column) for run, side in zip((first, second), sides, strict=True)]

@@ -71,20 +71,14 @@ def estimate(
     With ``ordinary`` nothing measured is used: whatever the length of the criteria, the estimate is the same.
     """
     number = min(items.count(), limit or math.inf)
-    kind = Run.Kind.ATTACKS if attacks else Run.Kind.JUDGMENTS
-    run_settings = settings | ({"attacks": list(attacks)} if attacks else {})
-    run = Run(kind=kind, judge=judge, benchmark=benchmark, protocol=protocol.name, settings=run_settings)
-    run.abilities = judge.abilities
+    run = Run(judge=judge, benchmark=benchmark, protocol=protocol.name, settings=settings, abilities=judge.abilities)
+    if attacks:
+        run.kind, run.settings = Run.Kind.ATTACKS, settings | {"attacks": list(attacks)}
     judgments = int(number) * plan.judgments_per_item(run)
     if not number or judge.is_baseline:
         return Estimate(int(number), judgments)
     absent = 0 if settings["context"] == "none" else _without_pictures(items, int(number))
-    subjects = list(plan.subjects_by_item(_spread(items.order_by(), int(number))).values())
-    jobs = [
-        plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
-        for subject in subjects
-        for order in plan.orders(run, subject.content_hash, len(subject.answers))
-    ]
+    jobs = _jobs(run, _spread(items.order_by(), int(number)))
     template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
     counted = _count(run, jobs, template, protocol, reuse=reuse)
     share = judgments / len(jobs)
@@ -102,6 +96,15 @@ def _without_pictures(items: QuerySet[Item], number: int) -> int:
     """How many of the first items lack a picture of theirs here."""
     first = items.order_by().values("pk")[:number]
     return items.filter(pk__in=first).exclude(sample__absent_images=[]).count()
+
+
+def _jobs(run: Run, items: Sequence[int]) -> list[plan.Job]:
+    """The first repeat of these items, with placeholders for criteria."""
+    return [
+        plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
+        for subject in plan.subjects_by_item(items).values()
+        for order in plan.orders(run, subject.content_hash, len(subject.answers))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

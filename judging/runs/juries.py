@@ -70,12 +70,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     run.held = reduce(or_, (member.held for member in members))
     frames = [_judgments(member) for member in members]
     verdicts = _verdicts(members, frames)
-    # The members' verdicts are in canonical order; so is the jury's.
-    canonical_orders = {
-        int(item): "".join(sorted(order))
-        for frame in frames
-        for item, order in zip(frame["item"], frame["order"], strict=True)
-    }
+    canonical_orders = _canonical_orders(frames)
     member_items = RunItem.objects.filter(run__in=members).order_by().values_list("item_id", flat=True)
     items = sorted({*member_items, *canonical_orders})
     RunItem.objects.filter(run=run).delete()
@@ -119,6 +114,15 @@ def _replace(run: Run, judgments: Sequence[Judgment]) -> None:
     Judgment.objects.bulk_create([row for row in judgments if row.item_id not in unchanged], batch_size=1_000)
 
 
+def _canonical_orders(frames: Sequence[pd.DataFrame]) -> dict[int, str]:
+    """By item: the members' verdicts are in canonical order, and so is the jury's."""
+    return {
+        int(item): "".join(sorted(order))
+        for frame in frames
+        for item, order in zip(frame["item"], frame["order"], strict=True)
+    }
+
+
 def _check(name: str, members: Sequence[Run]) -> None:
     if not re.fullmatch(r"\S(?:.{0,198}\S)?", name) or name.startswith("baseline-"):
         raise BadInput("A jury needs a name that does not begin with baseline-.", "name")
@@ -129,13 +133,21 @@ def _check(name: str, members: Sequence[Run]) -> None:
     runs = existing.runs.all()
     if existing.can_run or any(not members_of(run) for run in runs):
         raise BadInput(f"{name} is a judge. Choose another name.", "name")
-    if any(
+    if any(_has_others(run, members) for run in runs):
+        raise BadInput(f"{name} has other members. Choose another name.", "name")
+
+
+def _has_others(run: Run, members: Sequence[Run]) -> bool:
+    """Whether a jury's run is about the same, with other members."""
+    return (
         members_of(run) != [member.pk for member in members]
         and run.benchmark_id == members[0].benchmark_id
         and run.protocol == members[0].protocol
-        for run in runs
-    ):
-        raise BadInput(f"{name} has other members. Choose another name.", "name")
+    )
+
+
+def _is_of_judge(run: Run) -> bool:
+    return run.kind == Run.Kind.JUDGMENTS and not members_of(run)
 
 
 def _check_members(members: Sequence[Run]) -> None:
@@ -145,7 +157,7 @@ def _check_members(members: Sequence[Run]) -> None:
         raise BadInput("A judge is a member twice: choose one run of each judge.", "runs")
     if len({(run.benchmark_id, run.protocol) for run in members}) > 1:
         raise BadInput("The runs must use one benchmark and one protocol.", "runs")
-    if any(run.kind != Run.Kind.JUDGMENTS or members_of(run) for run in members):
+    if not all(map(_is_of_judge, members)):
         raise BadInput("Members must be runs of judges, not of juries.", "runs")
     if any(run.judge.baseline == OVERLAP for run in members):
         raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "runs")
@@ -157,7 +169,7 @@ def _missing_verdicts(voted: int, members: int) -> str:
 
 def _verdicts(members: Sequence[Run], frames: Sequence[pd.DataFrame]) -> dict[int, dict[str, Any]]:
     """The jury's verdict on each item that a member decided, or the reason why there is none."""
-    column = next((name for name in compare.COLUMNS if all(frame[name].notna().any() for frame in frames)), None)
+    column = compare.common_column(frames)
     if column is None:
         raise BadInput("The runs have no kind of verdict in common.", "runs")
     votes = pd.concat(

@@ -1,7 +1,7 @@
-"""Which judgments a run is made of: items x orders x repeats (x attacks), minus those already stored."""
+"""The judgments that a run is made of: items x orders x repeats (x attacks), minus those already stored."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", 
 
 
 class ShownResponse(NamedTuple):
-    """What a call may show of a response."""
+    """The part of a response that a call may show."""
 
     text: str
     option_order: list[Any] | None
@@ -93,7 +93,7 @@ class Job:
 
 
 def judgeable_items(*, benchmark: Benchmark, protocol: Protocol, rejected: bool = False) -> "QuerySet[Item]":
-    """What this protocol judges, in the benchmark's order; with ``rejected`` also items of rejected samples."""
+    """Items that this protocol judges, in the benchmark's order; with ``rejected`` also those of rejected samples."""
     items = protocol.fitting(Item.objects.filter(sample__benchmark=benchmark, kind=protocol.kind))
     if not rejected:
         items = items.exclude(sample__status=Sample.Status.REJECTED)
@@ -218,22 +218,29 @@ def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool 
     table = judgment_table_of(run)
     stored = set(table.objects.filter(run=run, item__in=item_ids).order_by().values_list(*table.KEY))
     subjects = subjects_by_item(item_ids)
-    attack_keys: list[tuple[Any, ...]] = [("",), *((name,) for name in run.attacks)] if table is Trial else [()]
-    missing: list[tuple[Any, ...]] = [
-        (item, order, repeat, *attack_key)
-        for item in item_ids
-        for attack_key in attack_keys
-        for repeat in range(run.repeats)
-        for order in orders(run, subjects[item].content_hash, len(subjects[item].answers))
-        if (item, order, repeat, *attack_key) not in stored
-    ]
+    missing = [key for item in item_ids for key in _keys(run, subjects[item]) if key not in stored]
     if missing and read_criteria and reads_criteria(run):
-        needed = {item: subjects[item] for item, *_ in missing}
-        sample_ids = sorted({subject.sample_id for subject in needed.values()})
-        may_hold = protocols.get(run.protocol).may_hold
-        texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids, may_hold=may_hold)
-        subjects = {item: with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in needed.items()}
+        subjects = _with_read_criteria(run, {item: subjects[item] for item, *_ in missing})
     return [Job(subjects[item], *key) for item, *key in missing]
+
+
+def _keys(run: Run, subject: Subject) -> Iterator[tuple[Any, ...]]:
+    """Of the judgments that a run makes of an item, as their table has them: item, order, repeat, and the attack."""
+    attack_keys: list[tuple[Any, ...]] = [()]
+    if judgment_table_of(run) is Trial:
+        attack_keys = [("",), *((name,) for name in run.attacks)]
+    orders_of_item = orders(run, subject.content_hash, len(subject.answers))
+    for attack_key in attack_keys:
+        for repeat in range(run.repeats):
+            yield from ((subject.item_id, order, repeat, *attack_key) for order in orders_of_item)
+
+
+def _with_read_criteria(run: Run, subjects: Mapping[int, Subject]) -> dict[int, Subject]:
+    """With one record in the access log."""
+    sample_ids = sorted({subject.sample_id for subject in subjects.values()})
+    may_hold = protocols.get(run.protocol).may_hold
+    texts = bank.criteria.for_judging(run=run, sample_ids=sample_ids, may_hold=may_hold)
+    return {item: with_criteria(subject, texts.get(subject.sample_id, [])) for item, subject in subjects.items()}
 
 
 def subjects_by_item(item_ids: Sequence[int]) -> dict[int, Subject]:

@@ -1,7 +1,7 @@
 """Reads for the pages of judges and runs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -382,27 +382,40 @@ class Listed:
         return done, done, round(96 * self.faulty / self.total, 1)
 
 
+def _judged(runs: Sequence[Run]) -> dict[int, dict[str, int]]:
+    """The judgments ``n`` and verdicts ``ok`` of the runs that do not count them themselves."""
+    uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
+    rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
+    return {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
+
+
+def _items_of(runs: Sequence[Run]) -> Counter[int]:
+    """The items of the runs that do not say how many judgments they plan."""
+    unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
+    counted = RunItem.objects.filter(run__in=unplanned).order_by().values_list("run").annotate(n=Count("pk"))
+    return Counter(dict(counted))
+
+
+def _done_and_failed(run: Run, judged: Mapping[str, int]) -> tuple[int, int]:
+    done = judged["ok"] if run.verdicts is None else run.verdicts
+    return done, judged["n"] - judged["ok"] if run.failures is None else run.failures
+
+
+def _planned(run: Run, items: int) -> int:
+    return items * plan.judgments_per_item(run) if run.planned is None else run.planned
+
+
 @guard.working()
 def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
     """Runs as this viewer may see them, with their counts, in a few queries for all."""
     unseen = set(Run.objects.unseen_by(viewer))
     withheld = unseen | set(Run.objects.filter(pk__in=[run.pk for run in runs]).uncounted_by(viewer))
-    uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
-    rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
-    judged = {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
-    unplanned = [run.pk for run in runs if run.planned is None and not run.imported]
-    counted = RunItem.objects.filter(run__in=unplanned).order_by().values_list("run").annotate(n=Count("pk"))
-    items = Counter(dict(counted))
+    judged, items = _judged(runs), _items_of(runs)
     not_asked_for = unasked([run.pk for run in runs]) if allowed(viewer, "read-calls") else {}
     result = []
     for run in runs:
-        row = judged.get(run.pk, {"n": 0, "ok": 0})
-        done = row["ok"] if run.verdicts is None else run.verdicts
-        failed = row["n"] - row["ok"] if run.failures is None else run.failures
-        if run.imported:
-            total = done + failed
-        else:
-            total = items[run.pk] * plan.judgments_per_item(run) if run.planned is None else run.planned
+        done, failed = _done_and_failed(run, judged.get(run.pk, {"n": 0, "ok": 0}))
+        total = done + failed if run.imported else _planned(run, items[run.pk])
         seen = analyses.run_as_seen(run, viewer, unseen=unseen)
         hidden = run.pk in withheld
         without = 0 if hidden else not_asked_for.get(run.pk, 0)

@@ -1,4 +1,4 @@
-"""What one call sends: the rendered prompt, the images and parameters beside it, and the hashes that identify it."""
+"""The request of one call: the rendered prompt, images and parameters beside it, and the hashes that identify it."""
 
 import hashlib
 import json
@@ -80,7 +80,7 @@ STEPS = (
 
 
 def steps_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the calls of a run with these settings ask after the prompt, the last for the verdict; none by default."""
+    """The questions of a run with these settings after the prompt, the last for the verdict; none by default."""
     steps = settings.get("step_calls")
     if isinstance(steps, str):
         return f"First one step, in a reply of its own and without a judgement: {ONE_STEP[steps]}", STEPS[-1]
@@ -138,7 +138,7 @@ def judge_request(run: Run, job: Job, *, template: prompts.Prompt, protocol: Pro
 
 
 def job_material(run: Run, job: Job) -> Material:
-    """What a call of this job may show. Raises CannotAsk if descriptions of images are needed and missing."""
+    """Material that a call of this job may show. Raises CannotAsk if descriptions of images are needed and missing."""
     subject = job.subject
     context = run.settings.get("context", "image")
     images = subject.images if context == "image" else ()
@@ -278,11 +278,20 @@ def identified(
 
 
 def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> dict[str, Any]:
-    """What goes to the endpoint beside the message, limited to what it takes as far as the run knows.
+    """The parameters beside the message, limited to those that the endpoint takes as far as the run knows.
 
     ``weighted`` also asks for the log-probabilities of the tokens. Each repeat of a seeded call gets its own seed.
     """
     settings, abilities = run.settings, run.abilities
+    parameters = _sampling_parameters(settings, abilities, repeat)
+    if "max_tokens" in settings and abilities.get("max_tokens") != "":
+        parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
+    if weighted and abilities.get("logprobs"):
+        parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+    return parameters | settings.get("extra_body", {})
+
+
+def _sampling_parameters(settings: Mapping[str, Any], abilities: Mapping[str, Any], repeat: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if abilities.get("temperature") is not False:
         parameters["temperature"] = settings.get("temperature", 0.0)
@@ -291,11 +300,7 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
             parameters[name] = settings[name]
     if abilities.get("seed") is not False and ("seed" in settings or abilities.get("seed")):
         parameters["seed"] = settings.get("seed", 0) + repeat
-    if "max_tokens" in settings and abilities.get("max_tokens") != "":
-        parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
-    if weighted and abilities.get("logprobs"):
-        parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
-    return parameters | settings.get("extra_body", {})
+    return parameters
 
 
 def with_likelihoods(run: Run, parameters: dict[str, Any], call: Any) -> dict[str, Any]:

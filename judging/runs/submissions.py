@@ -120,7 +120,7 @@ def waiting(benchmark: Benchmark, *, today: date) -> list[Submission]:
 
 
 def spent_on(benchmark: Benchmark, day: date) -> float:
-    """What a day's submissions have cost, and may still cost where their runs are not over, in US dollars."""
+    """The cost of a day's submissions, and what they may still cost where their runs are not over, in US dollars."""
     rows = QueuedSubmission.objects.filter(submission__benchmark=benchmark, day=day).select_related("run")
     return sum(_committed(row) for row in rows)
 
@@ -160,13 +160,18 @@ def progress(submission: Submission, *, staff: bool) -> Progress | None:
         return None
     if not staff and _holds_criteria(judging, row):
         return _as_at_midnight(submission, row)
-    made = _of_row(row)
+    progress = _of_row(row)
     if submission.state not in STORED:
-        return replace(made, state="withdrawn")
+        return replace(progress, state="withdrawn")
     if row is not None:
-        ended = row.finished_at if staff or row.finished_at is None else on_the_day(row.finished_at)
-        made = replace(made, reason=_reason(row, judging, staff=staff), finished_at=ended)
-    return _in_the_queue(made, submission) if made.state == WAITING else made
+        reason = _reason(row, judging, staff=staff)
+        progress = replace(progress, reason=reason, finished_at=_ended(row, staff=staff))
+    return _in_the_queue(progress, submission) if progress.state == WAITING else progress
+
+
+def _ended(row: QueuedSubmission, *, staff: bool) -> datetime | None:
+    """When a submission came to its end; below staff the day alone."""
+    return row.finished_at if staff or row.finished_at is None else on_the_day(row.finished_at)
 
 
 def _of_row(row: QueuedSubmission | None) -> Progress:
@@ -197,13 +202,18 @@ def _reason(row: QueuedSubmission, judging: SubmissionJudging | None, *, staff: 
     run = row.run
     if run and row.state == JUDGING and run.state == Run.State.PAUSED:
         return f"paused: {run.state_reason}" if staff and run.state_reason else "paused"
-    if not staff:
-        return _told_reason(row)
+    return _reason_for_staff(row, judging) if staff else _told_reason(row)
+
+
+def _reason_for_staff(row: QueuedSubmission, judging: SubmissionJudging | None) -> str:
     if row.reason in (TOO_DEAR, TOO_DEAR_FOR_A_DAY) and judging is not None and row.ordinary_cost is not None:
-        most = judging.per_submission if row.reason == TOO_DEAR else judging.per_day
-        limit = "" if most is None else f", of ${most:.2f}"
+        limit = _limit_in_words(judging.per_submission if row.reason == TOO_DEAR else judging.per_day)
         return f"{row.reason}: about ${row.ordinary_cost:.2f} by ordinary prompts{limit}"
     return row.reason
+
+
+def _limit_in_words(most: float | None) -> str:
+    return "" if most is None else f", of ${most:.2f}"
 
 
 def _told_reason(row: QueuedSubmission) -> str:
@@ -214,14 +224,13 @@ def _told_reason(row: QueuedSubmission) -> str:
 
 
 def _as_at_midnight(submission: Submission, row: QueuedSubmission | None) -> Progress:
-    """What was so when the day (UTC) began; neither its place nor any counts."""
+    """Its state when the day (UTC) began; neither its place nor any counts."""
     today = day_of(timezone.now())
-    begun = row is not None and row.state != WAITING and row.day < today
-    run = row.run if row and begun else None
+    if row is None or row.state == WAITING or row.day >= today:
+        return Progress(WAITING.value if submission.state in STORED else "withdrawn")
+    run = row.run
     if submission.state not in STORED:
         return Progress("withdrawn", run=run)
-    if row is None or not begun:
-        return Progress(WAITING.value)
     if row.state == JUDGING or not is_told(row, today=today):
         return Progress(JUDGING.value, run=run)
     reason = _told_reason(row) if row.state == STOPPED else ""
@@ -378,7 +387,7 @@ def _affordable(judging: SubmissionJudging, cost: float, *, held: bool, left: fl
 def _budget(
     judging: SubmissionJudging, *, spent: float, left: float | None, cost: float | None, held: bool
 ) -> float | None:
-    """What the run may have spent in all before it pauses; None for no limit."""
+    """The money that the run may have spent in all before it pauses; None for no limit."""
     if held:
         limited = judging.per_submission is not None or judging.per_day is not None
         return spent + NET * cost if limited and cost is not None else None

@@ -18,18 +18,25 @@ register = template.Library()
 LETTERS = "ABCDEFGHIJ"
 
 
+def _choice_in_words(choice: str, situation: int | None) -> str:
+    return f"{choice.capitalize()}, situation {situation}" if situation else choice.capitalize()
+
+
+def _ranking_in_words(groups: list[list[int]]) -> str:
+    return " > ".join(" = ".join(LETTERS[place] for place in group) for group in groups)
+
+
 @register.filter
 def verdict_words(judgment: Judgment) -> str:
     """A verdict in words: of a pair First, Second or Tie, in canonical order; of a ranking its answers as A, B, ..."""
     if judgment.choice:
-        words = judgment.choice.capitalize()
-        return f"{words}, situation {judgment.situation}" if judgment.situation else words
+        return _choice_in_words(judgment.choice, judgment.situation)
     if judgment.parts is not None:
         return ", ".join(f"{key}: {points:g}" for key, points in judgment.parts.items())
     if judgment.score is not None:
         return f"{judgment.score:g}"
     if judgment.ranking is not None:
-        return " > ".join(" = ".join(LETTERS[place] for place in group) for group in judgment.ranking)
+        return _ranking_in_words(judgment.ranking)
     if judgment.option is not None:
         return option_words(judgment.option, judgment.run.protocol)
     if judgment.answer is not None:
@@ -61,7 +68,7 @@ def order_words(judgment: Judgment) -> str:
 
 
 def answer_name(item: Item, place: int) -> str:
-    """What an answer of an item is called: First or Second of a pair, else A, B, ..."""
+    """The name of an answer of an item: First or Second of a pair, else A, B, ..."""
     return ("First", "Second")[place] if item.kind == Item.Kind.PAIR else LETTERS[place]
 
 

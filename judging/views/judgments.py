@@ -1,6 +1,7 @@
 """Pages of judgments: the list of all, and each one with what was asked and answered."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -94,6 +95,16 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     return page(request, "judging/judgments-export.html", context, refused=bool(form.errors))
 
 
+def _answers(judgment: Judgment, responses: Sequence[Any]) -> list[tuple[str, Any, bool]]:
+    """Name and response in the order in which the judge saw them, and whether it chose this one."""
+    places = [int(place) for place in judgment.order]
+    return [
+        (answer_name(judgment.item, place), responses[place], place == BETTER.get(judgment.choice or ""))
+        for place in places
+        if place < len(responses)
+    ]
+
+
 @requires("read-judging")
 def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One judgment. The judge's words and the calls are for staff; an analysis may be released."""
@@ -104,18 +115,13 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     judgment = get_object_or_404(rows.prefetch_related("item__sample__images"), pk=pk)
     analyses.as_seen([judgment], request.user)
     responses = judgment.item.readable_responses(request.user)
-    places = [int(place) for place in judgment.order]
     same_key = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
     attempts = list(Attempt.objects.filter(**same_key)) if may_read_analyses else []
     context = {
         "judgment": judgment,
         "run": judgment.run,
         "sample": judgment.item.sample,
-        "answers": [
-            (answer_name(judgment.item, place), responses[place], place == BETTER.get(judgment.choice or ""))
-            for place in places
-            if place < len(responses)
-        ],
+        "answers": _answers(judgment, responses),
         "others": analyses.as_seen(_same_item(judgment, request.user), request.user),
         "whole": may_read_analyses,
         "reason": judgment.reason if may_read_analyses or not judgment.run.imported else "",

@@ -27,7 +27,7 @@ def _run(request: SignedInRequest, pk: int) -> Run:
 @requires("read-analyses")
 @require_safe
 def run_analyses(request: SignedInRequest, pk: int) -> HttpResponse:
-    """What waits for a second person, 20 to a page, beside the hidden criteria. The reading is logged."""
+    """The analyses that wait for a second person, 20 to a page, beside the hidden criteria. The reading is logged."""
     run, user = _run(request, pk), request.user
     show = request.GET.get("show", "waiting")
     if show not in SHOWN:
@@ -42,7 +42,6 @@ def run_analyses(request: SignedInRequest, pk: int) -> HttpResponse:
         refused = ""
     except BadInput as error:
         refused = str(error)
-    may_confirm = {row.release.pk for row in rows if releases.may_confirm(row.release, user)}
     context = {
         "tab": "runs",
         "run": run,
@@ -53,7 +52,7 @@ def run_analyses(request: SignedInRequest, pk: int) -> HttpResponse:
         "page": shown,
         "rows": rows,
         "refused": refused,
-        "ready": [row for row in rows if row.is_waiting and not row.why and row.release.pk in may_confirm],
+        "ready": [row for row in rows if row.is_ready and releases.may_confirm(row.release, user)],
         "own": any(row.is_waiting and row.release.proposed_by_id == user.pk for row in rows),
     }
     return page(request, "judging/run-analyses.html", context)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -52,7 +53,7 @@ def _seen(request: SignedInRequest, pk: int) -> Run:
 
 
 def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
-    """What this viewer may do with a run now; whoever may not ``release`` its analyses sees what is released."""
+    """Actions open to this viewer on a run now; whoever may not ``release`` its analyses sees what is released."""
     judgments = run.kind == Run.Kind.JUDGMENTS
     active = run.state in Run.GOING
     paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
@@ -78,6 +79,10 @@ def _board(run: Run) -> str:
     return reverse("leaderboard:judges", args=[run.benchmark]) + kind
 
 
+def _is_as_printed(protocol: Any, run: Run) -> bool:
+    return bool(protocol and protocol.printed and protocol.printed.holds(run.settings))
+
+
 def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     run = _seen(request, pk)
     show = request.GET.get("show", "all")
@@ -93,7 +98,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
-        "printed": protocol and protocol.printed and protocol.printed.holds(run.settings),
+        "printed": _is_as_printed(protocol, run),
         "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),
@@ -121,23 +126,30 @@ def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
     return page(request, "judging/_run_progress.html", _run_context(request, pk))
 
 
+def _chosen_run(runs: QuerySet[Run], request: SignedInRequest, name: str) -> Run | None:
+    """The run that the URL names, if it names one."""
+    pk = whole_number(request.GET.get(name, ""))
+    if pk is None:
+        return None
+    run = runs.filter(pk=pk).first()
+    if run is None:
+        raise Http404("unknown run")
+    return analyses.run_as_seen(run, request.user)
+
+
 @requires("read-judging")
 @require_safe
 def run_compare(request: SignedInRequest) -> HttpResponse:
     """Two runs side by side; a choice of runs if the URL does not name both."""
     runs = Run.objects.visible_to(request.user).filter(kind=Run.Kind.JUDGMENTS).select_related("judge", "benchmark")
-    run_ids = [whole_number(request.GET.get(name, "")) for name in ("a", "b")]
-    selected = [runs.filter(pk=key).first() if key is not None else None for key in run_ids]
-    selected = [run and analyses.run_as_seen(run, request.user) for run in selected]
-    context: dict[str, Any] = {"tab": "runs", "first": selected[0], "second": selected[1]}
-    if any(run is None and key is not None for run, key in zip(selected, run_ids, strict=True)):
-        raise Http404("unknown run")
-    offered = runs.filter(benchmark=selected[0].benchmark) if selected[0] else runs
+    first, second = (_chosen_run(runs, request, name) for name in ("a", "b"))
+    context: dict[str, Any] = {"tab": "runs", "first": first, "second": second}
+    offered = runs.filter(benchmark=first.benchmark) if first else runs
     context["offered"] = offered.order_by("-pk")[:OFFERED]
     context["runs"] = runs.order_by("-pk")[:OFFERED]
-    if selected[0] and selected[1]:
+    if first and second:
         try:
-            context["comparison"] = compare(selected[0], selected[1], viewer=request.user)
+            context["comparison"] = compare(first, second, viewer=request.user)
         except CannotCompare as error:
             context["problem"] = str(error)
     return page(request, "judging/compare.html", context)
@@ -166,7 +178,7 @@ def started_from(request: SignedInRequest, form: RunForm) -> HttpResponse | None
 
 
 def _selected(form: RunForm) -> dict[str, Any]:
-    """What a valid form selects, as ``estimate`` takes it. Raises BadInput."""
+    """The selection in a valid form, as ``estimate`` takes it. Raises BadInput."""
     data = form.cleaned_data
     protocol, settings, item_set = actions.read_settings(data["protocol"], form.settings())
     items = plan.judgeable_items(benchmark=data["benchmark"], protocol=protocol)
@@ -199,7 +211,7 @@ def run_estimate(request: SignedInRequest) -> HttpResponse:
 @requires("write-judging")
 @require_safe
 def run_choices(request: SignedInRequest) -> HttpResponse:
-    """What the chosen judge can do on the chosen benchmark, and the benchmark's splits and levels."""
+    """The protocols of the chosen judge on the chosen benchmark, and the benchmark's splits and levels."""
     if "judge" not in request.GET:
         return page(request, "judging/_run_choices.html", {"form": CollectForm(request.GET)})
     form = _run_form(request.GET)
@@ -231,7 +243,7 @@ def estimated(form: RunForm) -> dict[str, Any]:
 
 
 def collecting_estimated(form: CollectForm) -> dict[str, Any]:
-    """What a collecting run of a form would ask, and how much of it would fail for sure; or the form's faults."""
+    """The tasks of a collecting run as a form has it, and how much of it would fail for sure; or the form's faults."""
     if not form.is_bound:
         form = CollectForm(_untouched_values(form))
     if not form.is_valid():

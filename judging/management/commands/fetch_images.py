@@ -1,6 +1,7 @@
 """manage.py fetch_images --benchmark SLUG [--hosts A,B] [--limit N] [--dry-run]"""
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -37,19 +38,33 @@ class Command(InstallationCommand):
             return
         listed = {*settings.IMAGE_HOSTS, *(host.strip().lower() for host in hosts.split(",") if host.strip())}
         if dry_run:
-            for host, number in by_host.most_common():
-                self.stdout.write(f"{number:,} from {host or 'no address'}{'' if host in listed else ' (not listed)'}")
+            self._tell_hosts(by_host, listed)
             return
         if not listed & set(by_host):
             names = ",".join(sorted(filter(None, by_host)))
             raise CommandError(
                 f"None of the hosts is listed. Say which you trust: --hosts {names}, or IMAGE_HOSTS.", returncode=2
             )
+        failed = self._fetch(wanted, hosts=sorted(listed))
+        for line in failed[:FIRST]:
+            self.stderr.write(line)
+        if len(failed) > FIRST:
+            self.stderr.write(f"and {len(failed) - FIRST:,} more")
+        self.stdout.write(f"{len(wanted) - len(failed):,} pictures stored, {len(failed):,} not.")
+        if failed:
+            raise CommandError("Some pictures could not be fetched; the same command tries these again.")
+
+    def _tell_hosts(self, by_host: Counter[str], listed: Collection[str]) -> None:
+        for host, number in by_host.most_common():
+            self.stdout.write(f"{number:,} from {host or 'no address'}{'' if host in listed else ' (not listed)'}")
+
+    def _fetch(self, wanted: Sequence[pictures.Wanted], *, hosts: Sequence[str]) -> list[str]:
+        """The pictures that could not be fetched, each with the reason."""
         failed: list[str] = []
 
         async def follow() -> None:
             done = 0
-            async for picture, why in pictures.fetch(wanted, hosts=sorted(listed)):
+            async for picture, why in pictures.fetch(wanted, hosts=hosts):
                 done += 1
                 if why:
                     failed.append(f"{picture.key}: {why}")
@@ -58,10 +73,4 @@ class Command(InstallationCommand):
 
         loop.settle()
         loop.run(follow)
-        for line in failed[:FIRST]:
-            self.stderr.write(line)
-        if len(failed) > FIRST:
-            self.stderr.write(f"and {len(failed) - FIRST:,} more")
-        self.stdout.write(f"{len(wanted) - len(failed):,} pictures stored, {len(failed):,} not.")
-        if failed:
-            raise CommandError("Some pictures could not be fetched; the same command tries these again.")
+        return failed

@@ -171,6 +171,15 @@ def _list(words: Iterable[str]) -> str:
 # -- the renderings -------------------------------------------------------------------------------------------------
 
 
+def _left_out(marks: Marks, rendered: str) -> list[str]:
+    """The instruction or answers that a rendered prompt does not show."""
+    return [
+        label
+        for mark, label in marks.labels.items()
+        if label.startswith(("The instruction", "Answer ")) and mark not in rendered
+    ]
+
+
 def _rendering_faults(protocol: Protocol, text: str, *, as_published: bool) -> Iterator[str]:
     template = prompts.Prompt(protocol.name, "draft", 0, text, "")
     for settings, picture, hinted in _combinations(protocol):
@@ -186,12 +195,7 @@ def _rendering_faults(protocol: Protocol, text: str, *, as_published: bool) -> I
             yield f"It cannot be rendered {where}: {str(error)[:200]}"
             continue
         if as_published:
-            shown = {"The instruction", *(label for label in marks.labels.values() if label.startswith("Answer "))}
-            yield from (
-                f"{label} is not shown {where}."
-                for mark, label in marks.labels.items()
-                if label in shown and mark not in rendered
-            )
+            yield from (f"{label} is not shown {where}." for label in _left_out(marks, rendered))
             continue
         fenced, outside = _split_fenced(rendered)
         yield from _fencing_faults(marks, fenced, outside, _needed(protocol, settings, picture, hinted), where)
