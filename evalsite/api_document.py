@@ -55,20 +55,25 @@ def complete(result: JSON, generator: Any, request: Any, public: bool) -> JSON:
     return result
 
 
+def _refusals(operation: JSON, method: str) -> set[str]:
+    """The statuses with which an operation may refuse."""
+    statuses = {"401", "403", "404", "429"}  # 404: an unknown cursor or format, too
+    if operation.get("parameters") or "requestBody" in operation:
+        statuses.add("400")
+    if method in WRITES:
+        statuses.add("409")
+    return statuses
+
+
 def _complete(operation: JSON, method: str) -> None:
     description = " ".join(operation.get("description", "").split())
     first = re.split(r"(?<=[.:]) ", description)[0].rstrip(".:")
     operation.setdefault("summary", first or operation["operationId"].replace("_", " ").capitalize())
     scopes = [scope for needed in operation["security"] for scope in needed.get(str(TokenScheme.name), ())]
     operation["description"] = f"{operation.get('description', '')}\n\nA token needs the scope `{scopes[0]}`.".strip()
-    statuses = {"401", "403", "404", "429"}  # 404: an unknown cursor or format, too
-    if operation.get("parameters") or "requestBody" in operation:
-        statuses.add("400")
-    if method in WRITES:
-        statuses.add("409")
     given = operation["responses"].get("200", {}).get("content", {})
     texts = [media for media in given if media.startswith(("text/", "application/jsonl"))]  # refusals come so, too
-    for status in sorted(statuses - operation["responses"].keys()):
+    for status in sorted(_refusals(operation, method) - operation["responses"].keys()):
         name = "Faults" if status == "400" else "Refusal"
         schema = {"$ref": f"#/components/schemas/{name}"}
         content = {"application/json": {"schema": schema}}
@@ -116,7 +121,7 @@ def kind_of(field: JSON, schemas: JSON) -> str:
 
 
 def example(schema: JSON, schemas: JSON) -> JSON:
-    """What must stand in a body, then its first fields, each with a value of the right kind."""
+    """The required fields of a body, then its first fields, each with a value of the right kind."""
     body = resolved(schema, schemas)
     fields = fields_in(body)
     needed = [name for name in fields if name in body.get("required", ())]

@@ -1,4 +1,4 @@
-"""What ``manage.py check`` says of this installation, as its doctor finds it."""
+"""``manage.py check`` of this installation, by its doctor."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong with an installation, in words and with what to run: for ``manage.py doctor``, ``/readyz``,
+"""The faults of an installation, in words and with what to run: for ``manage.py doctor``, ``/readyz``,
 ``manage.py check`` and every start.
 
 Each examination answers with one Finding. None of them writes anything.
@@ -60,7 +60,7 @@ FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What an examination found. ``level``: "ok", "warning" (it works, but) or "fault"."""
+    """The result of an examination. ``level``: "ok", "warning" (it works, but) or "fault"."""
 
     level: str
     words: str
@@ -86,18 +86,26 @@ def python() -> Finding:
     return ok(f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
 
 
+def _room(folder: Path) -> tuple[int, str]:
+    """The bytes that are free in a folder, or where it will be, and why it cannot be used, if so."""
+    place = next(one for one in (folder, *folder.parents) if one.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        return 0, f"the {folder.name} folder cannot be written: {folder} must belong to the user that runs this"
+    try:
+        free, inodes = shutil.disk_usage(place).free, os.statvfs(place)
+    except OSError as error:
+        return 0, f"the {folder.name} folder does not answer ({error.strerror})"
+    if free < SPARE or (inodes.f_files and not inodes.f_favail):
+        return free, f"no space is left: {free / 2**20:.0f} MB are free in {folder}"
+    return free, ""
+
+
 def storage() -> Finding:
     """Whether the folders can be written and have room, and whether only we can read them."""
     for folder in (Path(settings.MEDIA_ROOT), Path(settings.DATA)):
-        place = next(one for one in (folder, *folder.parents) if one.exists())
-        if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
-            return fault(f"the {folder.name} folder cannot be written: {folder} must belong to the user that runs this")
-        try:
-            free, inodes = shutil.disk_usage(place).free, os.statvfs(place)
-        except OSError as error:
-            return fault(f"the {folder.name} folder does not answer ({error.strerror})")
-        if free < SPARE or (inodes.f_files and not inodes.f_favail):
-            return fault(f"no space is left: {free / 2**20:.0f} MB are free in {folder}")
+        free, words = _room(folder)
+        if words:
+            return fault(words)
     if free < SCARCE:
         return warning(f"{free / 2**20:.0f} MB are free in {folder}: `manage.py tidy` says what takes the space")
     opened = [path for path in (folder, *folder.glob("*.sqlite3*"), *folder.glob("*.env")) if _others_read(path)]
@@ -138,14 +146,14 @@ def _no_answer() -> str:
 
 
 def _damage(error: DatabaseError) -> str:
-    """What to do if the file is no database any more, or not a whole one; else ""."""
+    """The way out if the file is no database any more, or not a whole one; else ""."""
     if any(words in str(error) for words in ("malformed", "not a database")):
         return f"its file is damaged ({error}): put it aside, and run `manage.py restore` of the newest backup"
     return ""
 
 
 def server() -> Finding:
-    """Which database it is, and whether that version has a known fault."""
+    """The database's version, and whether that has a known fault."""
     name = connection.settings_dict["NAME"]
     if connection.vendor == "sqlite":
         version = sqlite3.sqlite_version

@@ -17,17 +17,20 @@ def healthz(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
+def _findings() -> dict[str, doctor.Finding]:
+    findings = {"database": doctor.writable()}
+    if not findings["database"].is_fault:
+        findings |= {name: doctor.safely(examination) for name, examination in doctor.READY.items()}
+    return findings | {"storage": doctor.storage()}
+
+
 @requires("read-public")
 def readyz(request: HttpRequest) -> JsonResponse:
     """The state of database, migrations, keys, storage and worker; 503 unless all are well. Writes nothing.
 
     What is wrong is told to this machine and to the log; others get the status and no reason.
     """
-    findings = {"database": doctor.writable()}
-    if not findings["database"].is_fault:
-        findings |= {name: doctor.safely(examination) for name, examination in doctor.READY.items()}
-    findings["storage"] = doctor.storage()
-    states = {name: finding.words if finding.is_fault else "ok" for name, finding in findings.items()}
+    states = {name: finding.words if finding.is_fault else "ok" for name, finding in _findings().items()}
     wrong = {name: state for name, state in states.items() if state != "ok"}
     if wrong:
         log.warning("Not ready: %s", "; ".join(f"{name}: {state}" for name, state in wrong.items()))

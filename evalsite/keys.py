@@ -43,7 +43,11 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
             )
     if len(values["SECRET_KEY"]) < 32:
         raise ImproperlyConfigured(f"SECRET_KEY is shorter than 32 characters. Make one with\n  {HINTS['SECRET_KEY']}")
-    keys = [key.strip() for key in values["CRITERIA_KEYS"].split(",") if key.strip()]
+    return values["SECRET_KEY"], _criteria_keys(values["CRITERIA_KEYS"])
+
+
+def _criteria_keys(text: str) -> list[str]:
+    keys = [key.strip() for key in text.split(",") if key.strip()]
     for position, key in enumerate(keys, start=1):
         try:
             Fernet(key)
@@ -52,7 +56,7 @@ def load(*, data: Path, local: bool) -> tuple[str, list[str]]:
                 f"CRITERIA_KEYS: key {position} is not 32 bytes in URL-safe base64. Make one with\n"
                 f"  {HINTS['CRITERIA_KEYS']}\nSeveral keys are separated by commas, newest first."
             ) from None
-    return values["SECRET_KEY"], keys
+    return keys
 
 
 def refuse_unsafe(*, debug: bool, hosts: Sequence[str]) -> None:
@@ -93,7 +97,7 @@ def keep_private(data: Path) -> None:
 
 
 def read_file(path: Path) -> dict[str, str]:
-    """What a key file holds, by name; nothing if it is not there."""
+    """The contents of a key file, by name; nothing if it is not there."""
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What each line of the log says: when, how grave, what, who says so, and of which request, run,
+"""The lines of the log: when, how grave, what, who says so, and of which request, run,
 judgment, item or upload."""
 
 import json

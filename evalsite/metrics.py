@@ -54,7 +54,7 @@ def timed(get_response: Handler) -> Handler:
 
 
 class Installation(Collector):
-    """What the database knows of work, its cost, labels, and what waits."""
+    """Metrics from the database: work, its cost, labels, and what waits."""
 
     def collect(self) -> Iterable[Metric]:
         with guard.working():

@@ -1,4 +1,4 @@
-"""What Django, django-csp and WhiteNoise do not do for every request and response."""
+"""Middleware for what Django, django-csp and WhiteNoise do not do."""
 
 import fcntl
 import logging

@@ -43,6 +43,22 @@ class Child:
         self.start()
 
 
+def _look_after(children: list[Child], processes: list[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        if child.ended:
+            child.start_again()
+    for process in processes:
+        process.poll()  # takes its end notice of the system
+
+
+def _wait_for(health: str, children: list[Child]) -> None:
+    """Until the web server answers. Raises SystemExit if it or the worker ends before."""
+    while not _answers(health):
+        if any(child.ended for child in children):
+            sys.exit("The web server or the worker did not start; see the lines above.")
+        time.sleep(0.1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="evalsite.supervisor")
     parser.add_argument("--bind", required=True, help="HOST:PORT of the web server")
@@ -58,19 +74,12 @@ def main() -> None:
     ]
     processes: list[subprocess.Popen[bytes]] = []  # that end by themselves
     try:
-        while not _answers(asked.health):
-            if any(child.ended for child in children):
-                sys.exit("The web server or the worker did not start; see the lines above.")
-            time.sleep(0.1)
+        _wait_for(asked.health, children)
         print(asked.say, flush=True)
         if asked.then:
             processes.append(_start(["manage.py", asked.then]))
         while True:
-            for child in children:
-                if child.ended:
-                    child.start_again()
-            for process in processes:
-                process.poll()  # takes its end notice of the system
+            _look_after(children, processes)
             time.sleep(0.5)
     except KeyboardInterrupt:
         print("\nStopping ...", flush=True)

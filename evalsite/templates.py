@@ -1,4 +1,4 @@
-"""What templates need: context for every page, the scripts' texts."""
+"""The needs of templates: context for every page, the scripts' texts."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from accounts.rules import Viewer, allowed
 
 
 class May(NamedTuple):
-    """What a viewer may do, as far as templates ask: see ``accounts.rules``."""
+    """The permissions of a viewer, as far as templates ask: see ``accounts.rules``."""
 
     administer: bool
     bank: bool
@@ -40,7 +40,7 @@ def may_of(viewer: Viewer) -> May:
 
 
 def chrome(request: HttpRequest) -> dict[str, Any]:
-    """What the frame of every page needs to know of its viewer."""
+    """The facts about its viewer that the frame of every page needs."""
     user = getattr(request, "user", None)
     if user is None:
         return {}

@@ -1,4 +1,4 @@
-"""What grows in an installation: how much of it there is, and what of it may go."""
+"""Data that grow in an installation: how much of it there is, and what of it may go."""
 
 import shutil
 import time

@@ -29,11 +29,8 @@ Rows = Iterable[Sequence[Any]]
 Target = psycopg.Connection[Any]
 
 
-def move(url: str, say: Callable[[str], object]) -> None:
-    """Copy every row to the empty PostgreSQL database.
-
-    Nobody writes to the SQLite database meanwhile: others wait as for any long write. Raises Failed, psycopg.Error.
-    """
+def _check(url: str) -> None:
+    """Raises Failed unless this is SQLite of this version and the other database empty; psycopg.Error."""
     if connection.vendor != "sqlite":
         raise Failed("This installation does not use SQLite: there is nothing to move.")
     if not url.startswith(("postgres://", "postgresql://")):
@@ -43,6 +40,14 @@ def move(url: str, say: Callable[[str], object]) -> None:
     with psycopg.connect(url) as target:
         if target.execute("SELECT 1 FROM pg_tables WHERE schemaname = ANY(current_schemas(false))").fetchone():
             raise Failed(f"The database {target.info.dbname} is not empty. Make an empty one. Nothing was copied.")
+
+
+def move(url: str, say: Callable[[str], object]) -> None:
+    """Copy every row to the empty PostgreSQL database.
+
+    Nobody writes to the SQLite database meanwhile: others wait as for any long write. Raises Failed, psycopg.Error.
+    """
+    _check(url)
     tables = _models()
     with transaction.atomic():  # it holds the write lock, as every transaction does: see settings
         say("Reading the SQLite database ...")

@@ -88,26 +88,27 @@ def _parameter(parameter: JSON) -> JSON:
 
 @cache
 def _routes() -> list[JSON]:
-    routes = []
-    for path, operations in _schema()["paths"].items():
-        for method, operation in operations.items():
-            body = operation.get("requestBody", {}).get("content", {})
-            answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
-            contents = [each for answer in answers for each in answer.get("content", {}).values()]
-            route = {
-                "method": method.upper(),
-                "path": path,
-                "summary": (operation.get("description") or "").strip(),
-                "tables": [
-                    ("Parameters", [_parameter(each) for each in operation.get("parameters", [])]),
-                    ("What it takes", _fields(next((each.get("schema", {}) for each in body.values()), {}), sent=True)),
-                    ("What it gives", _fields(next((each.get("schema", {}) for each in contents), {}))),
-                ],
-                "example": _call(method, path, body),
-                "group": path.removeprefix("/api/v1/").split("/", 1)[0],
-            }
-            routes.append(route)
+    paths = _schema()["paths"]
+    routes = [_route(path, *operation) for path, operations in paths.items() for operation in operations.items()]
     return sorted(routes, key=lambda route: (route["group"], route["path"]))
+
+
+def _route(path: str, method: str, operation: JSON) -> JSON:
+    body = operation.get("requestBody", {}).get("content", {})
+    answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+    contents = [each for answer in answers for each in answer.get("content", {}).values()]
+    return {
+        "method": method.upper(),
+        "path": path,
+        "summary": (operation.get("description") or "").strip(),
+        "tables": [
+            ("Parameters", [_parameter(each) for each in operation.get("parameters", [])]),
+            ("What it takes", _fields(next((each.get("schema", {}) for each in body.values()), {}), sent=True)),
+            ("What it gives", _fields(next((each.get("schema", {}) for each in contents), {}))),
+        ],
+        "example": _call(method, path, body),
+        "group": path.removeprefix("/api/v1/").split("/", 1)[0],
+    }
 
 
 @requires("read-public")

@@ -26,7 +26,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup is. ``key`` is the installation's as the database holds it: CRITERIA_KEYS fit if they open it."""
+    """A backup. ``key`` is the installation's as the database holds it: CRITERIA_KEYS fit if they open it."""
 
     version: str
     at: str

@@ -1,7 +1,7 @@
 """Restoring a backup into an empty place."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -67,20 +67,24 @@ def take_keys(backup: Path, manifest: Manifest) -> str:
     return f"The keys of the backup are in {place} now. Those that were there, which do not fit, are in {aside.name}."
 
 
+def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], object]) -> None:
+    """Pictures and rows, or nothing."""
+    try:
+        for name in pictures:
+            put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
+        databases.load(backup / DATABASE)
+    except BaseException:
+        for name in pictures:  # it is as empty as it was
+            (settings.MEDIA_ROOT / name).unlink(missing_ok=True)
+        raise
+
+
 def restore(backup: Path, manifest: Manifest, *, link: bool = False) -> str:
     """Restore a backup that was checked; returns what came back. Raises Failed if that is not what was backed up.
 
     ``link``: the pictures are the backup's own files, in a place that is thrown away.
     """
-    put = folders.link if link else folders.copy
-    try:
-        for name in manifest.pictures:
-            put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
-        databases.load(backup / DATABASE)
-    except BaseException:
-        for name in manifest.pictures:  # it is as empty as it was
-            (settings.MEDIA_ROOT / name).unlink(missing_ok=True)
-        raise
+    _put_in(backup, manifest.pictures, folders.link if link else folders.copy)
     rows = databases.rows()
     faults = [f"{table} has another number of rows" for table in rows if rows[table] != manifest.rows.get(table)]
     if doctor.migrations().is_fault:

@@ -184,7 +184,7 @@ def _practice(campaign: Campaign) -> None:
 
 
 def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
-    """What simulated people and judges say: two campaigns that have ended, two that go on, a jury, and reviews."""
+    """Verdicts of simulated people and judges: two campaigns that have ended, two that go on, a jury, and reviews."""
     labels = simulation.labels()
     for day in FROZEN:
         _add("labels", [row for row in labels if row["at"] < day.isoformat()])

@@ -1,4 +1,4 @@
-"""What invented models answer by recipes, so that recipes and desiderata have something to show without an endpoint.
+"""Answers of invented models to recipes, so that recipes and desiderata have something to show without an endpoint.
 
 Drawn pictures, their questions and the answers are made here and brought in as files are. The same seed gives the same
 rows: each draw is keyed by the model, the question and how it was put, so that a model that knows an answer mostly
@@ -329,9 +329,13 @@ class Asked:
         return self.draw(self.spec.name, self.condition.name, self.repeat)
 
 
+def _keys() -> dict[str, str]:
+    return {f"{name}-{key}": made["answer"] for name, (_, of_it) in _pictures().items() for key, made in of_it.items()}
+
+
 def _answers(of: Sequence[Spec]) -> Iterator[Row]:
     """A row for each turn of each model by each recipe."""
-    keys = {f"{name}-{key}": made["answer"] for name, (_, of_it) in _pictures().items() for key, made in of_it.items()}
+    keys = _keys()
     for spec in of:
         (scenario,) = spec.scenario
         _, samples = evaluations.samples_of(spec, scenario)
@@ -350,7 +354,7 @@ def _answers(of: Sequence[Spec]) -> Iterator[Row]:
 
 
 def _turns(asked: Asked, mind: Mind) -> list[Row]:
-    """What the model says, turn by turn."""
+    """The answers of a model, turn by turn."""
     answer, margin = _chosen(asked, mind)
     if asked.spec.ways:
         return [_likelihoods(asked, mind, answer, margin)]

@@ -1,4 +1,4 @@
-"""What simulated people and judges say about the answers of the demo benchmark. The same seed gives the same verdicts.
+"""Verdicts of simulated people and judges on the answers of the demo benchmark. The same seed gives the same verdicts.
 
 ``data/quality.json`` says for every sample how good each model's answer really is, 0 to 10, written by hand with the
 answers. Everybody sees those numbers through noise of their own and has a limit below which two answers are a tie; some
@@ -178,7 +178,7 @@ def judgments() -> Iterator[Row]:
 
 
 def review(rng: random.Random, row: Row) -> Row:
-    """What a person says about a verdict of the steady judge, ``sample, first, second, choice``: whether they agree,
+    """A person's review of a verdict of the steady judge, ``sample, first, second, choice``: whether they agree,
     a grade from 1 to 5 for the analysis, and whether it says what is not there.
     """
     marks = quality()[row["sample"]]
@@ -208,7 +208,7 @@ def _analysis(apart: float, judge: Mind) -> str:
 
 
 def _verdict(rng: random.Random, who: Person, key: str, first: str, second: str) -> Row:
-    """What this person says about a pair; that it cannot be decided, too."""
+    """This person's verdict on a pair, perhaps that it cannot be decided."""
     marks = quality()[key][first], quality()[key][second]
     apart = _apart(rng, who, key, first, second)
     alike = abs(marks[0] - marks[1]) <= ALIKE and abs(apart) <= who.tie_limit + 1

@@ -1,4 +1,4 @@
-"""What commands of the installation share."""
+"""The base of the installation's commands."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

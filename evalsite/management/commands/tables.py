@@ -24,12 +24,16 @@ def page() -> str:
     return "\n".join([HEAD, *(line for app in APPS for line in _app(app))])
 
 
+def _summary(model: type[Model]) -> str:
+    """Its docstring; nothing, where Django has written it."""
+    summary = (inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]).replace("\n", " ").replace("|", "\\|")
+    return "" if summary.startswith(model.__name__ + "(") else summary
+
+
 def _app(name: str) -> Iterator[str]:
     models = sorted(apps.get_app_config(name).get_models(), key=lambda model: model.__name__)
     yield from (f"## {name}", "", "| table | what it holds |", "|---|---|")
-    for model in models:
-        summary = (inspect.cleandoc(model.__doc__ or "").split("\n\n")[0]).replace("\n", " ").replace("|", "\\|")
-        yield f"| `{model.__name__}` | {'' if summary.startswith(model.__name__ + '(') else summary} |"
+    yield from (f"| `{model.__name__}` | {_summary(model)} |" for model in models)
     yield from ("", "```mermaid", "erDiagram")
     for model in models:
         fields = [field for field in model._meta.local_concrete_fields if field.name != "id" and not field.is_relation]

@@ -7,6 +7,7 @@ clone speaks every language.
 import ast
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,22 +48,24 @@ def marked_texts() -> Catalog:
     """Every text that is marked in code, templates and scripts, with the files that it stands in."""
     root = Path(settings.BASE_DIR)
     catalogue = Catalog()
-
-    def add(path: Path, text: Any) -> None:
+    for text, path in (*_in_code(root), *_in_templates(root / "templates"), *templates.in_scripts()):
         catalogue.add(text, locations=[(str(path.relative_to(root)), 0)])
+    return catalogue
 
+
+def _in_code(root: Path) -> Iterator[tuple[Any, Path]]:
     for path in sorted(path for app in ROOMS for path in (root / app).rglob("*.py")):
         source = path.read_bytes()
         if b"django.utils.translation" in source:
             for _, text, *_ in extract("python", io.BytesIO(source), KEYWORDS):
-                add(path, text)
-    for path in sorted(path for path in (root / "templates").rglob("*.*") if path.suffix in (".html", ".txt")):
+                yield text, path
+
+
+def _in_templates(folder: Path) -> Iterator[tuple[Any, Path]]:
+    for path in sorted(path for path in folder.rglob("*.*") if path.suffix in (".html", ".txt")):
         for match in _IN_TEMPLATE.finditer(templatize(path.read_text(encoding="utf-8"))):
             words = ast.literal_eval(f"({match[1]},)")
-            add(path, words if len(words) > 1 else words[0])
-    for text, path in templates.in_scripts():
-        add(path, text)
-    return catalogue
+            yield (words if len(words) > 1 else words[0]), path
 
 
 def catalogues() -> dict[str, Path]:
