@@ -1,4 +1,4 @@
-"""What webhooks are told of benchmarks, and the rule for it.
+"""Announcements of benchmarks to webhooks, and the rule for them.
 
 A delivery leaves the installation, so it says no more than everybody may know: an id, a state, the address of a page,
 which checks its readers as ever, and names where the benchmark is public. Never a figure, a reason, an answer, its

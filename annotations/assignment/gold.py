@@ -43,7 +43,7 @@ class GoldVerdict:
 
 @dataclass(frozen=True, slots=True)
 class GoldVerdicts:
-    """What can be marked, and why the other rows cannot."""
+    """Verdicts that can be marked, and why the other rows cannot."""
 
     verdicts: list[GoldVerdict]
     problems: list[str]

@@ -1,4 +1,4 @@
-"""What an assignment shows besides the answers: components, options, a judge's verdict and its released analysis."""
+"""Material of an assignment besides the answers: components, options, a judge's verdict and its released analysis."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class ReviewedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ShownMaterial:
-    """What the annotator sees. ``criteria`` are those the campaign shows, without the components."""
+    """Everything the annotator sees. ``criteria`` are those the campaign shows, without the components."""
 
     material: Material
     criteria: list[bank.criteria.Text]
@@ -45,7 +45,7 @@ class ShownMaterial:
 
 @guard.working()
 def material_for(assignment: Assignment, ballot: Ballot) -> Material:
-    """What the ballot needs to validate a verdict on this assignment. Contains no hidden text."""
+    """Everything the ballot needs to validate a verdict on this assignment. Contains no hidden text."""
     campaign_item = assignment.campaign_item
     length = assignment.displayed_length if ballot.shows_analyses else None
     material = Material(assignment.order, answers=len(assignment.order), length=length)

@@ -1,4 +1,4 @@
-"""What an annotator is told between two items: practice feedback, a warning, a returned label."""
+"""Notices for an annotator between two items: practice feedback, a warning, a returned label."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ def return_note(assignment: Assignment) -> str:
 
 
 def pending_notice(*, campaign: Campaign, annotator: Annotator) -> Notice | None:
-    """What this annotator must see before the next item, if anything."""
+    """The notice that this annotator must see before the next item, if there is one."""
     if campaign.practice_pass is not None and (notice := _practice_notice(campaign, annotator)):
         return notice
     return Notice(warned=True) if has_unread_warning(campaign=campaign, annotator=annotator) else None

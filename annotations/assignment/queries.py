@@ -141,7 +141,7 @@ class Work:
 
     @property
     def given_title(self) -> str:
-        """What the sample's text is called: by itself, without a picture or an answer, it is what is judged."""
+        """A name for the sample's text: by itself, without a picture or an answer, it is what is judged."""
         return _("Instruction") if self.answers or self.images else _("Text")
 
     @property
@@ -328,7 +328,7 @@ def load_work(assignment: Assignment, *, ahead: bool = False, typed: dict[str, A
 def form_values(
     assignment: Assignment, label: Label | None, ballot: ballots.Ballot, subject: ballots.Material
 ) -> dict[str, Any]:
-    """What the form shows, in presented terms: the draft if there is one, else the label."""
+    """The verdict in the form, in presented terms: the draft if there is one, else the label."""
     draft = {name: value for name, value in assignment.draft.items() if name != "skipped"}
     if draft or label is None:
         return draft

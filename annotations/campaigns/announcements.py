@@ -1,4 +1,4 @@
-"""What webhooks are told of campaigns."""
+"""Announcements of campaigns to webhooks."""
 
 from django.urls import reverse
 

@@ -1,4 +1,4 @@
-"""Which items people still label blind: the fact (``Item.blind``) by which single verdicts on them stay hidden."""
+"""Items that people still label blind: the fact (``Item.blind``) by which single verdicts on them stay hidden."""
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 

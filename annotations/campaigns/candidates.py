@@ -1,4 +1,4 @@
-"""Which items of a benchmark can be labelled with a protocol, and which judgments can be reviewed or compared."""
+"""The items of a benchmark that a protocol can label, and the judgments that can be reviewed or compared."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What forms, commands and code may set of a campaign: fields and bounds, said once."""
+"""The settings of a campaign for forms, commands and code: fields and bounds, said once."""
 
 from collections.abc import Mapping
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""Which items of a judge's run people should look at, and how its verdicts compare with people's.
+"""The items of a judge's run that people should look at, and how its verdicts compare with people's.
 
 An item is in doubt if the repeats have no majority, a reply has no verdict, the verdict changes with the order of the
 answers, or people decided otherwise (MLLM-as-a-Judge, arXiv 2402.04788, sends inconsistent items to annotators). The

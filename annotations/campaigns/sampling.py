@@ -1,4 +1,4 @@
-"""Which items a campaign gets: a sampling plan, and a seed for its random choices."""
+"""The choice of a campaign's items: a sampling plan, and a seed for its random choices."""
 
 import random
 from collections import defaultdict
@@ -101,7 +101,7 @@ def _is_positive(number: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a plan selects, in no particular order. ``why`` is stored with the item, by its subject."""
+    """The candidates that a plan selects, in no particular order. ``why`` is stored with the item, by its subject."""
 
     candidates: list[Candidate]
     why: dict[tuple[int, ...], str]

@@ -76,7 +76,7 @@ class Size:
 
     @property
     def noun(self) -> str:
-        """What is made: pairs, scores."""
+        """A word for the items: pairs, scores."""
         return {Item.Kind.PAIR: "pairs", Item.Kind.BATCH: "batches"}.get(Item.Kind(self.kind), "single answers")
 
 

@@ -178,7 +178,7 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
 
 @dataclass(frozen=True, slots=True)
 class VerdictInput:
-    """What the form asks for: one of the choices, or a number for each answer or part."""
+    """A question of the form: one of the choices, or a number for each answer or part."""
 
     ballot: ballots.Ballot
     choices: list[tuple[str, str]] = field(default_factory=list)  # (value, words)
@@ -208,7 +208,7 @@ class VerdictInput:
 def verdict_input(
     campaign_item: CampaignItem, verdicts: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]
 ) -> VerdictInput:
-    """What the form asks about an item. ``verdicts`` are its labels, ``chosen`` the current verdict."""
+    """The question of the form about an item. ``verdicts`` are its labels, ``chosen`` the current verdict."""
     ballot = ballots.of(campaign_item.campaign)
     if not ballot.numbered:
         given = [verdict["option"] for verdict in verdicts if verdict.get("option")]

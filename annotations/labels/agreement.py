@@ -415,7 +415,7 @@ def _estimate(row: Any, measure: str) -> Estimate:
 
 
 def categories_of(measure: str, verdicts: Iterable[Any], offered: Iterable[Columns]) -> list[Any]:
-    """What this measure counts as categories: these verdicts, and those offered that nobody gave; of numbers those
+    """The categories of this measure: these verdicts, and those offered that nobody gave; of numbers those
     given alone where the ballot offers so many that no measure knows them all.
     """
     given = dict.fromkeys(verdicts)
@@ -588,7 +588,7 @@ def _intraclass(labels: Sequence[LabelRow], items: int) -> list[Figure]:
 
 
 def components_of(labels: Sequence[LabelRow]) -> Components | None:
-    """What the labels of a campaign differ by; None of those without a place on a scale."""
+    """The differences between labels of a campaign; None of those without a place on a scale."""
     numbers = [label.verdict_number for label in labels if label.verdict_number is not None]
     if len(numbers) < len(labels):
         return None

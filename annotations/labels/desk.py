@@ -107,7 +107,7 @@ class Row:
 
     @property
     def verb(self) -> str:
-        """What the button says: the next step."""
+        """The word on the button: the next step."""
         if not self.prepared:
             return _("Read guidelines") if self.campaign.guidelines else _("See what to do")
         if self.practises:
@@ -149,7 +149,7 @@ class Row:
 
     @property
     def about(self) -> str:
-        """What it is, in a line of the list."""
+        """Its state, in a line of the list."""
         if self.campaign.state == PAUSED:
             return _("paused by a curator; it comes back by itself")
         if self.blocked:

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby, product
 from typing import Any
 
 from accounts.rules import Viewer, allowed
@@ -244,10 +244,7 @@ def preferred_pairs(verdict: dict[str, Any]) -> list[tuple[int, int]]:
     if verdict.get("choice") in ("first", "second"):
         return [(0, 1)] if verdict["choice"] == "first" else [(1, 0)]
     groups = verdict.get("ranking") or []
-    return [
-        (better, worse)
-        for rank, group in enumerate(groups)
-        for better in group
-        for lower_group in groups[rank + 1 :]
-        for worse in lower_group
-    ]
+    pairs: list[tuple[int, int]] = []
+    for rank, group in enumerate(groups, 1):
+        pairs += product(group, chain.from_iterable(groups[rank:]))
+    return pairs

@@ -167,7 +167,7 @@ class LabelImporter:
         return [tuple(known.get(key, 0) for key in keys) for keys in keys_by_row]
 
     def _key(self, named: ComparedRecord, refs: Sequence[Ref], spec: ItemSpec, item: StoredItem) -> tuple[Any, ...]:
-        """What tells a judgment: item, judge, protocol, settings, order and repeat."""
+        """The key of a judgment: item, judge, protocol, settings, order and repeat."""
         positions = item.order_of(spec.response_ids)
         order = describe(tuple(positions[refs.index(ref)] for ref in named.order))
         return (item.pk, named.judge, named.protocol, settings_hash(named.settings), order, named.repeat)
@@ -447,7 +447,7 @@ class LabelImporter:
 
 
 def _revision(revision: Revision, order: list[int] | None) -> dict[str, Any]:
-    """What a label was, as LabelRevision holds it; ``order`` turns it into the item's."""
+    """An earlier version of a label, as LabelRevision holds it; ``order`` turns it into the item's."""
     verdict = revision.columns() if order is None else turned(revision.columns(), order=order)
     return {
         "verdict": {name: value for name, value in verdict.items() if value not in (None, "")},

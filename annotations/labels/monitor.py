@@ -1,4 +1,4 @@
-"""What the campaign pages show of a campaign: how far it is, how fast, and how well."""
+"""A campaign in numbers, for its pages: how far it is, how fast, and how well."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What annotators see of their own labels: how many, how long they took, and how they agree with those of others.
+"""An annotator's own labels in numbers: how many, how long they took, and how they agree with those of others.
 
 Agreement is told for closed rounds alone: while one runs, it would tell what others say.
 """

@@ -48,7 +48,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a campaign asks about each of its items."""
+    """A campaign's question about each of its items."""
 
     campaign: Campaign
     ballot: Ballot
@@ -70,7 +70,7 @@ class Asked:
 
 
 def asked_of(benchmark: Benchmark, asked: ExportRequest) -> Asked:
-    """What the campaign of the request asks. Raises BadInput if there is none, or tools cannot ask it."""
+    """The question of the campaign in the request. Raises BadInput if there is none, or tools cannot ask it."""
     campaign = Campaign.objects.filter(benchmark=benchmark, pk=asked.campaign or 0).select_related("benchmark").first()
     if campaign is None:
         raise BadInput("A campaign's items are labelled: name it with --campaign NAME.", "campaign")
@@ -127,7 +127,7 @@ def _label_studio_files(asked: Asked) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 
 def _shown(task: Task, asked: Asked) -> dict[str, Any]:
-    """What the configuration shows of a task, under the names that it has there."""
+    """The data of a task, under the names that the configuration has for them."""
     shown: dict[str, Any] = {"instruction": task.instruction}
     if asked.pictures:
         shown["pictures"] = [f"/data/local-files/?d={asked.name}/{name}" for name in task.pictures]

@@ -45,7 +45,7 @@ def verdict_key(verdict: Columns) -> str | None:
 
 
 def decisions(verdict: Columns) -> tuple[str, ...]:
-    """What a verdict decides, one by one, equal where two verdicts on an item say the same: of a ranking the order of
+    """Decisions of a verdict, one by one, equal where two verdicts on an item say the same: of a ranking the order of
     each two answers, of points for components those of each, else the verdict as a whole.
     """
     match main_column(verdict):

@@ -86,7 +86,7 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _power(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """What the campaign can tell apart, as it is or as the address plans it."""
+    """The power of the campaign, as it is or as the address plans it."""
     given = {name: request.GET[name] for name in PLANNED if request.GET.get(name)}
     try:
         found, refused = outlooks(campaign, request.user, given), ""

@@ -124,7 +124,7 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("write-campaigns")
 @require_safe
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
-    """What people should look at in a judge's run, and its HQ and HARD subsets."""
+    """The judgments of a run that people should look at, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
     doubts = doubts_of(run)
     reasons = [(name, words, sum(name in why for why in doubts.values())) for name, words in REASONS.items()]

@@ -219,7 +219,7 @@ def people_who_label() -> QuerySet[User]:
 
 
 class SamplingForm(Styled):
-    """Which items: a sampling plan and its seed."""
+    """The choice of items: a sampling plan and its seed."""
 
     how = forms.ChoiceField(
         choices=list(sampling.METHODS.items()), required=False, initial=sampling.ALL, widget=forms.RadioSelect, label=""
@@ -452,7 +452,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
 
 
 def _selection_in_words(value: dict[str, Any]) -> list[str]:
-    """Which of the items a campaign gets, of the values in the form."""
+    """The choice of items, of the values in the form."""
     models, judges = len(value["models"] or ()), value["judges"]
     return [
         {0: "all models", 1: "one model"}.get(models, f"{models} models"),
@@ -525,7 +525,7 @@ class JoinForm(Styled):
 
 
 class PowerForm(forms.Form):
-    """What is planned, see ``annotations.campaigns.power``; what is left empty stays as the campaign has it."""
+    """A plan, see ``annotations.campaigns.power``; a field that is left empty stays as the campaign has it."""
 
     items = forms.IntegerField(required=False, min_value=1, label="Items of each model")
     labels = forms.IntegerField(required=False, min_value=1, label="Labels an item")

@@ -52,7 +52,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 
 def desk_for(request: HttpRequest) -> Desk:
-    """What waits for the person who asks."""
+    """Everything that waits for the person who asks."""
     person = cast(User, request.user)
     return desk_of(annotator_of(person), person, name=person.first_name or person.username)
 

@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """What is done to a picture and to a question; ``left_out``: categories of which no method could be used."""
+    """The corruption of a picture and of a question; ``left_out``: categories of which no method could be used."""
 
     image: tuple[Step, ...] = ()
     text: tuple[Step, ...] = ()

@@ -190,7 +190,7 @@ def _lower_case(text: str, severity: int, rng: random.Random) -> str:
 
 
 def _contraction_expansion(text: str, severity: int, rng: random.Random) -> str:
-    """What is contracted is written out, and the other way round."""
+    """Contractions written out, and the other way round."""
 
     def other(found: re.Match[str]) -> str:
         form = found[1].lower()

@@ -22,7 +22,7 @@ def scale_as_text(scale: list[dict[str, Any]]) -> str:
 
 
 class Facts(Styled):
-    """What a benchmark is."""
+    """The facts about a benchmark."""
 
     title = CleanCharField(max_length=200)
     description = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=20_000)
@@ -90,7 +90,7 @@ class NewBenchmark(Facts):
 
 
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:
-    """What the form shows of a benchmark."""
+    """The facts in the form, of a benchmark."""
     names = ("title", "description", "licence", "anchor", "majority", "edition")
     return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
 

@@ -125,8 +125,13 @@ class ColumnsForm(forms.Form):
     def constants(self) -> list[forms.BoundField]:
         return [self[f"constant-{name}"] for name in self.absent]
 
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
+    def _meanings(self, name: str, data: dict[str, Any]) -> dict[str, str]:
+        """What words in the column of this field stand for, where that is said."""
+        sent = {word: data.get(f"value-{name}-{number}", "") for number, word in enumerate(self.words[name])}
+        return {word: meaning for word, meaning in sent.items() if meaning}
+
+    def _columns_by_field(self, data: dict[str, Any]) -> dict[str, str]:
+        """Of two columns for one field the first; the other is an error."""
         columns: dict[str, str] = {}
         for number, column in enumerate(self.columns):
             name = data.get(f"column-{number}", "")
@@ -134,16 +139,17 @@ class ColumnsForm(forms.Form):
                 self.add_error(f"column-{number}", f"{columns[name]} is {mapping.label(name)} already.")
             elif name:
                 columns[name] = column.name
-        values = {
-            name: {word: data.get(f"value-{name}-{number}", "") for number, word in enumerate(words)}
-            for name, words in self.words.items()
-        }
-        told = {name: {word: meaning for word, meaning in words.items() if meaning} for name, words in values.items()}
-        if any(values.values()) and not any(told.values()):
+        return columns
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        columns = self._columns_by_field(data)
+        meanings = {name: self._meanings(name, data) for name in self.words}
+        if any(self.words.values()) and not any(meanings.values()):
             self.add_error(None, "Say what the words stand for.")
         constants = {name: text for name in self.absent if (text := data.get(f"constant-{name}", "").strip())}
         try:
-            self.map = ColumnMap(shape=self.proposal.shape, columns=columns, values=told, constants=constants)
+            self.map = ColumnMap(shape=self.proposal.shape, columns=columns, values=meanings, constants=constants)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
         if missing := self.map.missing:

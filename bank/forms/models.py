@@ -9,7 +9,7 @@ WEIGHTS = [("", "not known"), ("true", "open"), ("false", "closed")]
 
 
 class CardForm(Styled, forms.ModelForm):
-    """What is known of a model beside its answers."""
+    """Facts about a model beside its answers."""
 
     open = forms.NullBooleanField(required=False, label="Weights", widget=forms.Select(choices=WEIGHTS))
     price_in = forms.FloatField(required=False, min_value=0, label="Price in", help_text="US dollars, million tokens.")

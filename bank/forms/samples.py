@@ -272,7 +272,7 @@ class Editor:
 
     @property
     def held_tokens(self) -> list[tuple[str, images.Stored]]:
-        """What the form carries of pictures that came in and are not saved yet."""
+        """The pictures that came in and are not saved yet, as the form carries them."""
         return [(signing.dumps(asdict(replace(picture, made=None)), salt=SALT), picture) for picture in self.held]
 
     def take_over(self, edition: int) -> None:
@@ -323,7 +323,7 @@ class Editor:
 
 
 class Bulk(Placed):
-    """What to set on many samples; what stays empty stays as it is."""
+    """Values for many samples; a field that stays empty leaves them as they are."""
 
     no_split = forms.BooleanField(required=False, label="Take the split away")
     no_capability = [("", "leave as it is"), ("none", "none")]

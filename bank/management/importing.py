@@ -1,4 +1,4 @@
-"""What the import commands share: arguments, progress, the report, exit status."""
+"""The common part of the import commands: arguments, progress, the report, exit status."""
 
 import re
 import sys
@@ -125,7 +125,7 @@ def format_of(options: dict[str, Any]) -> str | Mapped:
 
 
 def proposed_map(path: Path) -> str:
-    """What the columns of a table could hold, as YAML, with what is left to choose as comments. Raises BadFile."""
+    """A proposed map of the columns of a table, as YAML, with what is left to choose as comments. Raises BadFile."""
     _, columns = mapping.survey(path)
     nearest = mapping.proposals(columns)[0]
     values = {
@@ -172,7 +172,7 @@ def progress_of(command: BaseCommand) -> Iterator[Progress]:
 
 
 def _counts(report: Report) -> str:
-    """What is new, what was there, and how many rows are bad, in words."""
+    """The numbers of new, known and bad rows in words."""
     new = ", ".join(counted(count, noun) for noun, count in report.made.items() if count) or "nothing new"
     were = "was" if report.unchanged == 1 else "were"
     same = f"; {report.unchanged:,} {were} there already" if report.unchanged else ""

@@ -86,7 +86,7 @@ def columns() -> list[Column]:
 
 
 def _batches(column: Column) -> Iterator[list[Row]]:
-    """What the rows hold, in batches; tokens are not decrypted. Left out is what is empty and stays so."""
+    """The contents of the rows, in batches; tokens are not decrypted. Left out is what is empty and stays so."""
     rows = column.model._base_manager.order_by("pk").annotate(token=Cast(column.name, models.TextField()))
     if not column.field.row:
         rows = rows.exclude(token=None).exclude(token__in=["", "{}"])  # {}: an empty one of a column that was JSON
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 
 def _opened(column: Column, row: Row, by: Cipher) -> Opened | None:
-    """What a row holds, if these keys open it."""
+    """The text of a row, if these keys open it."""
     if not row.token:
         return Opened("", None, current=False)
     try:

@@ -1,4 +1,4 @@
-"""What was answered by a recipe, compared with the keys: a row for each question, condition, rotation and repeat.
+"""The answers to a recipe, compared with the keys: a row for each question, condition, rotation and repeat.
 
 Keys are read page by page and each page is logged. What a single row says stays with the caller, who must guard what is
 shown.

@@ -1,4 +1,4 @@
-"""What a recipe says, checked: the same in YAML, in the API's body and in the database.
+"""A recipe, checked: the same in YAML, in the API's body and in the database.
 
 A recipe asks its scenario's questions under one or more **conditions** (with so many examples, with such labels,
 corrupted), in one or more **turns**. Its metric decides which conditions are needed.
@@ -197,7 +197,7 @@ def _each_alone(image: bool, text: bool, severity: int | None, shots: int) -> tu
 
 
 def _corrupted(rule: Corruption, shots: int) -> tuple[Condition, ...]:
-    """What the plain question is compared with."""
+    """The conditions that the plain question is compared with."""
     if rule.strategy == "each":
         return _each_alone(bool(rule.image), bool(rule.text), rule.severity, shots)
     return (Condition(CORRUPTED, shots, corrupted=True),)
@@ -286,7 +286,7 @@ class Spec(Part):
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """What each question is asked under, in order; the first of several is the plain one."""
+        """The conditions of each question, in order; the first of several is the plain one."""
         shots = self.instruction.examples.k
         if self.metric == "riam":
             return (Condition(PLAIN), *(Condition(f"shots-{k}", shots=k) for k in range(1, shots + 1)))
@@ -413,7 +413,7 @@ def to_yaml(spec: Spec) -> str:
 
 
 def stored(spec: Spec) -> dict[str, Any]:
-    """What the database holds: everything but name and version, written in one way."""
+    """A recipe as the database holds it: everything but name and version, written in one way."""
     return spec.model_dump(mode="json", exclude_defaults=True, exclude={"name", "version"})
 
 

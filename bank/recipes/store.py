@@ -51,7 +51,7 @@ def get(name: str, viewer: Viewer | None = None) -> Recipe:
 
 
 def spec_of(recipe: Recipe) -> Spec:
-    """What a stored recipe says."""
+    """The content of a stored recipe."""
     return specs.parsed(recipe.spec | {"name": recipe.name, "version": recipe.version})
 
 

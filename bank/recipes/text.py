@@ -80,7 +80,7 @@ def with_value(text: str, key: str, value: Any) -> str:
 
 
 def fault_in(text: str) -> tuple[Spec | None, BadRecipe | None, int]:
-    """What the text says, or what is wrong with it and in which line, from 1 (0: nowhere in particular)."""
+    """The recipe in a text, or its fault and the line, from 1 (0: nowhere in particular)."""
     try:
         return from_yaml(text), None, 0
     except BadRecipe as error:

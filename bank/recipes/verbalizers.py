@@ -22,7 +22,7 @@ class Verbalizer:
     name: str
 
     def labels(self, own: Sequence[str]) -> list[str]:
-        """What is written in place of each of the sample's ``own`` labels. Raises ValueError for too many options."""
+        """The words in place of each of the sample's ``own`` labels. Raises ValueError for too many options."""
         if self.name == SHIFTED:
             return [*own[-1:], *own[:-1]]
         if len(own) > MOST_OPTIONS:

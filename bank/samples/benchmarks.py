@@ -134,7 +134,7 @@ def by_capability(benchmark: Benchmark) -> dict[int | None, int]:
 
 
 def summary_of(benchmark: Benchmark) -> Summary:
-    """What a benchmark holds. A removed picture may be counted for up to a minute."""
+    """The size of a benchmark. A removed picture may be counted for up to a minute."""
 
     def answered() -> dict[int, int]:
         rows = Response.objects.filter(sample__benchmark=benchmark).order_by()

@@ -1,4 +1,4 @@
-"""What a benchmark asks and shows, in counts (MLLM-Bench, arXiv 2311.13951, Figure 4)."""
+"""The contents of a benchmark, in counts (MLLM-Bench, arXiv 2311.13951, Figure 4)."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ def _first(text: str) -> str:
 
 def objects(lists: Iterable[list[object]]) -> Counter[str]:
     """In how many pictures each object is, in lower case, of the lists that endpoints made."""
-    return Counter(name for lines in lists for name in {_name(line) for line in lines} - {""})
+    return Counter(name for lines in lists for name in set(map(_name, lines)) - {""})
 
 
 def verbs(said: Iterable[str]) -> Counter[str]:

@@ -71,7 +71,7 @@ def _decide(drafts: QuerySet[Draft], *, by: User, state: str) -> int:
 
 
 def proposal(draft: Draft) -> dict[str, Any]:
-    """What a draft proposes for its sample. One that is not in our form is shown as it is, as a criterion to read."""
+    """The proposal in a draft. One that is not in our form is shown as it is, as a criterion to read."""
     try:
         written: dict[str, Any] = json.loads(draft.text)
         return {"instruction": str(written["instruction"]), "criteria": [dict(row) for row in written["criteria"]]}

@@ -126,7 +126,7 @@ def _changes(sample: Sample, values: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _summary(picture: SampleImage) -> dict[str, Any]:
-    """What the history says of a picture."""
+    """A picture in a sample's history."""
     return {"sha256": picture.sha256, "description": picture.description, "objects": picture.objects_found}
 
 
@@ -154,7 +154,7 @@ def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:
 
 
 def _changes_beside(pictures: list[Any], criteria: Sequence[str]) -> dict[str, list[Any]]:
-    """What changed of a sample beside its own columns, as its history has it."""
+    """Changes of a sample beside its own columns, as its history has them."""
     changes = {}
     if pictures:
         changes["pictures"] = pictures

@@ -118,7 +118,7 @@ ROTATED = r"^circular-[0-9]+$"
 
 @dataclass(frozen=True, slots=True)
 class ItemPlan:
-    """Which items to make: for these samples, the answers of ``names`` in canonical order, the anchor last."""
+    """Items to make: for these samples, the answers of ``names`` in canonical order, the anchor last."""
 
     kind: str
     benchmark: Benchmark
@@ -199,12 +199,10 @@ def plan_items(
     if bare:
         _check_bare(kind, models, anchor, rotations=rotations)
         return ItemPlan(kind, benchmark, (), "", _drawn(samples, sample, seed, bare=True), rotations=False, bare=True)
-    present = _present(benchmark)
     names = list(map(as_stored, models)) or models_answering(benchmark)
     anchor = as_stored(anchor) or ("" if models or size else _anchor_of(benchmark, kind))
     names_needed = {*names, anchor} - {""}
-    for name in sorted(names_needed - present):
-        raise BadInput(f"{name!r} has no responses in {benchmark}.")
+    _check_present(benchmark, names_needed)
     answers = Response.objects.filter(variant="", model__name__in=names_needed)
     if least:
         longer = answers.annotate(length=Length("text")).filter(length__gte=least, status=Response.Status.OK)
@@ -214,9 +212,7 @@ def plan_items(
     if not least and size is None:
         return plan
     lengths = _lengths(answers.filter(sample__benchmark=benchmark))
-    if size is None:
-        return replace(plan, picked={pk: frozenset(lengths.get(pk, ())) for pk in ids})
-    return replace(plan, picked=_balanced(plan, lengths, size, seed))
+    return replace(plan, picked=_answering(plan, lengths) if size is None else _balanced(plan, lengths, size, seed))
 
 
 def _check_kind(kind: str, anchor: str, *, size: int | None, rotations: bool) -> None:
@@ -231,6 +227,11 @@ def _check_bare(kind: str, models: Sequence[str], anchor: str, *, rotations: boo
         raise BadInput("--bare makes score items of samples alone; models, an anchor and rotations have no part.")
 
 
+def _check_present(benchmark: Benchmark, names: set[str]) -> None:
+    if missing := sorted(names - _present(benchmark)):
+        raise BadInput(f"{missing[0]!r} has no responses in {benchmark}.")
+
+
 def _anchor_of(benchmark: Benchmark, kind: str) -> str:
     """The model that every other one is paired with, if the benchmark has one."""
     return benchmark.anchor.name if benchmark.anchor and kind == Item.Kind.PAIR else ""
@@ -242,6 +243,11 @@ def _lengths(answers: QuerySet[Response]) -> dict[int, dict[str, int]]:
     for sample, name, length in answers.values_list("sample", "model__name", Length("text")).iterator():
         lengths.setdefault(sample, {})[name] = length
     return lengths
+
+
+def _answering(plan: ItemPlan, lengths: Mapping[int, Mapping[str, int]]) -> dict[int, frozenset[str]]:
+    """All models with an answer, by sample."""
+    return {sample: frozenset(lengths.get(sample, ())) for sample in plan.samples}
 
 
 def _balanced(

@@ -101,9 +101,13 @@ def _allowed(chosen: Filter, nodes: list[Node]) -> Allowed:
         if value := getattr(chosen, name):
             allowed[name] = name, {value}
     if chosen.hint:
-        hints = quality.HINTS if chosen.hint == "any" else [quality.BY_NAME[chosen.hint]]
-        allowed["hint"] = "quality_hints", {mask for hint in hints for mask in quality.masks_with(hint)}
+        allowed["hint"] = "quality_hints", _masks(chosen.hint)
     return allowed
+
+
+def _masks(hint: str) -> set[int]:
+    hints = quality.HINTS if hint == "any" else [quality.BY_NAME[hint]]
+    return {mask for each in hints for mask in quality.masks_with(each)}
 
 
 def _below_level(name: str, nodes: list[Node]) -> set[int]:

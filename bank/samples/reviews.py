@@ -187,7 +187,7 @@ Place = tuple[int, int]  # a round and a sample in it
 
 
 def _verdicts(benchmark: Benchmark) -> tuple[dict[Place, set[str]], set[Place]]:
-    """What the reviewers said of each sample, and which samples were sent back and changed since."""
+    """The verdicts of the reviewers on each sample, and which samples were sent back and changed since."""
     verdicts: dict[Place, set[str]] = defaultdict(set)
     revised: set[Place] = set()
     rows = SampleReview.objects.filter(round__benchmark=benchmark).order_by()

@@ -17,7 +17,7 @@ SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Which samples come into which split; ``by_leaf``: (capability, dev, test)."""
+    """The samples of each split; ``by_leaf``: (capability, dev, test)."""
 
     dev: list[int] = field(default_factory=list)
     test: list[int] = field(default_factory=list)

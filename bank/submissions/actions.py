@@ -73,7 +73,7 @@ def set_rules(
 
 
 def check_only(*, person: User, benchmark: Benchmark, name: str, path: Path, now: datetime) -> Checked:
-    """What would be reported about a file. Uses no submission, but is limited per hour. Raises Refused."""
+    """The report on a file. Uses no submission, but is limited per hour. Raises Refused."""
     rules = _open_rules(benchmark)
     with quota.one_at_a_time(person=person, now=now):
         quota.spend_check(benchmark=benchmark, person=person, now=now)

@@ -1,4 +1,4 @@
-"""What webhooks are told of submissions."""
+"""Announcements of submissions to webhooks."""
 
 from django.urls import reverse
 

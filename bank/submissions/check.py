@@ -186,7 +186,7 @@ def named(key: str, variant: str) -> str:
 
 
 def variant_fault(record: ResponseRecord, sample: Wanted) -> tuple[str, str] | None:
-    """What is wrong with a response's rotation or order of options: (field, reason)."""
+    """The fault of a response's rotation or order of options: (field, reason)."""
     labels = sample.labels
     shift = 0
     if record.variant:

@@ -1,4 +1,4 @@
-"""What the submitter is told of scores whose answer keys are not all open to everybody (ADR 11).
+"""The submitter's view of scores whose answer keys are not all open to everybody (ADR 11).
 
 Every scored submission answers a question about hidden keys, and whoever asks often enough knows them. So of the shown
 half a score is told only where it beats the person's best told one (``stats.ladder``), for each split and kind of

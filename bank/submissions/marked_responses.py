@@ -111,6 +111,6 @@ def _read_answer(response: Any, labels: tuple[str, ...], read: Read | None, pope
 
 
 def _checked_reading(option: str, how: str, labels: tuple[str, ...]) -> tuple[str, str]:
-    """What a reader found, without an option that the question does not have."""
+    """A reading, without an option that the question does not have."""
     valid = option in labels if labels else option in ("yes", "no")
     return (option, how) if valid else ("", how if option or how == UNASKED else NONE)

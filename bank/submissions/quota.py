@@ -19,7 +19,7 @@ LEASE = timedelta(minutes=5)  # after which the file of a process that died keep
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is left today and in total; None means no limit."""
+    """Submissions left today and in total; None means no limit."""
 
     today: int | None
     in_all: int | None
@@ -42,7 +42,7 @@ def _until(now: datetime, *, hour: bool = False) -> int:
 
 
 def left(*, rules: SubmissionRules, person: User, now: datetime) -> Left:
-    """What a person may still submit. Only ``spend`` is binding."""
+    """The submissions that a person has left. Only ``spend`` is binding."""
     counts = SubmissionCount.objects.filter(benchmark=rules.benchmark_id, person=person, period__in=[ALL, _day(now)])
     used = dict(counts.values_list("period", "used"))
     rest = {

@@ -315,7 +315,7 @@ def _mark(
 
 
 class Answer(Protocol):
-    """What is read from a response."""
+    """The part of a response that is compared."""
 
     @property
     def status(self) -> str: ...

@@ -77,7 +77,7 @@ class Letters:
 
 @lru_cache(maxsize=20_000)
 def folded(char: str) -> str:
-    """What a character compares as: letters and digits, " " at the end of a word, or "" if it is invisible."""
+    """A character as it is compared: letters and digits, " " at the end of a word, or "" if it is invisible."""
     if char in _FILLERS:
         return ""
     result = ""
@@ -176,7 +176,7 @@ def _unescaped(view: View, least: int) -> Iterator[View]:
 
 
 def _meaning(escape: str) -> str:
-    """What an escape stands for; itself if it stands for nothing."""
+    """The character that an escape stands for; itself if it stands for none."""
     if escape[0] == "&":
         return html.unescape(escape)
     if escape[0] in "%=" or escape[:2].lower() == "\\x":

@@ -41,7 +41,7 @@ _MADE_BY = re.compile(
 
 
 class Names:
-    """What to hide: for each first word (lower-case) the patterns that may follow it, longest first."""
+    """The names to hide: for each first word (lower-case) the patterns that may follow it, longest first."""
 
     def __init__(self) -> None:
         self.anywhere: dict[str, list[re.Pattern[str]]] = defaultdict(list)
@@ -118,7 +118,7 @@ _WORD = re.compile(r"(?<![^\W_])[^\W\d_]+|(?<![^\W_])\d+[^\W\d_]+")
 
 
 def _first_word(token: str) -> str:
-    """What ``_WORD`` finds at the start of the token: its letters up to the first digit."""
+    """The word that ``_WORD`` finds at the start of the token: its letters up to the first digit."""
     match = _WORD.match(token)
     return match[0].lower() if match else ""
 
@@ -144,7 +144,7 @@ def _speaks_of_itself(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=8)
 def names_of(models: tuple[tuple[str, str, str], ...]) -> Names:
-    """What to hide for these models, each ``(name, family, organisation)``."""
+    """The names to hide for these models, each ``(name, family, organisation)``."""
     names = Names()
     for name, family, organisation in models:
         names.add_name(name)

@@ -34,7 +34,7 @@ STRIDES = 3  # turns from here on are every second letter
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """What may be shown. ``gaps`` counts the places where something was removed.
+    """The text that may be shown. ``gaps`` counts the places where something was removed.
 
     ``disguised``: some of it was encoded, backwards or in another alphabet, as no quotation is. ``parts`` is the
     original text, cut at the gaps: (text, whether it was removed).

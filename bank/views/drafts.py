@@ -1,4 +1,4 @@
-"""What endpoints drafted for a benchmark's samples, to be read by people."""
+"""The drafts of endpoints for a benchmark's samples, to be read by people."""
 
 from django.contrib import messages
 from django.core.paginator import Paginator

@@ -1,4 +1,4 @@
-"""What is known of evaluated models beside their name: who made them, and whether their weights are open."""
+"""Facts about evaluated models beside their name: who made them, and whether their weights are open."""
 
 from collections.abc import Mapping
 from typing import Any

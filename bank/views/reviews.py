@@ -121,7 +121,7 @@ def round_close(request: HttpRequest, pk: int) -> HttpResponse:
 @requires("review-samples")
 @require_safe
 def queue(request: HttpRequest) -> HttpResponse:
-    """What waits for this person: reviews, revisions, checks."""
+    """The tasks of this person: reviews, revisions, checks."""
     viewer = person(request)
     context = {
         "section": "bank",

@@ -90,7 +90,7 @@ def _alike(sample: Sample) -> list[Sample]:
 @requires("read-criteria")
 @require_safe
 def criteria(request: PageRequest, pk: int) -> HttpResponse:
-    """What a sample is judged by; the access log gets one record."""
+    """The criteria of a sample; the access log gets one record."""
     sample = get_object_or_404(Sample.objects.select_related("benchmark"), pk=pk)
     by_sample = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
     texts = by_sample.get(sample.pk, [])
@@ -217,7 +217,7 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
 
 
 def _since(sample: Sample | None, edition: int | None) -> list[Any]:
-    """What others changed after the edition that the form was opened with."""
+    """The changes of others after the edition that the form was opened with."""
     if sample is None:
         return []
     revisions = sample.revisions.select_related("by").filter(edition__gt=edition or 0)

@@ -1,6 +1,7 @@
 """Pages of uploads, for curators and administrators."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from django.contrib import messages
@@ -21,6 +22,20 @@ from bank.views.common import benchmark_named
 
 PAGE = 30
 HERE = {"section": "bank"}
+
+
+@contextmanager
+def _saying_why_not(request: HttpRequest) -> Iterator[None]:
+    """Where an upload has gone on meanwhile."""
+    try:
+        yield
+    except actions.WrongState as error:
+        messages.error(request, str(error))
+
+
+def _has_columns(upload: Upload) -> bool:
+    """Whether its columns can be named now."""
+    return upload.state in (Upload.State.MAPPING, Upload.State.CHECKED) and bool(staging.columns(upload)[1])
 
 
 @requires("write-bank")
@@ -75,10 +90,8 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     form = ChoicesForm(request.POST, upload=upload)
     if not form.is_valid():
         return _detail(request, upload, form, status=422)
-    try:
+    with _saying_why_not(request):
         form.carry_out(go_on=True)
-    except actions.WrongState as error:
-        messages.error(request, str(error))
     return redirect("bank:upload-detail", pk)
 
 
@@ -86,16 +99,14 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
 def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
     """What the columns of a table hold; by POST it is checked so, with ``look`` the form is only drawn again."""
     upload = _upload(pk)
-    if upload.state not in (Upload.State.MAPPING, Upload.State.CHECKED) or not staging.columns(upload)[1]:
+    if not _has_columns(upload):
         return redirect("bank:upload-detail", pk)
     looks = "look" in request.POST
     sent = {"typed": request.POST} if looks else {"data": request.POST or None}
     form = ColumnsForm(**sent, upload=upload, shape=request.GET.get("shape", ""))
     if request.method == "POST" and not looks and form.is_valid():
-        try:
+        with _saying_why_not(request):
             form.carry_out()
-        except actions.WrongState as error:
-            messages.error(request, str(error))
         return redirect("bank:upload-detail", pk)
     context = HERE | {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
     template = "bank/_upload_columns.html" if looks and request.htmx else "bank/upload.html"  # type: ignore[attr-defined]
@@ -107,11 +118,9 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
 def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """End the upload; nothing of it stays."""
     upload = _upload(pk)
-    try:
+    with _saying_why_not(request):
         if actions.cancel(upload=upload):
             messages.success(request, f"{upload.name} was cancelled. Nothing of it is left.")
-    except actions.WrongState as error:
-        messages.error(request, str(error))
     return redirect("bank:upload-detail", pk)
 
 
