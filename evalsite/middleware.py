@@ -1,4 +1,4 @@
-"""Middleware for what Django, django-csp and WhiteNoise do not do."""
+"""Middleware that Django, django-csp and WhiteNoise lack."""
 
 import fcntl
 import logging

@@ -1,4 +1,4 @@
-"""The needs of templates: context for every page, the scripts' texts."""
+"""For templates: the context of every page, and the scripts' texts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Data that grow in an installation: how much of it there is, and what of it may go."""
+"""Data that grow in an installation: how much of them there is, and what of them may go."""
 
 import shutil
 import time

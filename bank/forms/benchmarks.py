@@ -90,7 +90,7 @@ class NewBenchmark(Facts):
 
 
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:
-    """The facts in the form, of a benchmark."""
+    """The facts about a stored benchmark, as the form begins with them."""
     names = ("title", "description", "licence", "anchor", "majority", "edition")
     return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
 

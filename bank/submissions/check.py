@@ -59,7 +59,7 @@ class Checked:
             self.problems.append([str(problem.where), problem.field, problem.reason])
 
     def warn_of_empty(self, empty: int) -> None:
-        """If so many of the answers are."""
+        """If many of the answers are."""
         if empty and empty >= MANY * self.responses:
             share = f"{empty:,} of {self.responses:,} answers are empty"
             self.warnings.insert(0, f"{share}: an empty answer is never right.")

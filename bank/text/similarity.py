@@ -209,7 +209,7 @@ def _shapes(letters: str) -> list[str]:
 
 
 def _lacks_vowels(letters: str) -> bool:
-    """Whether a stretch of these has hardly one."""
+    """Whether a stretch of these has hardly a vowel."""
     sums = list(accumulate((char in "aeiouy" for char in letters if "a" <= char <= "z"), initial=0))
     return any(after - before < VOWELS * STRETCH for before, after in zip(sums, sums[STRETCH:], strict=False))
 
