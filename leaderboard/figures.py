@@ -105,6 +105,11 @@ def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:
     return "" if number.low is None else f"[{write(number.low)}, {write(number.high)}]"
 
 
+def with_interval(number: Number, write: Callable[[float | None], str]) -> str:
+    """``0.94 [0.917, 0.962]``."""
+    return f"{write(number.value)} {in_brackets(number, write)}".strip()
+
+
 def without_interval(numbers: Iterable[Number]) -> list[str]:
     """Why some of these numbers have no interval: a sentence for each reason, with how many it is true of."""
     reasons = Counter(number.reason for number in numbers if number.low is None and number.reason)

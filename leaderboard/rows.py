@@ -33,6 +33,11 @@ class Number:
         """The number and both ends, all of which an axis must cover."""
         return self.value, self.low, self.high
 
+    @property
+    def between(self) -> tuple[float, float] | tuple[()]:
+        """Both ends; empty where there is no interval."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
+
 
 UNKNOWN = Number()
 SUFFIXES = {

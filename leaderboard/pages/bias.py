@@ -10,7 +10,16 @@ from django.utils.safestring import SafeString
 from judging.models import Run
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
-from leaderboard.figures import NONE, in_brackets, in_words, interval, percent, signed, signed_points, whole
+from leaderboard.figures import (
+    NONE,
+    in_words,
+    interval,
+    percent,
+    signed,
+    signed_points,
+    whole,
+    with_interval,
+)
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
@@ -302,8 +311,8 @@ def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[C
             row = shown.by_run[run].get(bias)
             if row is None or row.value.value is None:
                 return Cell(NONE, title=(row and row.detail.reason) or "not measured")
-            text = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
-            return Cell(text, title=f"n = {whole(row.n)}", link=_verdicts_of(address, run, shown))
+            link = _verdicts_of(address, run, shown)
+            return Cell(with_interval(row.value, write), title=f"n = {whole(row.n)}", link=link)
 
         return Column(label, cell)
 
@@ -313,11 +322,8 @@ def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[C
             found = getattr(row.detail, detail) if row else None
             if not found:
                 return Cell(NONE)
-            text, link = (
-                f"{percent(found.value)} {in_brackets(found, percent)}".strip(),
-                _verdicts_of(address, run, shown),
-            )
-            return Cell(text, link=link, title="" if link else CLOSED)
+            link = _verdicts_of(address, run, shown)
+            return Cell(with_interval(found, percent), link=link, title="" if link else CLOSED)
 
         return Column(label, cell, title=title, shown=shown.kind.pairwise)
 
@@ -365,23 +371,11 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
     rows = []
     for row in sorted(rows_with_values, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
         number = told(row, kind)
-        rows.append(
-            marks.ForestRow(
-                shown.label(row.run),
-                number.value or 0.0,
-                number.low,
-                number.high,
-                quiet=row.run is None,
-                said=(
-                    f"{write(number.value)} {in_brackets(number, write)}".strip(),
-                    f"n = {whole(row.n)}",
-                    row.detail.reason or "",
-                ),
-                apart=shown.needs_no_skill(row.run),
-            )
-        )
+        said = (with_interval(number, write), f"n = {whole(row.n)}", row.detail.reason or "")
+        apart = shown.needs_no_skill(row.run)
+        rows.append(plots.ForestRow(shown.label(row.run), number, quiet=row.run is None, said=said, apart=apart))
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    return marks.forest(
+    return plots.forest(
         rows, title=title, write=lambda value: _tick(100 * value if kind.pairwise else value), width=WIDE
     )
 
@@ -537,26 +531,34 @@ class _Curves:
 
     x: marks.Axis
     y: marks.Axis
-    people: list[plots.CurvePoint]
+    people: list[plots.Step]
 
 
-def _curve(row: Row) -> list[plots.CurvePoint]:
-    points = row.detail.curve or ()
+def _curve(row: Row, kind: Kind) -> list[plots.Step]:
+    write = _points_of(kind)
     return [
-        plots.CurvePoint(at.difference, at.value.value, at.value.low, at.value.high, whole(at.n))
-        for at in points
+        plots.Step(
+            at.difference,
+            at.value,
+            (with_interval(at.value, write), f"longer by {_tick(at.difference)}", f"n = {whole(at.n)}"),
+        )
+        for at in row.detail.curve or ()
         if at.value.value is not None
     ]
 
 
+def _points_of(kind: Kind) -> Callable[[float | None], str]:
+    return lambda value: whole(100 * (value or 0.0)) if kind.pairwise else _tick(value or 0.0)
+
+
 def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
-    drawn = [(row, _curve(row)) for row in rows if "length" in _sorts(row, kind)]
+    drawn = [(row, _curve(row, kind)) for row in rows if "length" in _sorts(row, kind)]
     points = [point for _, curve in drawn for point in curve]
     unit, base = (0.01, 0.5) if kind.pairwise else (1.0, 0.0)
     people = next((curve for row, curve in drawn if row.run is None), [])
     return _Curves(
         marks.axis([0.0, *(point.x for point in points)], most=5),
-        marks.axis([base, *(end for point in points for end in (point.value, point.low, point.high))], unit=unit),
+        marks.axis([base, *(end for point in points for end in point.number.ends)], unit=unit),
         people,
     )
 
@@ -565,18 +567,24 @@ def _drawn(sort: str, row: Row, name: str, scales: _Curves, kind: Kind) -> SafeS
     detail = row.detail
     if sort == "length":
         title = f"{name}: what longer answers get, against the difference of lengths"
-        base = 0.5 if kind.pairwise else 0.0
-        write: Callable[[float], str] = (lambda value: whole(100 * value)) if kind.pairwise else _tick
-        return plots.curve(
-            _curve(row), scales.people, title=title, x=scales.x, y=scales.y, base=base, write_x=_tick, write_y=write
+        return plots.lines(
+            *("curve", _curve(row, kind)),
+            title=title,
+            x=scales.x,
+            y=scales.y,
+            ticks=[(tick, _tick(tick)) for tick in scales.x.ticks],
+            write=_points_of(kind),
+            people=scales.people,
+            base=0.5 if kind.pairwise else 0.0,
+            size=(328, 128),
         )
     if sort == "orders":
         most = list((detail.orders or {}).items())[:ORDERS]
-        bars = [marks.ForestRow(order, 100 * part, None, None) for order, part in most]
+        bars = [plots.ForestRow(order, Number(100 * part)) for order, part in most]
         title = f"Orders that {name} gives: shares of rankings, %"
-        return marks.forest(bars, title=title, write=lambda value: f"{value:g}")
+        return plots.forest(bars, title=title, write=lambda value: f"{value:g}")
     of = {"scores": "scores", "own": "scores of answers of its own family", "others": "scores of other answers"}[sort]
-    return marks.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
+    return plots.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
 
 
 def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:

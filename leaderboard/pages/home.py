@@ -24,7 +24,7 @@ from leaderboard.figures import NONE, interval, number_of, percent, rank_range, 
 from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
-from leaderboard.pages import marks, one_item, picture, prices
+from leaderboard.pages import marks, one_item, plots, prices
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, rows_behind, source_of
@@ -378,7 +378,7 @@ def _picture(place: _Place) -> Picture | None:
     if plot is None:
         return None
     png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
-    return Picture(plot.title, plot.under, picture.svg(plot), picture.narrow(plot), png, svg, address.link())
+    return Picture(plot.title, plot.under, plots.points(plot), plots.narrow(plot), png, svg, address.link())
 
 
 def _by_other_measure(place: _Place, run: Run) -> str:

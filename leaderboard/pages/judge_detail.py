@@ -1,11 +1,9 @@
 """The public page of a judge beside people: its agreement, its biases, what it costs, how steady it is, its card."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import log10
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
@@ -15,7 +13,7 @@ from judging.runs.juries import members_of
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin, variance
 from leaderboard.boards.bias import BiasRow
-from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, Running
+from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.figures import (
     dollars,
     in_brackets,
@@ -27,7 +25,7 @@ from leaderboard.figures import (
 from leaderboard.kinds import Kind, available
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, plots
+from leaderboard.pages import marks, plots, prices
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address, named, settings_in_words
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
@@ -338,35 +336,9 @@ def _cost(on: _Judged) -> Cost | None:
 
 
 def _prices(on: _Judged) -> SafeString:
-    """The judges whose price is known and not 0, on a logarithmic axis: this one, and rings for the others."""
-    metric = on.metric
-    runs = Run.objects.filter(pk__in=on.board.overall(), judge__baseline="").select_related("judge")
-    places = []
-    for run in runs:
-        cost, value = on.board.running.get(run.pk, Running()).cost, _value_of(on.board, run.pk, metric.name)
-        if not cost or value.value is None or not sees_usage(run, on.address.viewer):
-            continue
-        said = f"{metric.label} {on.write(value.value)}{on.unit} {in_brackets(value, on.write)}".strip()
-        places.append(
-            plots.Place(
-                str(run.judge),
-                log10(cost),
-                value.value,
-                y_ends=(value.low, value.high),
-                words=f"{dollars(cost)} for 1,000 verdicts, {said}",
-                link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
-                beside=run.pk != on.run.pk,
-            )
-        )
-    return plots.scatter(
-        places,
-        title=f"{metric.label} by price of 1,000 verdicts on {on.address.benchmark.titled}",
-        across="US dollars for 1,000 verdicts",
-        up=metric.label,
-        write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
-        write_y=on.write,
-        narrow=True,
-    )
+    """This judge among those whose price is known."""
+    plot = prices.plot_of_judges(on.address, on.scope, on.board, fewest=1)
+    return plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260) if plot else BLANK
 
 
 def _steady(on: _Judged) -> list[Fact]:

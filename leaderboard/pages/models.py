@@ -30,9 +30,10 @@ from leaderboard.figures import (
     two,
     value_or_interval,
     whole,
+    with_interval,
 )
 from leaderboard.methods import PROVISIONAL
-from leaderboard.pages import marks
+from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.table import (
@@ -413,12 +414,10 @@ def _worth(board: PairsBoard) -> SafeString:
     """The coefficients of an answer that has twice as much."""
     coefficients = board.rows[0].coefficients if board.rows else {}
     rows = [
-        marks.ForestRow(TWICE[name], row.twice.value, row.twice.low, row.twice.high)
-        for name, row in coefficients.items()
-        if row.twice.value is not None
+        plots.ForestRow(TWICE[name], row.twice) for name, row in coefficients.items() if row.twice.value is not None
     ]
     title = "What an answer gains by twice as much, with 95% intervals; the sentences below say the same"
-    return marks.forest(rows, title=title, write=tick) if rows else BLANK
+    return plots.forest(rows, title=title, write=tick) if rows else BLANK
 
 
 def _worth_in_words(board: PairsBoard) -> list[str]:
@@ -601,24 +600,15 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
         said = (
-            f"{signed(number.value)} {in_brackets(number, signed)}".strip(),
+            with_interval(number, signed),
             f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
             in_words(row) if row.win_rate.value is not None else "",
         )
-        rows.append(
-            marks.ForestRow(
-                as_shown(row.model)[0],
-                number.value or 0.0,
-                number.low,
-                number.high,
-                quiet=row.model == anchor,
-                plain=plain,
-                said=said,
-            )
-        )
+        name = as_shown(row.model)[0]
+        rows.append(plots.ForestRow(name, number, quiet=row.model == anchor, plain=plain, said=said))
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
-    return marks.forest(rows, title=title, write=_tick)
+    return plots.forest(rows, title=title, write=_tick)
 
 
 def _tick(value: float) -> str:

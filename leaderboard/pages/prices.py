@@ -12,12 +12,12 @@ from leaderboard import boards
 from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
+from leaderboard.figures import dollars, percent, signed, tick, two, whole, with_interval
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.models import as_shown, is_provisional, model_pages
-from leaderboard.pages.picture import Plot, Point
+from leaderboard.pages.plots import FEWEST, Plot, Point
 from leaderboard.scope import Scope
 from leaderboard.view import OF_VOTES
 
@@ -42,7 +42,7 @@ def _at(address: Address, picture: str, shape: str = "png") -> str:
     return address.to("leaderboard:picture", picture, shape, **address.view(OF_VOTES))
 
 
-def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot | None:
+def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
     if not board.against or is_kept_back(scope):
         return None
     metric = scope.kind.metric("", {row.metric for row in board.rows})
@@ -71,10 +71,7 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
         person=ceiling.number if ceiling and ceiling.number.value is not None else None,
         floor=(f"{floor[0].lower()} {write(floor[1])}", floor[1]) if floor else None,
     )
-    return plot if len(points) >= FEWEST and n >= PROVISIONAL else None
-
-
-FEWEST = 3
+    return plot if len(points) >= fewest and n >= PROVISIONAL else None
 
 
 def _point(
@@ -84,8 +81,7 @@ def _point(
     running = board.running.get(run.pk)
     if run.judge.is_baseline or running is None or not running.cost or not sees_usage(run, address.viewer):
         return None
-    said = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
-    words = f"{dollars(running.cost)} for 1,000 verdicts, {said}"
+    words = f"{dollars(running.cost)} for 1,000 verdicts, {with_interval(row.value, write)}"
     link = reverse("leaderboard:judge-detail", args=[run.judge_id])
     return Point(str(run.judge), running.cost, row.value, words, link)
 
@@ -110,7 +106,7 @@ def of_models(address: Address) -> Plot | None:
             as_shown(row.model)[0],
             prices[row.model],
             row.bt,
-            f"{dollars(prices[row.model])} for a million tokens, {signed(row.bt.value)} {in_brackets(row.bt, signed)}",
+            f"{dollars(prices[row.model])} for a million tokens, {with_interval(row.bt, signed)}",
             pages.get(row.model, ""),
         )
         for row in rows

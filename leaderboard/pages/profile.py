@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
+from leaderboard.figures import NONE, interval, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Choice, Select, rows_at_level
@@ -68,8 +68,8 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
         number = level.number(main) if level else UNKNOWN
         if level is None or number.value is None:
             return None
-        said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
-        return plots.Dot(number.value, number.low, number.high, said, rows_at_level(address, scope, name, path))
+        said = (with_interval(number, write), f"n = {whole(level.n)}", number.reason)
+        return plots.Dot(number, said, rows_at_level(address, scope, name, path))
 
     def of_model(name: str) -> Column[str]:
         def cell(path: str) -> Cell:
@@ -102,7 +102,7 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
             write=lambda value: without_zeros(write(value)),
             unit=shape.unit,
         ),
-        intervals=_intervals({drawn.low is not None for drawn in counted}),
+        intervals=_intervals({bool(drawn.number.between) for drawn in counted}),
     )
 
 

@@ -623,7 +623,7 @@ def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[R
         if not row.bins:
             continue
         bins = [
-            marks.ReliabilityBin(
+            plots.ReliabilityBin(
                 *(part.confidence, part.accuracy, part.n),
                 link="" if board is None or _is_sealed(board, row) else _behind(row, bin=number),
             )
@@ -631,7 +631,7 @@ def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[R
         ]
         gap = percent(None if row.value.value is None else 1 - row.value.value)
         title = f"{row.model}{' (simulated)' if row.model in invented else ''}"
-        drawn = marks.reliability(bins, title=title)
+        drawn = plots.reliability(bins, title=title)
         calibrated = percent(row.ece_calibrated)
         diagrams.append(Reliability(row.model, row.model in invented, gap, calibrated, whole(row.n), drawn))
     return diagrams
@@ -725,21 +725,13 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
         if x.value is not None and y.value is not None:
             words = f"{across.plain} {points(x.value)}, {up.plain} {points(y.value)}"
             name = f"{row.model} (simulated)" if row.model in invented else row.model
-            places.append(plots.Place(name, x.value, y.value, x.ends[1:], y.ends[1:], words))
+            places.append(plots.Point(name, x.value, y, words, x_ends=x.between))
     if not places:
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
-    title = f"{across.plain} and {up.plain}"
-    drawn = plots.scatter(
-        places,
-        title=title,
-        across=f"{across.plain}, %",
-        up=f"{up.plain}, %",
-        write_x=_whole_percent,
-        write_y=_whole_percent,
-        units=(0.01, 0.01),
-    )
-    return Scatter(title, said, drawn)
+    title = f"{up.plain}, %, by {across.plain.lower()}"
+    plot = plots.Plot(title, said, f"{across.plain}, %", places, _whole_percent, unit=0.01, priced=False)
+    return Scatter(title, said, plots.points(plot, height=360))
 
 
 def _signed(value: float | None) -> str:

@@ -17,7 +17,7 @@ from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, number_of, percent, signed
+from leaderboard.figures import NONE, number_of, percent, signed, with_interval
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
@@ -25,7 +25,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.provenance import Fact, verdicts_link
 from leaderboard.pages.table import Table, table, text
-from leaderboard.rows import JSON
+from leaderboard.rows import JSON, Number
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.
@@ -199,19 +199,26 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
     name, snapshot_rows = _followed(line.same, line.entry)
     write, unit = (percent, 0.01) if name in SHARES else (three, 1.0)
     with_value = [(snapshot, row) for snapshot, row in snapshot_rows if row.get(name) is not None]
-    moments, before = [], None
+    moments: list[plots.Step] = []
+    before = None
     for snapshot, row in with_value:
-        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-        ends = "" if low is None else f" [{write(low)}, {write(high)}]"
+        number = Number(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
         rank = f"rank {row['rank']}" if row.get("rank") else ""
         changed: list[str] = changed_in_words(before, snapshot) if before else []
         link = reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else ""
-        said = (f"{write(row[name])}{ends}", rank, *changed)
-        moments.append(plots.Point(_day(snapshot), row[name], low, high, said, link, ", ".join(changed[:1])))
+        said = (_day(snapshot), with_interval(number, write), rank, *changed)
+        moments.append(plots.Step(len(moments), number, said, link, ", ".join(changed[:1])))
         before = snapshot
-    title = f"{line.entry}: {number_name(name)} over snapshots, 95% intervals"
-    return plots.steps(
-        moments, title=title, write=lambda value: _axis_tick(100 * value if unit != 1.0 else value), unit=unit
+    if not moments:
+        return SafeString()
+    last, step = len(moments) - 1, -(-len(moments) // 6)  # as many days as have room
+    return plots.lines(
+        *("overtime", moments),
+        title=f"{line.entry}: {number_name(name)} over snapshots, 95% intervals",
+        x=marks.Axis(min(0, last - 1), max(1, last), ()),
+        y=marks.axis([end for moment in moments for end in moment.number.ends], unit=unit),
+        ticks=[(moment.x, moment.said[0]) for moment in moments[::step]],
+        write=lambda value: _axis_tick(100 * value if unit != 1.0 else value),
     )
 
 

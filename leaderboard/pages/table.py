@@ -28,7 +28,7 @@ Write = Callable[[float | None], str]
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
     """A column: its heading and what it shows of a row. ``kind``: how ``_table.html`` draws its cells: plain (a figure,
-    unless ``css`` says otherwise), name (heads the row), rank, interval (on an axis), heat or tick. ``sort``: what
+    unless ``css`` says otherwise), name (heads the row), rank, interval (on an axis) or heat. ``sort``: what
     addresses call it, where a click on the head sorts by it; ``link``: where else that click leads.
     """
 

@@ -17,15 +17,14 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
+from leaderboard.pages import drawing, plots, prices
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import picture as pictures
-from leaderboard.pages import plots, prices
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
-from leaderboard.pages.picture import Plot
+from leaderboard.pages.plots import Plot
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
@@ -140,9 +139,9 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
         raise Http404("fewer than three have a price")
     stem = f"{address.benchmark.slug}-{what}"
     if shape == "svg":
-        return as_file(pictures.svg(plot, links=False), stem)
+        return as_file(plots.points(plot, links=False), stem)
     where = f"{request.get_host()}{address.link()}"
-    response = HttpResponse(pictures.png(plot, at=timezone.now(), address=where), content_type="image/png")
+    response = HttpResponse(plots.png(plot, at=timezone.now(), address=where), content_type="image/png")
     response["Content-Disposition"] = f'inline; filename="{get_valid_filename(stem)}.png"'
     return response
 
@@ -164,6 +163,6 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 
 def as_file(svg: SafeString, stem: str) -> HttpResponse:
-    response = HttpResponse(plots.standing_alone(svg), content_type="image/svg+xml")
+    response = HttpResponse(drawing.standing_alone(svg), content_type="image/svg+xml")
     response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.svg"'
     return response

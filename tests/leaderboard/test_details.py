@@ -172,7 +172,7 @@ def test_what_a_judge_costs_is_drawn_beside_the_others_for_those_who_may_see_it(
     page = text_of(client_of(role), of_judge("keen"))
     assert "<dt>1,000 verdicts</dt><dd > $2.00 </dd>" in page
     assert "<dt>A call</dt><dd > 1.5 s </dd>" in page
-    assert "$20.00 for 1,000 verdicts, Agreement" in page
+    assert "$20.00 for 1,000 verdicts, " in page
     Run.objects.filter(pk=runs["keen"].pk).update(held=exposure.UNKNOWN)
     page = text_of(client_of(role), of_judge("keen"))
     assert ("1,000 verdicts" in page) == (role == "curator")
