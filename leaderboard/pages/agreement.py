@@ -9,7 +9,7 @@ from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.metrics import PAIRS as OF_PAIRS
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import CLOSED
@@ -66,8 +66,8 @@ def metric_of(address: Address) -> str:
 
 def metric_select(address: Address) -> Select:
     metric = metric_of(address)
-    choices = [Choice(name, METRIC_WORDS[name]) for name in METRICS]
-    return Select("metric", "Metric", [("", choices)], metric, on=metric != METRICS[0])
+    words = {name: METRIC_WORDS[name] for name in METRICS}
+    return pick("metric", "Metric", words, metric, on=metric != METRICS[0])
 
 
 def build_agreement_page(address: Address, board: AgreementBoard, *, single: bool) -> AgreementPage:

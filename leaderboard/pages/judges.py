@@ -39,7 +39,7 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
@@ -106,16 +106,10 @@ def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind, board)
     measured = {row.metric for row in board.rows}
-    metrics = [Choice(offered.name, offered.label) for offered in kind.metrics if offered.name in measured]
+    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in measured}
     return [
-        Select("metric", "Measure", [("", metrics)], metric.name, on=metric is not kind.metric("", measured)),
-        Select(
-            "reference",
-            "Compared with",
-            [("", [Choice(name, reference_words(kind)[name]) for name in REFERENCES])],
-            reference,
-            on=reference != REFERENCES[0],
-        ),
+        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", measured)),
+        pick("reference", "Compared with", reference_words(kind), reference, on=reference != REFERENCES[0]),
     ]
 
 

@@ -6,7 +6,7 @@ from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table, upright
 from leaderboard.scope import Scope
@@ -52,13 +52,10 @@ def selects(address: Address, board: Matrix) -> list[Select]:
     if of <= MOST:
         return []
     starts = range(0, of, MOST)
-    choices = [
-        Choice(str(block), f"{start + 1}–{min(start + MOST, of)}") for block, start in enumerate(starts, start=1)
-    ]
-    return [
-        Select(name, label, [("", choices)], address.params.get(name, "1"), on=address.params.get(name, "1") != "1")
-        for name, label in zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
-    ]
+    choices = {str(block): f"{start + 1}–{min(start + MOST, of)}" for block, start in enumerate(starts, start=1)}
+    labels = zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
+    chosen = [(name, label, address.params.get(name, "1")) for name, label in labels]
+    return [pick(name, label, choices, block, on=block != "1") for name, label, block in chosen]
 
 
 def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPage:

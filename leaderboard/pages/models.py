@@ -34,7 +34,7 @@ from leaderboard.figures import (
 )
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -619,7 +619,7 @@ def _tick(value: float) -> str:
 
 
 FILTERS = ("weights", "organisation", "size")
-WEIGHTS = {"open": "open", "closed": "closed"}
+WEIGHTS = ("open", "closed")
 # Groups by billions of parameters, above the first and up to the second (MIA-Bench, Table 1).
 SIZES = {"8": ("up to 8B", 0.0, 8.0), "13": ("over 8B to 13B", 8.0, 13.0), "110": ("over 13B", 13.0, math.inf)}
 _BILLIONS = re.compile(r"(?:(\d+)\s*[x×]\s*)?(\d+(?:\.\d+)?)\s*B\b", re.IGNORECASE)
@@ -681,15 +681,14 @@ def _matches(made: _Made, asked: Mapping[str, str]) -> bool:
 def _selects(facts: Sequence[_Made], asked: Mapping[str, str]) -> list[Select]:
     selects = []
 
-    def offer(name: str, label: str, every: str, choices: Iterable[tuple[str, str]]) -> None:
-        shown = [Choice("", every), *(Choice(value, words) for value, words in choices)]
-        selects.append(Select(name, label, [("", shown)], asked.get(name, ""), on=name in asked))
-
-    if "weights" in asked or any(made.is_open is not None for made in facts):
-        offer("weights", "Weights", "open and closed", WEIGHTS.items())
     names = sorted({made.organisation for made in facts if made.organisation}, key=str.casefold)
-    if "organisation" in asked or len(names) > 1:
-        offer("organisation", "Organisation", "all", [(name, name) for name in names])
-    if "size" in asked or any(made.billions is not None for made in facts):
-        offer("size", "Parameters", "any number", [(value, words) for value, (words, *_) in SIZES.items()])
+    sizes = {value: words for value, (words, *_) in SIZES.items()}
+    offers = (
+        ("weights", "Weights", "open and closed", WEIGHTS, any(made.is_open is not None for made in facts)),
+        ("organisation", "Organisation", "all", names, len(names) > 1),
+        ("size", "Parameters", "any number", sizes, any(made.billions is not None for made in facts)),
+    )
+    for name, label, every, choices, matters in offers:
+        if name in asked or matters:
+            selects.append(pick(name, label, choices, asked.get(name, ""), on=name in asked, empty=every))
     return selects

@@ -8,7 +8,7 @@ from leaderboard.boards.base import ModelsBoard
 from leaderboard.figures import NONE, interval, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
-from leaderboard.pages.address import Address, Choice, Select, rows_at_level
+from leaderboard.pages.address import Address, Select, pick, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table
 from leaderboard.rows import UNKNOWN
@@ -48,11 +48,8 @@ def chosen(address: Address, board: ModelsBoard) -> list[str]:
 def selects(address: Address, board: ModelsBoard) -> list[Select]:
     names = sorted((row.model for row in board.rows), key=str.casefold)
     selected = dict(zip(SIDES, chosen(address, board), strict=False))
-    choices = [Choice(name, name) for name in names]
-    return [
-        Select(side, word, [("", [Choice("", "none")]), ("", choices)], selected.get(side, ""))
-        for side, word in zip(SIDES, WORDS, strict=True)
-    ]
+    sides = zip(SIDES, WORDS, strict=True)
+    return [pick(side, word, names, selected.get(side, ""), empty="none") for side, word in sides]
 
 
 def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:

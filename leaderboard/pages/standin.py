@@ -9,7 +9,7 @@ from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, Togeth
 from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, two, whole
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, names, number_cell, on_axis, table, text
@@ -117,8 +117,8 @@ def standin_cell(row: StandInRow, run: Run | None = None) -> Cell:
 
 
 def judge_select(scope: Scope, run: int | None) -> Select:
-    choices = [Choice(str(group[-1].pk), f"{group[-1].judge}, run {group[-1].pk}") for group in judges_of(scope)]
-    return Select("run", "Judge", [("", choices)], str(run or ""))
+    newest = [group[-1] for group in judges_of(scope)]
+    return pick("run", "Judge", {str(of.pk): f"{of.judge}, run {of.pk}" for of in newest}, str(run or ""))
 
 
 RANKED = "The 95% range of this model's rank by both; its tier is 1 + the models that are significantly better"

@@ -1,7 +1,7 @@
 """Two models or judges side by side, as a page: measures with the interval of their difference, levels, items."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from leaderboard.figures import NONE, in_brackets, listed, percent, signed, sign
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, Write, change, names, p_column, table, text
 from leaderboard.pages.votes import verdict_words
@@ -79,15 +79,12 @@ class DifferRow:
     people: str
 
 
-def side_select(name: str, label: str, names: Sequence[str], chosen: str) -> Select:
-    return choice_select(name, label, [Choice(model, model) for model in names], chosen)
+def side_selects(address: Address, choices: Mapping[str, str] | Iterable[str]) -> list[Select]:
+    sides = {"a": "One", "b": "Other"}
+    return [pick(side, label, choices, address.params.get(side, ""), empty="choose") for side, label in sides.items()]
 
 
-def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> Select:
-    return Select(name, label, [("", [Choice("", "choose")]), ("", choices)], chosen)
-
-
-def judge_choices(scope: Scope) -> list[Choice]:
+def judge_choices(scope: Scope) -> dict[str, str]:
     """Every judge and setting with verdicts of the view's kind."""
     newest = [runs[-1] for runs in votes.judge_groups(scope)]
     settings = Counter(run.judge_id for run in newest)
@@ -96,7 +93,7 @@ def judge_choices(scope: Scope) -> list[Choice]:
         more = f": {settings_in_words(run.protocol, run.settings)}" if settings[run.judge_id] > 1 else ""
         return f"{run.judge.titled}, run {run.pk}{more}"
 
-    return [Choice(f"run-{run.pk}", words(run)) for run in newest]
+    return {f"run-{run.pk}": words(run) for run in newest}
 
 
 def build_versus_page(versus: Versus) -> VersusPage:

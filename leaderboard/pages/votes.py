@@ -14,23 +14,13 @@ from leaderboard.definitions import DROPPED, HALF
 from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Segment, Select, pick, segments
 from leaderboard.scope import Scope
 
 PAGE = 50
 SAMPLES = 20  # a page of pairs
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One part of a switch, with its link and its count."""
-
-    label: str
-    n: int
-    link: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +39,20 @@ class VoteRow:
 
 
 def outcome_segments(address: Address, votes: queries.VoteList) -> list[Segment]:
-    selected = address.params.get("outcome", "")
-    counts = {"win": votes.wins, "tie": votes.ties, "loss": votes.losses}
-    all_votes = Segment("All", votes.items, address.link(outcome=None, page=None), not selected)
-    return [
-        all_votes,
-        *(
-            Segment(word.capitalize(), counts[name], address.link(outcome=name, page=None), selected == name)
-            for name, word in OUTCOME_WORDS.items()
-        ),
-    ]
+    counts = zip(OUTCOME_WORDS.items(), (votes.wins, votes.ties, votes.losses), strict=True)
+    parts = [("", "All", votes.items), *((name, word.capitalize(), n) for (name, word), n in counts)]
+    return segments(address, "outcome", parts)
 
 
 def model_select(address: Address, names: Sequence[str]) -> Select:
-    groups = [("", [Choice("", "choose")]), ("", [Choice(name, name) for name in names])]
-    return Select("model", "Model", groups, address.params.get("model", ""))
+    return pick("model", "Model", names, address.params.get("model", ""), empty="choose")
 
 
 def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
     if len(names) < 2 and "other" not in address.params:
         return []
-    groups = [("", [Choice("", "all")]), ("", [Choice(name, name) for name in names])]
-    return [Select("other", "Against", groups, address.params.get("other", ""), on="other" in address.params)]
+    other = address.params.get("other", "")
+    return [pick("other", "Against", names, other, on=bool(other), empty="all")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +165,8 @@ def only_segments(address: Address, found: queries.VoteList) -> list[Segment]:
     """Parts of the list by how verdicts go together; none where nobody but one is heard."""
     words = {"differ": "Judges differ from people", "split": "People split", "order": "Order mattered"}
     selected = address.params.get("only", "")
-    parts = [
-        Segment(words[name], n, address.link(only=name, page=None), selected == name)
-        for name, n in found.parts.items()
-        if n or selected == name
-    ]
-    return [Segment("All", found.items, address.link(only=None, page=None), not selected), *parts] if parts else []
+    parts = [(name, words[name], n) for name, n in found.parts.items() if n or selected == name]
+    return segments(address, "only", [("", "All", found.items), *parts]) if parts else []
 
 
 def _sample_cells(item: Item) -> tuple[str, str, str, SampleImage | None]:
@@ -244,9 +222,8 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -
 
 
 def mark_segments(address: Address, counts: dict[str, int], n: int) -> list[Segment]:
-    selected = address.params.get("mark", "")
     parts = (("", "All", sum(counts.values())), *((name, name.capitalize(), k) for name, k in counts.items()))
-    return [Segment(label, k, address.link(mark=name or None, page=None), selected == name) for name, label, k in parts]
+    return segments(address, "mark", parts)
 
 
 def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
@@ -276,18 +253,10 @@ def _whose(models: Sequence[str]) -> str:
 
 def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: bool) -> list[Segment]:
     """``reads_options``: whether both say which option an answer means, so that the differences are of two sorts."""
-    selected = address.params.get("match", "")
     labels = {"": "All", "same": "Same", "different": "Different"}
     labels |= {"none": "One reads no option", "options": "Two options"} if reads_options else {}
-    return [
-        Segment(
-            label,
-            int(queries.MATCHES[match](table).sum()),
-            address.link(match=match or None, page=None),
-            selected == match,
-        )
-        for match, label in labels.items()
-    ]
+    parts = [(match, label, int(queries.MATCHES[match](table).sum())) for match, label in labels.items()]
+    return segments(address, "match", parts)
 
 
 def division(part: int, n: int, what: str, *, decided: bool = False) -> str:

@@ -18,8 +18,7 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import Address
-from leaderboard.pages.votes import Segment
+from leaderboard.pages.address import Address, Segment
 from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES

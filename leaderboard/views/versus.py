@@ -40,8 +40,7 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
     except BadScope as error:
         return refused(request, address, error)
     selects = [
-        versus_page.side_select("a", "One", names, a),
-        versus_page.side_select("b", "Other", names, b),
+        *versus_page.side_selects(address, names),
         *addresses.verdict_selects(address, source),
     ]
     return _page(request, address, scope, "models", selects, result)
@@ -66,8 +65,7 @@ def judges(request: HttpRequest, name: str) -> HttpResponse:
     except BadScope as error:
         return refused(request, address, error)
     selects = [
-        versus_page.choice_select("a", "One", choices, address.params.get("a", "")),
-        versus_page.choice_select("b", "Other", choices, address.params.get("b", "")),
+        *versus_page.side_selects(address, choices),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
