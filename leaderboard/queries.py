@@ -348,6 +348,11 @@ def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
     )
 
 
+def runs_of(ids: Iterable[int]) -> dict[int, Run]:
+    """With their judges, in the order of their numbers."""
+    return Run.objects.filter(pk__in=ids).select_related("judge").order_by("pk").in_bulk()
+
+
 def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
     samples = Sample.objects.filter(pk__in=list(ids)).select_related("capability").prefetch_related("images")
     return {sample.pk: sample for sample in samples}

@@ -52,6 +52,12 @@ SUFFIXES = {
 ENDS = {end: SUFFIXES[end] for end in ("", "_low", "_high")}
 
 
+def number_in(row: JSON | None, name: str) -> Number:
+    """A number of a row that was written as JSON."""
+    value, low, high = ((row or {}).get(f"{name}{end}") for end in ENDS)
+    return Number(value, low, high)
+
+
 def number(estimate: Estimate | None) -> Number:
     """An estimate in the form that rows use."""
     if estimate is None:

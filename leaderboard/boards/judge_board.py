@@ -70,6 +70,9 @@ class MetricValue:
     coverage: float | None = None  # of the repeats asked for, where the metric is about them
 
 
+NOBODY = MetricValue(UNKNOWN, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Against:
     """Judges against people by one reference: what rows do not hold, because it ranks judges or is about people alone.
@@ -127,6 +130,11 @@ class JudgesBoard(Board):
             if row.reference == reference and row.source_dataset == ALL:
                 by_run.setdefault(row.run, {})[row.metric] = row
         return by_run
+
+    def person(self, metric: str, reference: str = MAJORITY) -> MetricValue:
+        """One more person by a metric."""
+        against = self.against.get(reference)
+        return (against.ceiling if against else {}).get(metric, NOBODY)
 
 
 def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:

@@ -75,6 +75,11 @@ class TogetherRow(Row):
     weight: float | None = None
     reason: str = ""
 
+    @property
+    def shown(self) -> Number:
+        """By both, or why there is no such number."""
+        return Number(reason=self.reason) if self.reason else self.both
+
 
 @dataclass(frozen=True, kw_only=True)
 class TogetherLevel(TogetherRow):

@@ -41,6 +41,8 @@ BY_KIND = {
     "models-compare": "models",
     "judges-compare": "judges",
 }
+SWITCHED = ("models", "profile", "together", "judges", "bias", "correlation")  # those with a switch between them
+WAYS = ("models", "matrix", "profile", "together")  # to look at models
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 
@@ -97,19 +99,19 @@ def pick(
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a switch, with its link and its count."""
+    """One part of a switch, with its link, and its count if it has one."""
 
     label: str
-    n: int
     link: str
     chosen: bool
+    n: int | None = None
 
 
 def segments(address: "Address", name: str, parts: Iterable[tuple[str, str, int]]) -> list[Segment]:
     """A switch between values of a parameter, each with its words and count; it leads to the first page."""
     chosen = address.params.get(name, "")
     return [
-        Segment(words, n, address.link(**{name: value or None}, page=None), chosen == value)
+        Segment(words, address.link(**{name: value or None}, page=None), chosen == value, n)
         for value, words, n in parts
     ]
 
@@ -148,6 +150,10 @@ class Address:
         """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
         query = urlencode({name: value for name, value in parameters.items() if value})
         return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
+
+    def kept(self, *names: str) -> list[tuple[str, str]]:
+        """Those of these parameters that are there, for hidden fields."""
+        return [(name, self.params[name]) for name in names if name in self.params]
 
     def view(self, names: Sequence[str] = OF_VOTES) -> dict[str, str | None]:
         """The parameters that say which verdicts count, to pass on to another page."""
@@ -274,8 +280,8 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 # ---- the controls ----
 
 
-def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
-    """The switch between kinds: (label, link, chosen); empty if there is only one, and it is shown."""
+def kind_segments(address: Address) -> list[Segment]:
+    """The switch between kinds; empty if there is only one, and it is shown."""
     board = BY_KIND[address.page.removeprefix("leaderboard:")]
     with_data = kinds.available(address.benchmark, board, staff=address.staff)
     current = address.kind
@@ -283,19 +289,20 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
         return []
     params = {name: address.params[name] for name in ("split",) if name in address.params}
     return [
-        (kind.title, address.to(address.page, **params, kind=kind.name), kind is current)
+        Segment(kind.title, address.to(address.page, **params, kind=kind.name), kind is current)
         for kind in kinds.KINDS.values()
         if kind in with_data or kind is current
     ]
 
 
-def view_segments(address: Address) -> list[tuple[str, str, bool]]:
-    """The switch between the ways to look at models: (label, link, chosen)."""
+def view_segments(address: Address) -> list[Segment]:
+    """The switch between the ways to look at models."""
     matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
     together = [("People and judge", "together")] if address.kind.has_means else []
     ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *together]
     current = address.page.removeprefix("leaderboard:")
-    return [(label, address.to(f"leaderboard:{page}", **address.view()), page == current) for label, page in ways]
+    links = ((label, page, address.to(f"leaderboard:{page}", **address.view())) for label, page in ways)
+    return [Segment(label, link, page == current) for label, page, link in links]
 
 
 def reader_select(address: Address, scope: Scope) -> list[Select]:

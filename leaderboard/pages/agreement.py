@@ -40,13 +40,12 @@ KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
 
 @dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """``heat``: of each voter in the matrix the coloured cells; ``who``: whose pairs ``pairs`` holds, or nobody."""
+    """``who``: whose pairs ``pairs`` holds, or nobody."""
 
     metric: str
     metric_label: str
     in_words: str
     matrix: Table
-    heat: list[tuple[str, list[Cell]]]
     pairs: Table
     pairs_in_all: int
     shown: str  # which annotators the matrix holds
@@ -96,7 +95,6 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
         metric_label=METRIC_WORDS[metric],
         in_words=IN_WORDS[metric],
         matrix=_agreement_matrix(address, selected, cell, metric, len(people), open_to),
-        heat=[(voter.name, [cell(voter, other) for other in selected]) for voter in selected],
         pairs=_pairs_table(address, ordered[:PAIRS], metric, open_to),
         pairs_in_all=len(ordered),
         shown=f"annotators {first + 1} to {last} of {len(people)} by number of items" if len(people) > size else "",
@@ -165,7 +163,7 @@ def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[s
             text("Other", lambda row: Cell(in_plain_words(row.b), link=_pairs_of(address, row.b))),
             on_axis(
                 "Kappa" if metric == "kappa" else METRIC_WORDS[metric] if metric in MEASURES else "Agreement",
-                lambda row: row.value,
+                "value",
                 scale,
                 tick,
                 two,

@@ -28,11 +28,7 @@ READING = [
 
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
-    """``heat``: of each model in the rows the coloured cells, one for each of the ``others``."""
-
     table: Table
-    others: list[str]
-    heat: list[tuple[str, list[Cell]]]
     shown: str
     pairs: int
 
@@ -67,11 +63,8 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
     def name_cell(name: str) -> Cell:
         return Cell(name, link=address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})))
 
-    def cell(name: str, other: str) -> Cell:
-        return _win_rate_cell(address, view, name, other, numbers.get((name, other)))
-
     def against(other: str) -> Column[str]:
-        return upright(other, lambda name: cell(name, other))
+        return upright(other, lambda name: _win_rate_cell(address, view, name, other, numbers.get((name, other))))
 
     some = f"{len(board.models)} of {total} models by rank; choose others above the table"
     return MatrixPage(
@@ -84,8 +77,6 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
             does="Click: the items of the two.",
             fill=True,
         ),
-        others,
-        [(name, [cell(name, other) for other in others]) for name in board.models],
         "By rank" if total <= MOST else some,
         len({frozenset((row.model, row.other)) for row in board.rows}),
     )

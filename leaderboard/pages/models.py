@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
@@ -30,6 +31,7 @@ from leaderboard.figures import (
     two,
     value_or_interval,
     whole,
+    whole_percent,
     with_interval,
 )
 from leaderboard.methods import PROVISIONAL
@@ -47,7 +49,6 @@ from leaderboard.pages.table import (
     Write,
     choose,
     names,
-    number_cell,
     table,
     text,
     tiers,
@@ -112,11 +113,11 @@ class ModelsPage:
 
     table: Table
     chooser: Chooser | None
+    ranked: int
+    provisional: int
     levels: bool
     shown: set[str]
     told: bool  # whether models are told apart by tests
-    ranked: int
-    provisional: int
     rating: str  # what the filled dot is
     other_rating: str  # and the open one, if there is one
     held_word: str  # what a rating has been taken out of, where it stands beside the plain one
@@ -192,31 +193,13 @@ def build_models_page(
     rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
     settled = [row for row in rows if not is_provisional(row, anchor)]
     shown = _measured(rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
-    tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
-    outside = {row.model: OUTSIDE.get(_outside(row, anchor), "") for row in rows}
-    numbers = {row.model: str(number) for number, row in enumerate(rows)}
-    columns, chooser = choose(
-        _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor), address, sorting.column
-    )
+    columns = _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor)
+    caption = f"Models by rank{f', compared with {anchor}' if anchor else ''}"
     return ModelsPage(
-        table=table(
-            columns,
-            rows,
-            sorting=sorting,
-            row_css=lambda row: outside[row.model],
-            row_key=lambda row: row.model,
-            group=lambda row: UNRANKED if is_provisional(row, anchor) else tier_of.get(row.model),
-            worse=lambda row: " ".join(numbers[name] for name in board.worse.get(row.model, ()) if name in numbers),
-            label="Board of models",
-            caption=f"Models by rank{f', compared with {anchor}' if anchor else ''}",
-            css="lb lines",
-        ),
-        chooser=chooser,
+        *ranked_table(address, sorting, columns, rows, caption=caption, anchor=anchor, worse=board.worse),
         levels=bool(levels),
         shown=shown,
         told=bool(board.worse),
-        ranked=sum(row.rank is not None and row.model != anchor for row in settled),
-        provisional=len(rows) - len(settled),
         rating=ratings.words[0],
         other_rating=ratings.words[1],
         held_word=ratings.what if ratings.both else "",
@@ -227,12 +210,45 @@ def build_models_page(
     )
 
 
+def ranked_table(
+    address: Address,
+    sorting: Sorting,
+    columns: list[Column[R]],
+    rows: Sequence[R],
+    *,
+    anchor: str = "",
+    worse: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    **more: Any,
+) -> tuple[Table, Chooser | None, int, int]:
+    """A board of models with its tiers and the chooser of its columns, how many are ranked, and how many not yet.
+    ``worse``: by model those that are significantly worse.
+    """
+    settled = [row for row in rows if not is_provisional(row, anchor)]
+    tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
+    numbers = {row.model: str(number) for number, row in enumerate(rows)}
+    shown, chooser = choose(columns, address, sorting.column)
+    drawn = table(
+        shown,
+        rows,
+        sorting=sorting,
+        row_css=lambda row: OUTSIDE.get(_outside(row, anchor), ""),
+        row_key=lambda row: row.model,
+        group=lambda row: UNRANKED if is_provisional(row, anchor) else tier_of.get(row.model),
+        worse=lambda row: " ".join(numbers[name] for name in worse.get(row.model, ()) if name in numbers),
+        label="Board of models",
+        css="lb lines",
+        **more,
+    )
+    ranked = sum(row.rank is not None and row.model != anchor for row in settled)
+    return drawn, chooser, ranked, len(rows) - len(settled)
+
+
 def _measured(rows: Sequence[PairRow], *names: str) -> set[str]:
     """Those of these numbers that some row has."""
     return {name for name in names if any(row.number(name).value is not None for row in rows)}
 
 
-def _outside(row: PairRow, anchor: str) -> str:
+def _outside(row: Row, anchor: str) -> str:
     """Why the row is not ranked among the others; empty where it is."""
     return "anchor" if row.model == anchor else "provisional" if is_provisional(row) else ""
 
@@ -261,10 +277,12 @@ def _model_columns(
 
         def cell(row: PairRow) -> Cell:
             settled = UNKNOWN if is_provisional(row, anchor) else number(row)
-            title = interval(settled, write) or settled.reason
-            return Cell(write(settled.value), title=title, link=_votes(address, row.model))
+            return Cell(write(settled.value), title=interval(settled, write) or settled.reason)
 
-        return Column(label, cell, **more)
+        return Column(label, cell, opens=votes, **more)
+
+    def votes(row: PairRow) -> str:
+        return _votes(address, row.model)
 
     def win(row: PairRow) -> Cell:
         won = row.win_rate.value is not None
@@ -276,9 +294,7 @@ def _model_columns(
 
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
-        model_column(
-            model_pages(row.model for row in rows), lambda row: _votes(address, row.model), anchor, chips="items"
-        ),
+        model_column(model_pages(row.model for row in rows), votes, anchor, chips="items"),
         Column(
             "Win %",
             win,
@@ -305,7 +321,7 @@ def _model_columns(
         ),
         Column(
             "n",
-            lambda row: n_cell(row, "Win %", _votes(address, row.model), "win_rate"),
+            lambda row: n_cell(row, "Win %", votes(row), "win_rate"),
             css="n dim",
             sort="n",
             title="Items",
@@ -377,7 +393,7 @@ def _level_column(address: Address, name: str, settled: list[PairRow], anchor: s
         if level is None or level.win_rate.value is None:
             return Cell(NONE, css="qx", title="no items")
         return Cell(
-            whole(100 * level.win_rate.value),
+            whole_percent(level.win_rate.value),
             title=f"{percent(level.win_rate.value)} %: {in_words(level)}",
             css=marks.shade(level.win_rate.value, LEVEL_LIMITS),
             link=_votes(address, row.model, level=path),
@@ -529,12 +545,12 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     if not near:
         return None
     columns: list[Column[ApartRow]] = [
-        names("Ahead", lambda row: Cell(row.a), css=""),
-        text("Behind", lambda row: row.b),
-        Column("More items", lambda row: whole(row.more), title="Of each, to find the difference seen at 80% power"),
-        Column("Difference", lambda row: number_cell(row.difference, write), title="In the number that ranks"),
-        Column("Could be found", lambda row: write(row.detectable), title="With the items there are, at 80% power"),
-        Column("Items", lambda row: whole(row.n), title="Of the one with fewer"),
+        names("Ahead", "a", css=""),
+        text("Behind", "b"),
+        Column("More items", "more", title="Of each, to find the difference seen at 80% power"),
+        Column("Difference", "difference", write, title="In the number that ranks"),
+        Column("Could be found", "detectable", write, title="With the items there are, at 80% power"),
+        Column("Items", "n", title="Of the one with fewer"),
     ]
     return table(
         columns,

@@ -29,6 +29,7 @@ from leaderboard.pages.drawing import (
     upright,
 )
 from leaderboard.pages.marks import Axis, Cell, axis
+from leaderboard.pages.table import Table
 from leaderboard.rows import Number
 
 Write = Callable[[float], str]
@@ -99,14 +100,16 @@ def forest(rows: list[ForestRow], *, title: str, write: Write, width: int = 276)
 HEAT = 5  # steps
 
 
-def heatmap(
-    columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]], *, title: str, low: str, high: str
-) -> SafeString:
-    """A table of coloured cells with the scale below; column names stand upright."""
-    left, top = (space + round(6.6 * max(map(len, of), default=0)) for space, of in ((16, dict(rows)), (30, columns)))
+def heatmap(table: Table, *, title: str, low: str, high: str) -> SafeString:
+    """The coloured cells of a table with the scale below; column names stand upright. Empty without any."""
+    names = [head.column.label for head in table.heads if head.column.kind == "heat"]
+    rows = [(_named(row.of_kind("name")[0]), row.of_kind("heat")) for row in table.rows]
+    if not names:
+        return SafeString()
+    left, top = (space + round(6.6 * max(map(len, of), default=0)) for space, of in ((16, dict(rows)), (30, names)))
     width, height = 52, 26
     body = [text(8, 14, title, "lab", size=13)]
-    for at, name in enumerate(columns):
+    for at, name in enumerate(names):
         x = left + width * (at + 0.5) + 4
         body.append(f'<g transform="rotate(-90 {x} {top - 6})">{text(x, top - 6, name, size=12)}</g>')
     for at, (name, cells) in enumerate(rows):
@@ -119,8 +122,13 @@ def heatmap(
     foot, begin = top + height * len(rows) + 14, left + 8 + round(6.6 * len(low))
     body += [text(left, foot + 9, low), text(begin + 108, foot + 9, high)]
     body += [rect(f"q{n}", begin + 20 * n, foot, 20, 10) for n in range(HEAT)]
-    wide = max(left + width * len(columns), begin + 108 + 8 * len(high), 8 + round(7.6 * len(title))) + 8
+    wide = max(left + width * len(names), begin + 108 + 8 * len(high), 8 + round(7.6 * len(title))) + 8
     return svg("heatmap", wide, foot + 20, title, body)
+
+
+def _named(cell: Cell) -> str:
+    """A name where no chips stand beside it: it says simulated itself."""
+    return f"{cell.text} (simulated)" if any(chip.text == "simulated" for chip in cell.chips) else cell.text
 
 
 def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.figures import NONE, interval, whole, with_interval, without_zeros
+from leaderboard.figures import NONE, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Select, pick, rows_at_level
@@ -70,14 +70,12 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
 
     def of_model(name: str) -> Column[str]:
         def cell(path: str) -> Cell:
-            level = rows[name].level(path)
-            number = level.number(main) if level else UNKNOWN
-            if level is None or number.value is None:
+            at = dot(name, path)
+            if at is None:
                 return Cell(NONE, strong=True)
-            ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
-            small = ", ".join(filter(None, [ends, f"n {whole(level.n)}"]))
-            lead = rows_at_level(address, scope, name, path)
-            return Cell(write(number.value), small, title=number.reason, small_css="block dim", link=lead)
+            number, (_, n, reason) = at.number, at.said
+            small = ", ".join(filter(None, [" to ".join(map(write, number.between)), n.replace(" =", "")]))
+            return Cell(write(number.value), small, title=reason, small_css="block dim", link=at.link)
 
         return Column(name, cell)
 
@@ -86,14 +84,14 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
     return ProfilePage(
         measure=measure,
         table=table(
-            [names("Level", lambda path: scored.short(path), css=""), *(of_model(name) for name in chosen_names)],
+            [names("Level", lambda path: scored.level_label(path), css=""), *(of_model(name) for name in chosen_names)],
             levels,
             label="Profiles",
             caption=f"{measure} by level with 95% intervals and n",
             css="cmpt",
         ),
         plot=plots.profiles(
-            [scored.short(level) for level in levels],
+            [scored.level_label(level) for level in levels],
             [plots.Profile(name, tuple(dot(name, path) for path in levels)) for name in chosen_names],
             title=f"{measure} by level, with 95% intervals: {listed}; the table holds the same numbers",
             write=lambda value: without_zeros(write(value)),

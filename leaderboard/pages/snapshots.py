@@ -17,15 +17,16 @@ from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, number_of, percent, signed, with_interval
+from leaderboard.figures import NONE, number_of, percent, short, signed, with_interval
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
+from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import Fact, verdicts_link
-from leaderboard.pages.table import Table, table, text
-from leaderboard.rows import JSON, Number
+from leaderboard.pages.table import Column, Table, drawn, names, table, text
+from leaderboard.rows import JSON, number_in
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.
@@ -88,12 +89,6 @@ def facts(snapshot: Snapshot) -> list[Fact]:
     return [*shown, Fact("Computed", "", at=snapshot.computed_at)]
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
-    form: str
-    text: str
-
-
 def citation_of(title: str, key: str, permalink: str) -> str:
     """BibTeX of a page that goes on changing, as of today."""
     today, key = timezone.now(), key.replace("@", "-")
@@ -104,7 +99,7 @@ def citation_of(title: str, key: str, permalink: str) -> str:
     )
 
 
-def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
+def citations(snapshot: Snapshot, title: str, permalink: str) -> list[tuple[str, str]]:
     """How to cite a snapshot: in words, as BibTeX and as CSL JSON."""
     name = f"{snapshot.benchmark.title} {snapshot.benchmark.version}, {title}"
     made = snapshot.computed_at
@@ -129,24 +124,13 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
         "URL": permalink,
     }
     return [
-        Citation("BibTeX", bibtex),
-        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
-        Citation("CSL JSON", json.dumps(csl, ensure_ascii=False)),
+        ("BibTeX", bibtex),
+        ("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
+        ("CSL JSON", json.dumps(csl, ensure_ascii=False)),
     ]
 
 
 # ---- history ----
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One number of a model or judge at one snapshot."""
-
-    snapshot: Snapshot
-    value: str
-    interval: str
-    rank: str
-    bar: SafeString
 
 
 def same_view(a: Snapshot, b: Snapshot) -> bool:
@@ -202,10 +186,10 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
     moments: list[plots.Step] = []
     before = None
     for snapshot, row in with_value:
-        number = Number(row[name], row.get(f"{name}_low"), row.get(f"{name}_high"))
+        number = number_in(row, name)
         rank = f"rank {row['rank']}" if row.get("rank") else ""
         changed: list[str] = changed_in_words(before, snapshot) if before else []
-        link = reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else ""
+        link = _page(snapshot) if links else ""
         said = (_day(snapshot), with_interval(number, write), rank, *changed)
         moments.append(plots.Step(len(moments), number, said, link, ", ".join(changed[:1])))
         before = snapshot
@@ -218,7 +202,7 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
         x=marks.Axis(min(0, last - 1), max(1, last), ()),
         y=marks.axis([end for moment in moments for end in moment.number.ends], unit=unit),
         ticks=[(moment.x, moment.said[0]) for moment in moments[::step]],
-        write=lambda value: _axis_tick(100 * value if unit != 1.0 else value),
+        write=lambda value: short(100 * value if unit != 1.0 else value),
     )
 
 
@@ -252,10 +236,6 @@ def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
     return words
 
 
-def _axis_tick(value: float) -> str:
-    return f"{value:g}".replace("-", "−")
-
-
 def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, JSON]]]:
     snapshot_rows = [
         (snapshot, row) for snapshot in snapshots for row in snapshot.rows if entry_of(snapshot.what, row) == entry
@@ -263,22 +243,34 @@ def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tupl
     return next((name for name in FOLLOWED for _, row in snapshot_rows if row.get(name) is not None), ""), snapshot_rows
 
 
-def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point], SafeString]:
-    """The tracked number of one row over snapshots of the same view, oldest first; its name, and the axis."""
-    name, snapshot_rows = _followed(snapshots, entry)
-    ends = [row.get(end) for _, row in snapshot_rows for end in (name, f"{name}_low", f"{name}_high")]
-    scale = marks.axis(ends, width=marks.WIDE)
-    points = [
-        Point(
-            snapshot,
-            three(row.get(name)),
-            "" if row.get(f"{name}_low") is None else f"{three(row[f'{name}_low'])} to {three(row[f'{name}_high'])}",
-            str(row.get("rank") or NONE),
-            marks.interval_bar(scale, row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high")),
-        )
-        for snapshot, row in snapshot_rows
-    ]
-    return number_name(name), points, marks.axis_head(scale, _axis_tick)
+def history(line: Line) -> Table:
+    """The tracked number of one row over snapshots of the same view, oldest first."""
+    name, rows = _followed(line.same, line.entry)
+    scale = marks.axis([end for _, row in rows for end in number_in(row, name).ends], width=marks.WIDE)
+
+    def made(each: tuple[Snapshot, JSON]) -> str:
+        return f"{_day(each[0])}, {each[0].computed_at:%H:%M}"
+
+    def ends(each: tuple[Snapshot, JSON]) -> str:
+        return " to ".join(map(three, number_in(each[1], name).between)) or NONE
+
+    return table(
+        [
+            names("Snapshot", made, opens=lambda each: _page(each[0])),
+            Column("Rank", lambda each: str(each[1].get("rank") or NONE)),
+            Column(f"{number_name(name).capitalize()}", lambda each: Cell(three(each[1].get(name)), strong=True)),
+            drawn(scale, short, lambda each: marks.interval_bar(scale, *number_in(each[1], name).ends)),
+            Column("95%", ends),
+        ],
+        rows,
+        label="History",
+        caption=f"{number_name(name)} of {line.entry} over snapshots",
+        css="cmpt",
+    )
+
+
+def _page(snapshot: Snapshot) -> str:
+    return reverse("leaderboard:snapshot-detail", args=[snapshot.code])
 
 
 # ---- changes ----
@@ -360,13 +352,13 @@ def _entries_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterat
     if after.what != "models":
         return
     old, new = (entries_of(each) for each in (before, after))
-    for word, names in (
+    for word, models in (
         ("added", [name for name in new if name not in old]),
         ("gone", [name for name in old if name not in new]),
     ):
-        if names:
-            link = _rows_link(view, model=names[0]) if word == "added" and len(names) == 1 else ""
-            yield Cause(f"{number_of(len(names), 'model')} {word}: {', '.join(names)}.", link)
+        if models:
+            link = _rows_link(view, model=models[0]) if word == "added" and len(models) == 1 else ""
+            yield Cause(f"{number_of(len(models), 'model')} {word}: {', '.join(models)}.", link)
 
 
 def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:

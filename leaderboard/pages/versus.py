@@ -6,17 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+from django.utils.safestring import SafeString
 
-from bank.models import SampleImage
+from bank.models import Sample
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, Measure, Versus
-from leaderboard.figures import NONE, in_brackets, listed, percent, signed, signed_points, two, whole
+from leaderboard.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Table, Write, change, names, p_column, table, text
+from leaderboard.pages.table import P_VALUE, Column, Table, Write, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
 from leaderboard.rows import Number
 from leaderboard.scope import PEOPLE, Scope
@@ -69,11 +70,8 @@ def yes_and_no(what: str, kind: Kind) -> tuple[str, str]:
 @dataclass(frozen=True, slots=True)
 class DifferRow:
     link: str
-    key: str
-    instruction: str
+    sample: Sample
     pair: str  # the models whose answers are compared, in words
-    level: str
-    image: SampleImage | None
     a: str
     b: str
     people: str
@@ -112,8 +110,8 @@ def _levels(versus: Versus) -> Table:
     return table(
         [
             names("Level", lambda row: row.level or "No level", css=""),
-            *change("Difference, 95%", lambda row: row.difference, scale, _ticks(versus.unit), write),
-            Column("n", lambda row: whole(row.n)),
+            *change(scale, _ticks(versus.unit), write),
+            Column("n", "n"),
         ],
         versus.levels,
         label="By level",
@@ -135,22 +133,22 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
         write = signed if row.measure == STRENGTH else _writer(unit)
         return Cell(write(row.difference.value), in_brackets(row.difference, write), strong=True)
 
-    def bar(row: Measure) -> Cell:
+    def bar(row: Measure) -> SafeString:
         own = row.measure == STRENGTH and bool(shares)
         axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
         axis = replace(axis, ticks=(0.0,)) if own else axis  # its lines would not be those of the head
-        return Cell(bar=marks.interval_bar(axis, *row.difference.ends))
+        return marks.interval_bar(axis, *row.difference.ends)
 
     return table(
         [
-            names("Measure", lambda row: row.measure, css=""),
+            names("Measure", "measure", css=""),
             Column(a, lambda row: value(row, row.a), head="n name"),
             Column(b, lambda row: value(row, row.b), head="n name"),
             Column("Difference, 95%", difference),
-            text("Interval", bar, axis=marks.axis_head(scale, _ticks(unit if shares else STRENGTH)), unseen=True),
-            p_column(lambda row: row.p, lambda row: row.significant),
+            drawn(scale, _ticks(unit if shares else STRENGTH), bar),
+            P_VALUE,
             text("Test", lambda row: METHODS.get(row.method, row.method) or NONE, css="dim"),
-            Column("n", lambda row: whole(row.n)),
+            Column("n", "n"),
         ],
         measures,
         label="Measures",
@@ -166,9 +164,7 @@ def _scale(differences: list[Number]) -> marks.Axis:
 
 
 def _ticks(unit: str) -> Callable[[float], str]:
-    if unit == "points":
-        return lambda value: whole(100 * value)
-    return lambda value: f"{value:g}".replace("-", "−")
+    return whole_percent if unit == "points" else short
 
 
 def _writer(unit: str) -> Write:
@@ -235,19 +231,14 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str
         names = queries.model_names(table.index)
     differing = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
-        sample = samples[pk]
-        images = list(sample.images.all())
         item = pk if versus.by == "item" else row.get("item")
         has_item = item is not None and item == item  # NaN is not itself
         verdicts = [_in_words(row[side], names.get(pk, []), versus.unit, words) for side in ("a", "b", "people")]
         differing.append(
             DifferRow(
                 address.to("leaderboard:item", int(item), **address.view()) if has_item else "",
-                sample.key,
-                sample.instruction,
+                samples[pk],
                 " and ".join(names.get(pk, [])),
-                sample.capability.path if sample.capability else "",
-                images[0] if images else None,
                 *verdicts,
             )
         )

@@ -26,6 +26,7 @@ from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, two, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
+from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Edition, Snapshot
 from leaderboard.pages import address as addresses
@@ -65,29 +66,34 @@ def _models(request: HttpRequest, address: Address) -> str:
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects) | {"board": board, "note": note}
-    context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
-    context["views"] = addresses.view_segments(address) if board.rows else []
+    context |= {"keyed": scope.kind.keyed} if board.rows else {"views": [], "keyed": scope.kind.keyed}
     if rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
         if board.rated:
             beside = boards.rated_otherwise(scope, board)
-            of_models = _models_context(address, scope, cast(PairsBoard, board), beside=beside)
-            context["fragment"] = fragment("leaderboard/_models.html", address, of_models)
-            told = of_models["page"].told
+            template, of_models = "_models", _models_context(address, scope, cast(PairsBoard, board), beside=beside)
         else:
-            of_models = _scored_context(address, scope, board)
-            context["fragment"] = fragment("leaderboard/_scored.html", address, of_models)
-            told = False
+            template, of_models = "_scored", _scored_context(address, scope, board)
         page = of_models["page"]
-        context |= beside_filters(page.table, page.chooser, rows="models", told=told)
-        context["downloads"] = downloads("models", address, scope, board)
+        context |= _whole("models", template, address, scope, board, of_models)
+        context |= beside_filters(page.table, page.chooser, rows="models", told=board.rated and page.told)
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["downloads"] += _to_share(prices.of_models_at(address))
-        context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
     return render_to_string("leaderboard/models.html", context, request)
+
+
+def _whole(
+    name: str, template: str, address: Address, scope: Scope, board: Board, context: dict[str, Any]
+) -> dict[str, Any]:
+    """A board as HTML, its files, and where it can be frozen."""
+    return {
+        "fragment": fragment(f"leaderboard/{template}.html", address, context),
+        "downloads": downloads(name, address, scope, board),
+        "cite": address.to("leaderboard:snapshot-new", name, **address.params),
+    }
 
 
 def _to_share(picture: str) -> list[tuple[str, str, str]]:
@@ -172,31 +178,68 @@ def _judges(request: HttpRequest, address: Address) -> str:
         *addresses.people_selects(address, scope),
     ]
     context = frame(request, address, "judges", selects) | {"board": board}
-    context["kinds"] = addresses.kind_segments(address)
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
-        context["fragment"] = fragment("leaderboard/_judges.html", address, of_judges)
+        context |= _whole("judges", "_judges", address, scope, board, of_judges)
         page = of_judges["page"]
         context |= {"finding": page.finding} | beside_filters(page.table, page.chooser, rows="judges")
-        context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
-            reviewed = cached(scope, "reviews", reviews.reviews)
-            compared = cached(scope, "analyses", reviews.compared)
-            asked_again = cached(scope, "repeats", repeats.repeats)
-            by_version = cached(scope, "versions", versions.versions)
-            context["downloads"] += [
-                *table_files("ceiling", address, rows="People against people"),
-                *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
-                *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
-                *(table_files("analyses", address, rows="Analyses compared") if compared.rows else []),
-                *(table_files("repeats", address, rows="Repeats that are the same") if asked_again.rows else []),
-                *(table_files("versions", address, rows="Versions of prompts") if by_version.rows else []),
-            ]
+            context["downloads"] += table_files("ceiling", address, rows="People against people")
+            context["downloads"] += (
+                table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []
+            )
+            for name, below in BELOW_JUDGES.items():
+                if cached(scope, name, below.make).rows:
+                    context["downloads"] += table_files(name, address, rows=below.file)
         context["downloads"] += _to_share(prices.of_judges_at(address))
-        context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A table below the board of judges. ``file``: what the menu of downloads calls it."""
+
+    file: str
+    title: str
+    foot: str
+    make: Callable[[Scope], Any]
+    draw: Callable[[Any, Kind], Table | None]
+
+
+BELOW_JUDGES = {
+    "reviews": Below(
+        "Reviews of verdicts",
+        "Verdicts as people reviewed them",
+        "By consensus: verdicts with fewer or more than three reviews do not count in the first two.",
+        reviews.reviews,
+        judges_page.reviewed,
+    ),
+    "analyses": Below(
+        "Analyses compared",
+        "Two judges' analyses, as people compared them",
+        "Preferred: the first of the two, a tie counting half. Of each item the most frequent verdict counts. People "
+        "did not see whose analysis was which.",
+        reviews.compared,
+        judges_page.compared,
+    ),
+    "versions": Below(
+        "Versions of prompts",
+        "Versions of prompts, each beside the one before it",
+        "Against people, on the items that both versions judged, by a paired test. Point at a number for its measure.",
+        versions.versions,
+        judges_page.prompt_versions,
+    ),
+    "repeats": Below(
+        "Repeats that are the same",
+        "Asked again: how many verdicts are the same",
+        "In % of the items that the judge gave a verdict on, labelled or not. A reply without a verdict is like no "
+        "other.",
+        repeats.repeats,
+        judges_page.repeated,
+    ),
+}
 
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
@@ -206,15 +249,12 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
     tested = standin.stand_ins(scope, standin_page.epsilon_of(address)) if live and scope.kind.stand_in else None
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
-    by_version = cached(scope, "versions", versions.versions) if live else None
+    below = BELOW_JUDGES if live else {}
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = standin_page.panel_of(address, tested, kind=scope.kind) if tested and tested.rows else None
     return {
         "test": test,
-        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
-        "compared": judges_page.compared(cached(scope, "analyses", reviews.compared)) if live else None,
-        "repeated": judges_page.repeated(cached(scope, "repeats", repeats.repeats)) if live else None,
-        "versions": judges_page.prompt_versions(by_version, scope.kind) if by_version else None,
+        "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
@@ -242,14 +282,11 @@ def _bias(request: HttpRequest, address: Address) -> str:
     board = cached(scope, "bias", boards.bias_of)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
-    context["kinds"] = addresses.kind_segments(address)
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
         of_biases = _bias_context(address, scope, board)
-        context["fragment"] = fragment("leaderboard/_bias.html", address, of_biases)
+        context |= _whole("bias", "_bias", address, scope, board, of_biases)
         context["finding"] = of_biases["page"].finding
-        files = [(label, link, "") for label, link in of_biases["page"].files]
-        context["downloads"] = [*downloads("bias", address, scope, board), *files]
-        context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
+        context["downloads"] += [(label, link, "") for label, link in of_biases["page"].files]
     if not votes.is_large(address.benchmark):
         found = cached(scope, "lengths", lengths.lengths)
         context["lengths"] = lengths_page.tables_of(found)
@@ -277,7 +314,6 @@ def _correlation(request: HttpRequest, address: Address) -> str:
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
-    context["kinds"] = addresses.kind_segments(address)
     context["languages"] = languages_page.panels_of(address, scope)
     parts = (
         ("pairs", "These rows", board.rows),
@@ -340,9 +376,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
         of_voters = _agreement_context(address, scope, board)
-        context["fragment"] = fragment("leaderboard/_agreement.html", address, of_voters)
-        context["downloads"] = downloads("agreement", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.params)
+        context |= _whole("agreement", "_agreement", address, scope, board, of_voters)
     return render_to_string("leaderboard/agreement.html", context, request)
 
 
@@ -368,7 +402,7 @@ def _matrix(request: HttpRequest, address: Address) -> str:
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
+    context |= {"note": source.note, "scale": marks.heat_scale()}
     if board.of:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
@@ -387,7 +421,6 @@ def _profile(request: HttpRequest, address: Address) -> str:
         *addresses.verdict_selects(address, source),
     ]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
         page = profile_page.build_profile_page(address, source.scope, board)
@@ -407,7 +440,6 @@ def _together(request: HttpRequest, address: Address) -> str:
     judges = [standin_page.judge_select(scope, run)] if run is not None else []
     selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.http import urlencode
 
 import bank.criteria
 from accounts.rules import requires
@@ -20,7 +18,7 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import simulated
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import frame, refused
+from leaderboard.views.frame import frame, paged, refused
 
 
 @requires("read-public")
@@ -46,9 +44,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     if model in names:
         vote_list = _votes_of(board, source.scope, address)
         with_people = bool(vote_list.table[list(queries.SIDES)].to_numpy().any())
-        page = Paginator(vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES).get_page(
-            request.GET.get("page")
-        )
+        page, query = paged(request, address, vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES)
         groups = votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges)
         context |= {
             "found": vote_list,
@@ -56,10 +52,10 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
             "only": votes_page.only_segments(address, vote_list),
             "groups": groups,
             "judges": board.judges,
-            "pictures": any(group.image for group in groups),
+            "pictures": votes_page.has_pictures(groups),
             "with_people": with_people,
             "page": page,
-            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+            "query": query,
             "division": votes_page.division_of_wins(source.scope, vote_list),
             "pairs": len(vote_list.table),
             "columns": 2 + len(board.judges) + with_people,
@@ -79,9 +75,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     context["back"] = address.to(
         "leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES if key != "level"}
     )
-    context["hidden"] = [
-        (key, address.params[key]) for key in ("outcome", "only", *PEOPLE, "anchor") if key in address.params
-    ]
+    context["hidden"] = address.kept("outcome", "only", *PEOPLE, "anchor")
     return render(request, "leaderboard/votes.html", context)
 
 
@@ -107,7 +101,7 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
         table = table[table["right"] == (mark == "right")]
     if address.params.get("sort") in ("value", "-value"):
         table = table.sort_values("value", ascending=address.params["sort"] == "value", kind="stable")
-    page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
+    page, query = paged(request, address, table)
     context = frame(request, address, "models", addresses.sample_selects(address)) | {
         "model": model,
         "value_head": "" if source.scope.kind.keyed else source.scope.kind.shape.main.label,
@@ -119,13 +113,12 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
         "sort": address.params.get("sort", ""),
         "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
         "page": page,
-        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+        "query": query,
         "back": address.to("leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES}),
     }
-    context["hidden"] = [(key, address.params[key]) for key in ("model", *OF_VOTES) if key in address.params]
-    context["hidden"] = [(key, value) for key, value in context["hidden"] if key not in SAMPLES]
+    context["hidden"] = address.kept("model", *(name for name in OF_VOTES if name not in SAMPLES))
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, "mark", "sort", "page")))
-    context["pictures"] = any(row.image for row in context["rows"])
+    context["pictures"] = votes_page.has_pictures(context["rows"])
     return render(request, "leaderboard/answers.html", context)
 
 
@@ -164,8 +157,7 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
     if decided := address.params.get("only") == "decided":
         table = table[table["first"].isin(("first", "second"))]
     matches = queries.MATCHES.get(address.params.get("match", ""), queries.MATCHES[""])
-    matching = table[matches(table)]
-    page = Paginator(matching, votes_page.PAGE).get_page(request.GET.get("page"))
+    page, query = paged(request, address, table[matches(table)])
     rows = votes_page.compared_rows(address, page.object_list)
     context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
         "first": first,
@@ -175,12 +167,9 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
         "rows": rows,
-        "pictures": votes_page.has_pictures(rows),
         "page": page,
-        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-        "hidden": [
-            (key, address.params[key]) for key in ("kind", "a", "b", "only", "match", *PEOPLE) if key in address.params
-        ],
+        "query": query,
+        "hidden": address.kept("kind", "a", "b", "only", "match", *PEOPLE),
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)

@@ -102,9 +102,8 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
 
 def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
     """The frozen view alone, beside today's, or what moved of it."""
-    moved = beside.n_moved
-    parts = (("", "As frozen", 0), ("beside", "Beside today", 0), ("moved", f"Only what moved, {moved}", moved))
-    return [Segment(label, n, f"{path}?view={name}" if name else path, name == view) for name, label, n in parts]
+    parts = {"": "As frozen", "beside": "Beside today", "moved": f"Only what moved, {beside.n_moved}"}
+    return [Segment(label, f"{path}?view={name}" if name else path, name == view) for name, label in parts.items()]
 
 
 @requires("read-public")
@@ -149,9 +148,8 @@ def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
         "chosen": selected,
     }
     if selected is not None:
-        label, points, axis = snapshots_page.history(line.same, line.entry)
         context |= {"entries": snapshots_page.entries_of(selected), "entry": line.entry}
-        context |= {"label": label, "points": points, "axis": axis, "plot": snapshots_page.plot_of(line)}
+        context |= {"history": snapshots_page.history(line), "plot": snapshots_page.plot_of(line)}
         context["plot_link"] = address.to("leaderboard:plot", "history", of=selected.code, entry=line.entry)
         context["chosen_title"] = snapshots_page.title_of(selected)
     return render(request, "leaderboard/snapshots.html", context)

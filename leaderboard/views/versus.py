@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
 
 from accounts.rules import requires
 from leaderboard import boards
@@ -22,7 +20,7 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
-from leaderboard.views.frame import frame, refused, table_files
+from leaderboard.views.frame import frame, paged, refused, table_files
 
 
 @requires("read-public")
@@ -84,13 +82,13 @@ def _page(
     sides = [select for select in selects if select.name in ("a", "b")]
     shown = selects if result else [select for select in selects if select not in sides]
     context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides}
-    context["hidden"] = [(key, address.params[key]) for key in ("kind", "anchor") if key in address.params]
+    context["hidden"] = address.kept("kind", "anchor")
     context["view"] = [(key, value) for key, value in address.params.items() if key not in ("a", "b", "page")]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
     if result is not None:
         table, held_back = versus_page.differing_items(result, scope, address)
-        page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
+        page, query = paged(request, address, table)
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
@@ -101,7 +99,7 @@ def _page(
             "columns": versus_page.columns_in_words(result, board, scope.kind),
             "held": held_back,
             "pictures": votes_page.has_pictures(rows),
-            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+            "query": query,
             "downloads": [
                 *table_files("compare", address, rows="The measures"),
                 *(table_files("compare", address, rows="By level", part="levels") if result.levels else []),

@@ -57,9 +57,7 @@ def test_models_at_0_count_in_the_median_of_a_level(brought, client):
 @pytest.mark.one_database
 def test_a_models_page_has_the_capabilities_below_its_levels(voted, client, board):
     page = text_of(client, page_of("Birch"))
-    rows = re.findall(
-        r'title="(Creation[^"]*|Perception[^"]*)" ?> (?:<b>)?(\w+)(?:</b>)? </th>.*?<b ?>([\d.]+)</b>', page
-    )
+    rows = re.findall(r'title="(Creation[^"]*|Perception[^"]*)" ?>(\w+)</span>.*?<b ?>([\d.]+)</b>', page)
     shown = {path: value for path, _, value in rows}
     assert list(shown) == [
         "Creation",
