@@ -51,7 +51,7 @@ from leaderboard.views.frame import beside_filters, downloads, fragment, frame, 
 from leaderboard.views.plots import plot_link
 
 
-def _models(request: HttpRequest, address: Address) -> str:
+def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     scope = source.scope
     shown = models_page.filtered_board(address, cached(scope, "models", boards.models))
@@ -82,7 +82,7 @@ def _models(request: HttpRequest, address: Address) -> str:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["downloads"] += _to_share(prices.of_models_at(address))
-    return render_to_string("leaderboard/models.html", context, request)
+    return context
 
 
 def _whole(
@@ -168,7 +168,7 @@ def _abilities(scope: Scope, main: NumberColumn) -> Table | None:
     return scored_page.abilities_of(cached(scope, "abilities", abilities.abilities), main, scope.kind.shape.unit)
 
 
-def _judges(request: HttpRequest, address: Address) -> str:
+def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "judges", boards.judges)
     selects = [
@@ -194,7 +194,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
                 if cached(scope, name, below.make).rows:
                     context["downloads"] += table_files(name, address, rows=below.file)
         context["downloads"] += _to_share(prices.of_judges_at(address))
-    return render_to_string("leaderboard/judges.html", context, request)
+    return context
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     }
 
 
-def _bias(request: HttpRequest, address: Address) -> str:
+def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "bias", boards.bias_of)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
@@ -293,7 +293,7 @@ def _bias(request: HttpRequest, address: Address) -> str:
         parts = (("answers", "Lengths of answers", found.rows), ("replies", "Lengths of replies", found.replies))
         of_lengths = [table_files("lengths", address, rows=words, part=part) for part, words, rows in parts if rows]
         context["downloads"] = [*context.get("downloads", ()), *chain.from_iterable(of_lengths)]
-    return render_to_string("leaderboard/bias.html", context, request)
+    return context
 
 
 def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
@@ -309,7 +309,7 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
     }
 
 
-def _correlation(request: HttpRequest, address: Address) -> str:
+def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
@@ -331,7 +331,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
         context["page"] = correlation_page.build_correlation_page(board)
         context["reading"] = correlation_page.READING
         context["plot"] = plot_link(address, "correlation")
-    return render_to_string("leaderboard/correlation.html", context, request)
+    return context
 
 
 def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -> SafeString:
@@ -365,7 +365,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
-def _agreement(request: HttpRequest, address: Address) -> str:
+def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "agreement", boards.agreement_of)
     selects = [
@@ -377,7 +377,7 @@ def _agreement(request: HttpRequest, address: Address) -> str:
     if board.rows:
         of_voters = _agreement_context(address, scope, board)
         context |= _whole("agreement", "_agreement", address, scope, board, of_voters)
-    return render_to_string("leaderboard/agreement.html", context, request)
+    return context
 
 
 def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     }
 
 
-def _matrix(request: HttpRequest, address: Address) -> str:
+def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
@@ -410,10 +410,10 @@ def _matrix(request: HttpRequest, address: Address) -> str:
             "plot": plot_link(address, "matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
-    return render_to_string("leaderboard/matrix.html", context, request)
+    return context
 
 
-def _profile(request: HttpRequest, address: Address) -> str:
+def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     board = cached(source.scope, "models", boards.models)
     selects = [
@@ -430,10 +430,10 @@ def _profile(request: HttpRequest, address: Address) -> str:
             "plot": plot_link(address, "profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
-    return render_to_string("leaderboard/profile.html", context, request)
+    return context
 
 
-def _together(request: HttpRequest, address: Address) -> str:
+def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     run = standin.run_beside(scope)
     board = standin.together(scope, run) if run is not None else None
@@ -451,19 +451,19 @@ def _together(request: HttpRequest, address: Address) -> str:
             *table_files("people-and-judge", address, rows="Ranks", run=str(run), part="ranks"),
             *table_files("people-and-judge", address, rows="By level", run=str(run), part="levels"),
         ]
-    return render_to_string("leaderboard/together.html", context, request)
+    return context
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a board. ``path``: its address below the benchmark's; ``parameters``: what its address may say;
-    ``main``: what it shows, as HTML; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
+    ``main``: what its template shows; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
     one is that stands for the page elsewhere.
     """
 
     path: str
     parameters: Sequence[str]
-    main: Callable[[HttpRequest, Address], str]
+    main: Callable[[HttpRequest, Address], dict[str, Any]]
     alone: bool = True
     picture: Callable[[Address], str] = lambda address: ""
 
@@ -472,9 +472,7 @@ OF_RANKING = (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
 OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
 PAGES = {
-    "models": Page(
-        "models", (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS), _models, picture=prices.of_models_at
-    ),
+    "models": Page("models", OF_RANKING, _models, picture=prices.of_models_at),
     "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
     "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
     "together": Page("models/together", OF_VOTES, _together),
@@ -492,8 +490,12 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
     key = (address.page, name, role_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
+
+    def drawn() -> str:
+        return render_to_string(f"leaderboard/{what}.html", page.main(request, address), request)
+
     try:
-        html = until_changed(key, lambda: page.main(request, address), benchmark=of_benchmark)
+        html = until_changed(key, drawn, benchmark=of_benchmark)
         social = until_changed((*key, "picture"), lambda: page.picture(address), benchmark=of_benchmark)
     except BadScope as error:
         return refused(request, address, error)

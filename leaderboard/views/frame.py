@@ -1,6 +1,8 @@
 """What the pages of one benchmark share: heading, tabs, controls, and their cache."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -169,3 +171,24 @@ def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResp
     context = frame(request, usual, address.page.removeprefix("leaderboard:"), [])
     context |= {"problem": str(error), "title": title}
     return render(request, "leaderboard/refused.html", context, status=400)
+
+
+Shown = Callable[..., HttpResponse]
+
+
+def of_benchmark(page: str, *parameters: str) -> Callable[[Shown], Shown]:
+    """The page of a benchmark, which gets its address. A view of it that there is none of is refused in words."""
+
+    def declare(view: Shown) -> Shown:
+        @wraps(view)
+        def answer(request: HttpRequest, name: str, **rest: Any) -> HttpResponse:
+            here = f"leaderboard:{page.format(**rest)}"
+            address = addresses.read_address(request, here, name, parameters=parameters)
+            try:
+                return view(request, address, **rest)
+            except BadScope as error:
+                return refused(request, address, error)
+
+        return answer
+
+    return declare

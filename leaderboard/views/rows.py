@@ -18,20 +18,17 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import simulated
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import frame, paged, refused
+from leaderboard.views.frame import frame, of_benchmark, paged
+
+OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
 
 
 @requires("read-public")
-def votes(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("votes", *OF_LIST, "page")
+def votes(request: HttpRequest, address: Address) -> HttpResponse:
     """The items behind a model's number, and how each went."""
-    address = addresses.read_address(
-        request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q", "page")
-    )
-    try:
-        source = addresses.source_of(address)
-        board = _vote_table(source.scope, address)
-    except BadScope as error:
-        return refused(request, address, error)
+    source = addresses.source_of(address)
+    board = _vote_table(source.scope, address)
     names = board.models
     model = address.params.get("model", "")
     vote_list = None
@@ -80,21 +77,16 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("read-public")
-def answers(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("answers", *OF_VOTES, "model", "mark", "sort", "page")
+def answers(request: HttpRequest, address: Address) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
-    address = addresses.read_address(
-        request, "leaderboard:answers", name, parameters=(*OF_VOTES, "model", "mark", "sort", "page")
-    )
     model = address.params.get("model", "")
-    try:
-        source = addresses.source_of(address)
-        if source.scope.kind.rows_page != "leaderboard:answers":
-            raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
-        if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
-            raise Http404("no such model here")
-        table, sealed = single_answers.of_model(source.scope, model, request.user)
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = addresses.source_of(address).scope
+    if scope.kind.rows_page != "leaderboard:answers":
+        raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
+    if len(model) and not queries.has_answered(scope.benchmark, model, request.user):
+        raise Http404("no such model here")
+    table, sealed = single_answers.of_model(scope, model, request.user)
     counts = {"right": int((table["right"] == True).sum()), "wrong": int((table["right"] == False).sum())}  # noqa: E712
     mark = address.params.get("mark", "")
     if mark in counts:
@@ -104,12 +96,12 @@ def answers(request: HttpRequest, name: str) -> HttpResponse:
     page, query = paged(request, address, table)
     context = frame(request, address, "models", addresses.sample_selects(address)) | {
         "model": model,
-        "value_head": "" if source.scope.kind.keyed else source.scope.kind.shape.main.label,
+        "value_head": "" if scope.kind.keyed else scope.kind.shape.main.label,
         "n": len(table),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},
         "segments": votes_page.mark_segments(address, counts, len(table)),
-        "rows": votes_page.answer_rows(address, page.object_list, model, source.scope.kind),
+        "rows": votes_page.answer_rows(address, page.object_list, model, scope.kind),
         "sort": address.params.get("sort", ""),
         "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
         "page": page,
@@ -141,16 +133,12 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 
 
 @requires("read-public")
-def compare(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("compare", *SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
+def compare(request: HttpRequest, address: Address) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
-    address = addresses.read_address(
-        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
-    )
+    scope = address.scope()
     try:
-        scope = address.scope()
         first, second = (queries.voter(scope, address.params.get(side, ""), request.user) for side in ("a", "b"))
-    except BadScope as error:
-        return refused(request, address, error)
     except queries.NoSuchVoter:
         raise Http404("no such voter") from None
     table = queries.side_by_side(first, second)
@@ -176,11 +164,9 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("read-public")
-def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
+@of_benchmark("item", *OF_LIST)
+def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
-    address = addresses.read_address(
-        request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q")
-    )
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)

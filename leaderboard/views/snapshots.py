@@ -23,7 +23,7 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
-from leaderboard.views.frame import frame, refused
+from leaderboard.views.frame import frame, of_benchmark
 
 NOW = "now"  # in place of a snapshot's code
 
@@ -37,22 +37,19 @@ def public_scope(address: Address, what: str) -> Scope:
 
 @requires("be-signed-in")
 @require_POST
-def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
+@of_benchmark("{what}", *OF_VOTES, "elo")
+def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpResponse:
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
-    try:
-        scope = public_scope(address, what)
-        board = cached(scope, what, BOARDS[what])
-        view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
-        if scope.run is not None:
-            view["run"] = str(scope.run)
-        elif what == "models":
-            view["source"] = scope.source
-        snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
-    except (BadScope, actions.NothingToFreeze) as error:
-        return refused(request, address, BadScope(str(error)))
+    scope = public_scope(address, what)
+    board = cached(scope, what, BOARDS[what])
+    view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
+    if scope.run is not None:
+        view["run"] = str(scope.run)
+    elif what == "models":
+        view["source"] = scope.source
+    snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
     return redirect("leaderboard:snapshot-detail", snapshot.code)
 
 
@@ -108,11 +105,11 @@ def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
 
 @requires("read-public")
 @require_safe
-def leads(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("benchmark")
+def leads(request: HttpRequest, address: Address) -> HttpResponse:
     """Who leads on a benchmark, which judge is nearest to people, and what moved since its newest snapshot: a row of
     the index, which loads it.
     """
-    address = addresses.read_address(request, "leaderboard:benchmark", name, parameters=())
 
     def drawn() -> str:
         page = benchmark_page.build_benchmark_page(address)
@@ -123,7 +120,7 @@ def leads(request: HttpRequest, name: str) -> HttpResponse:
         context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
         return render_to_string("leaderboard/_leads.html", context)
 
-    key = ("leads", name, role_of(request.user))
+    key = ("leads", address.name, role_of(request.user))
     return HttpResponse(until_changed(key, drawn, benchmark=address.benchmark.pk))
 
 
@@ -138,9 +135,9 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 
 
 @requires("read-public")
-def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("snapshot-list", "of", "entry")
+def snapshot_list(request: HttpRequest, address: Address) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
-    address = addresses.read_address(request, "leaderboard:snapshot-list", name, parameters=("of", "entry"))
     line = snapshots_page.line_of(address)
     selected = line.chosen
     context: dict[str, Any] = frame(request, address, "", []) | {
@@ -195,14 +192,11 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
 
 
 @requires("read-public")
-def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
+@of_benchmark("{what}", *OF_VOTES, "elo")
+def board_file(request: HttpRequest, address: Address, what: str, shape: str) -> HttpResponse:
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
-    try:
-        scope = addresses.source_of(address).scope if what == "models" else address.scope()
-        board = cached(scope, what, BOARDS[what])
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = addresses.source_of(address).scope if what == "models" else address.scope()
+    board = cached(scope, what, BOARDS[what])
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

@@ -20,23 +20,18 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
-from leaderboard.views.frame import frame, paged, refused, table_files
+from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 
 @requires("read-public")
-def models(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("models-compare", *OF_VOTES, "a", "b", "page")
+def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    address = addresses.read_address(
-        request, "leaderboard:models-compare", name, parameters=(*OF_VOTES, "a", "b", "page")
-    )
-    try:
-        source = addresses.source_of(address)
-        scope = source.scope
-        names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
-        a, b = address.params.get("a", ""), address.params.get("b", "")
-        result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
-    except BadScope as error:
-        return refused(request, address, error)
+    source = addresses.source_of(address)
+    scope = source.scope
+    names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
+    a, b = address.params.get("a", ""), address.params.get("b", "")
+    result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     selects = [
         *versus_page.side_selects(address, names),
         *addresses.verdict_selects(address, source),
@@ -45,23 +40,19 @@ def models(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @requires("read-public")
-def judges(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("judges-compare", *OF_VERDICTS, "a", "b", "page")
+def judges(request: HttpRequest, address: Address) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
-    parameters = (*OF_VERDICTS, "a", "b", "page")
-    address = addresses.read_address(request, "leaderboard:judges-compare", name, parameters=parameters)
     ticked = request.GET.getlist("judge")
     for side, run in zip(("a", "b"), ticked, strict=False):
         address.params.setdefault(side, run[:30])
-    try:
-        scope = address.scope()
-        choices = versus_page.judge_choices(scope)
-        runs = [judge_run(address.params.get(side, "")) for side in ("a", "b")]
-        if len(ticked) > 2:
-            raise BadScope("Choose two judges: this page compares two at a time.")
-        first, second = runs
-        result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = address.scope()
+    choices = versus_page.judge_choices(scope)
+    runs = [judge_run(address.params.get(side, "")) for side in ("a", "b")]
+    if len(ticked) > 2:
+        raise BadScope("Choose two judges: this page compares two at a time.")
+    first, second = runs
+    result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
     selects = [
         *versus_page.side_selects(address, choices),
         *addresses.sample_selects(address),
