@@ -403,7 +403,7 @@ class Voter:
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
     pairwise = scope.kind.pairwise
-    items = votes.pairs(scope) if pairwise else scores.items_of(scope)
+    items = scores.items_asked(scope)
     if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
         runs = votes.judged_runs(scope).filter(pk=number)
         if not runs:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from accounts.csv import escape
+from judging.models import Run
 from stats.results import Estimate
 
 JSON = dict[str, Any]
@@ -120,6 +121,11 @@ class OfJudge(Row):
     @property
     def shown(self) -> str:
         return f"{self.judge} (simulated)" if self.simulated else self.judge
+
+
+def of_judge(run: Run) -> dict[str, Any]:
+    """What a row says of whose run it is about."""
+    return {"judge": run.judge.name, "simulated": run.judge.simulated, "run": run.pk}
 
 
 def with_note(rows: list[JSON], note: str) -> list[JSON]:

@@ -26,7 +26,7 @@ from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, unmeasured_items, without_sealed
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
@@ -167,8 +167,7 @@ def _bias_row(run: Run | None, bias: str, estimate: Estimate | None, detail: Det
     row = BiasRow(judge=HUMANS, run=None, settings=None, bias=bias, value=value, n=value.n or 0, detail=detail)
     if run is None:
         return row
-    judge = run.judge
-    return replace(row, judge=judge.name, simulated=judge.simulated, run=run.pk, settings=run.settings)
+    return replace(row, **of_judge(run), settings=run.settings)
 
 
 def _absent(run: Run | None, bias: str, reason: str) -> BiasRow:

@@ -17,7 +17,7 @@ from leaderboard.boards.judge_ranks import ItemSums, LevelValue
 from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.arrays import IntArray
@@ -197,13 +197,11 @@ def _rows(
     paired: pd.DataFrame,
     by_dataset: dict[str, dict[str, MetricValue]],
 ) -> list[JudgeRow]:
-    rules = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
+    rules: dict[str, Any] = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
     coverage = share(int(votes.judged(paired)["item"].nunique()), int(truth["item"].nunique()))
     return [
         JudgeRow(
-            judge=run.judge.name,
-            simulated=run.judge.simulated,
-            run=run.pk,
+            **of_judge(run),
             settings=run.settings,
             source_dataset=dataset,
             kind=scope.kind.name,
