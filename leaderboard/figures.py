@@ -90,10 +90,12 @@ def without_zeros(number: str) -> str:
 
 
 def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
-    """The range of ranks beside the rank that is shown. It holds that rank: models that share one because no test tells
-    them apart may have ranges of their own that do not.
+    """The range of ranks, which holds the rank that is shown: models that share one because no test tells them apart
+    may have ranges of their own that do not. Without a range the rank.
     """
-    return span(low if low is None or shown is None else min(low, shown), high)
+    if shown is None:
+        return span(low, high)
+    return span(low if low is None else min(low, shown), high) or str(shown)
 
 
 def value_or_interval(number: Number, write: Callable[[float | None], str]) -> str:

@@ -13,7 +13,7 @@ from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import CLOSED
-from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
+from leaderboard.pages.table import Column, Table, axis_of, names, on_axis, table, text, upright
 from stats.agreement import MEASURES
 
 FEW, MANY = 12, 60
@@ -150,8 +150,6 @@ def _agreement_matrix(
 
 
 def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[str, str]) -> Table:
-    scale = marks.axis([end for row in rows for end in row.value.ends], most=4)
-
     def same(row: Row) -> Cell:
         text = f"{whole(row.agree)} of {whole(row.n)}"
         link = _items_of(address, row.a, row.b, open_to)
@@ -164,9 +162,8 @@ def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[s
             on_axis(
                 "Kappa" if metric == "kappa" else METRIC_WORDS[metric] if metric in MEASURES else "Agreement",
                 "value",
-                scale,
+                axis_of(rows, "value"),
                 tick,
-                two,
             ),
             Column("Same verdict", same),
         ],

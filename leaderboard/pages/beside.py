@@ -11,7 +11,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import model_pages, organisations
-from leaderboard.pages.table import OUTSIDE, Column, Table, Write, names, table, tiers
+from leaderboard.pages.table import OUTSIDE, Column, Table, Write, axis_of, names, table, tiers
 from leaderboard.rows import JSON, number_in
 
 MOST = 200  # rows shown, the first of the board
@@ -90,7 +90,7 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
 
 
 def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) -> list[Column[BesideRow]]:
-    scale = marks.axis([end for row in rows for end in number_in(row.old, followed.name).ends], unit=followed.unit)
+    scale = axis_of(rows, lambda row: number_in(row.old, followed.name), unit=followed.unit)
     pages, made_by = (model_pages(row.name for row in rows), organisations()) if ranked else ({}, {})
 
     def rank(row: BesideRow) -> Cell:

@@ -426,7 +426,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, inven
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE
     if not few and row.rank is not None:
-        rank = rank_range(row.place, row.rank_low, row.rank_high) or str(row.place)
+        rank = rank_range(row.place, row.rank_low, row.rank_high)
     link = rows_behind(place.address, place.address.scope(), row.model)
     return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
 
@@ -473,7 +473,7 @@ def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, s
         link = verdicts_link(place.address, run, metric=place.metric.name) or link
     rank = NONE
     if standing is not None:
-        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high) or str(standing.tier)
+        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high)
     return MiniRow(rank, row.judge, link, place.metric.write(row.value.value), bar, page, row.simulated)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -22,7 +23,7 @@ from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address, named, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
-from leaderboard.pages.table import BLANK, Column, Table, drawn, names, table, text
+from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 
@@ -157,8 +158,8 @@ def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
 
 def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:
     """On each benchmark beside one more person and the best baseline."""
-    ends = [end for on in found for end in (*on.row.value.ends, on.person.value, on.floor)]
-    scale = marks.axis(ends, width=marks.WIDE)
+    others = [value for on in found for value in (on.person.value, on.floor)]
+    scale = axis_of(found, lambda on: on.row.value, *others, width=marks.WIDE)
     shares = all(on.metric.is_share for on in found)
 
     def benchmark(on: _Judged) -> Cell:
@@ -168,8 +169,8 @@ def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:
     def verdicts(on: _Judged) -> str:
         return verdicts_link(on.address, on.run, metric=on.metric.name)
 
-    def bar(on: _Judged) -> SafeString:
-        return marks.interval_bar(scale, *on.row.value.ends, ceiling=on.person.value, reference=on.floor)
+    def beside(on: _Judged) -> dict[str, Any]:
+        return {"ceiling": on.person.value, "reference": on.floor}
 
     def stand_in(on: _Judged) -> Cell:
         row = _stand_in_row(on)
@@ -181,7 +182,7 @@ def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:
             Column("Items", lambda on: on.row.n, opens=verdicts),
             text("Metric", lambda on: f"{on.metric.label}{' %' if on.unit else ''}", css="dim"),
             Column("Value", lambda on: Cell(on.metric.write(on.row.value.value), strong=True), opens=verdicts),
-            drawn(scale, whole_percent if shares else two, bar, css="plotted"),
+            interval_of(lambda on: on.row.value, scale, whole_percent if shares else two, two, beside, "plotted"),
             Column("A person", lambda on: on.metric.write(on.person.value), css="n wide-only"),
             text("May stand in", stand_in, css="maystand"),
         ],

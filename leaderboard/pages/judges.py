@@ -61,6 +61,7 @@ from leaderboard.pages.table import (
     Sorting,
     Table,
     Write,
+    axis_of,
     choose,
     names,
     number_cell,
@@ -272,7 +273,7 @@ class _Shown:
         place = self.against.standing.get(self.metric.name, {}).get(run)
         if place is None:
             return Cell("" if run == PEOPLE or self.outside[run] == "baseline" else NONE)
-        return Cell(rank_range(place.tier, place.rank_low, place.rank_high) or str(place.tier))
+        return Cell(rank_range(place.tier, place.rank_low, place.rank_high))
 
     def on_level(self, run: int, level: str) -> LevelValue | None:
         return self.against.cells.get(self.metric.name, {}).get(run, {}).get(level)
@@ -435,8 +436,7 @@ def _settings(run: Run) -> str:
 def _metric_column(shown: _Shown) -> Column[int]:
     """The metric that ranks, on an axis with the band of one more person."""
     metric, person = shown.metric, shown.person
-    ends = [end for run in [PEOPLE, *shown.order] for end in shown.value(run).ends]
-    scale = marks.axis(ends, width=marks.COLUMN, unit=metric.unit, row=ROW)
+    scale = axis_of([PEOPLE, *shown.order], shown.value, width=marks.COLUMN, unit=metric.unit, row=ROW)
 
     def cell(run: int) -> Cell:
         value = shown.value(run)

@@ -8,7 +8,7 @@ from leaderboard import queries
 from leaderboard.figures import NONE, percent, signed_points, whole, whole_percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.table import P_VALUE, Column, Table, change, names, number_cell, table
+from leaderboard.pages.table import P_VALUE, Column, Table, axis_of, change, names, number_cell, table
 from leaderboard.rankings.languages import LanguageRow as Row
 from leaderboard.rankings.languages import Side, TwoLanguages, languages
 from leaderboard.scope import Scope
@@ -53,8 +53,6 @@ def _side(side: Side) -> tuple[str, str]:
 
 def _panel(comparison: TwoLanguages) -> LanguagesPanel:
     rows = comparison.rows
-    ends = [end for row in rows for end in row.difference.ends]
-    scale = marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01)
     a, b, measure = _side(comparison.a), _side(comparison.b), MEASURES[comparison.measure]
 
     def accuracy(side: tuple[str, str], name: str) -> Column[Row]:
@@ -72,7 +70,7 @@ def _panel(comparison: TwoLanguages) -> LanguagesPanel:
                 accuracy(a, "a"),
                 accuracy(b, "b"),
                 *change(
-                    scale,
+                    axis_of(rows, "difference", 0.0, width=marks.WIDE, unit=0.01),
                     whole_percent,
                     signed_points,
                 ),

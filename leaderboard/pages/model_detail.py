@@ -1,6 +1,6 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
@@ -28,7 +28,7 @@ from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import Fact, priced
-from leaderboard.pages.table import BLANK, Column, Table, drawn, names, table
+from leaderboard.pages.table import BLANK, Column, Table, Write, axis_of, drawn, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
 
@@ -78,7 +78,7 @@ class _OnBoard:
         """``1–4``, or ``2`` where the model has a place for sure."""
         if self.row.rank is None or models_page.is_provisional(self.row, self.scope.anchor):
             return NONE
-        return rank_range(self.row.place, self.row.rank_low, self.row.rank_high) or str(self.row.place)
+        return rank_range(self.row.place, self.row.rank_low, self.row.rank_high)
 
     @property
     def ranked(self) -> int:
@@ -233,15 +233,11 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
     paths = [part.path for part in every]
     order = {path: [paths.index(above) for above in _above(path) if above in paths] for path in paths}
     parts = sorted([*parts, *shown], key=lambda part: order[part.path])
-    ends = [end for part in parts for end in (*part.number.ends, part.others)]
-    scale = marks.axis(ends, width=marks.WIDE, unit=on.shape.unit)
+    scale = axis_of(parts, "number", *(part.others for part in parts), width=marks.WIDE, unit=on.shape.unit)
 
     def value(part: _Part) -> Cell:
         link = rows_at_level(on.address, on.scope, on.row.model, part.path)
         return Cell(main.write(part.number.value), link=link, strong=True)
-
-    def bar(part: _Part) -> SafeString:
-        return marks.interval_bar(scale, *part.number.ends, write=main.write, others=[part.others])
 
     said = (
         f"Of {len(below)} capabilities the {half} weakest and the {half} strongest beside that median."
@@ -252,11 +248,15 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
     columns = [
         names("Level", lambda part: Cell(part.path.rpartition(STEP)[2], title=part.path)),
         Column("Value", value),
-        drawn(scale, lambda value: without_zeros(main.write(value)), bar),
+        interval_of("number", scale, _ticks(main.write), main.write, lambda part: {"others": [part.others]}),
         Column("Items", "n", css="n dim"),
     ]
     css = {part.path: "below" for part in parts if part.parent}
     return table(columns, parts, row_css=lambda part: css.get(part.path, ""), label=label, caption=label), said
+
+
+def _ticks(write: Write) -> Callable[[float], str]:
+    return lambda value: without_zeros(write(value))
 
 
 def _above(path: str) -> list[str]:
@@ -301,20 +301,17 @@ def _otherwise(on: _OnBoard, model: EvaluatedModel) -> "list[_Otherwise]":
 def _influences(on: _OnBoard, found: "Sequence[_Otherwise]") -> Table:
     """The line in each bar is the number as it is on the board."""
     write = on.shape.main.write
-    ends = [end for each in found for end in each.number.ends]
-    scale = marks.axis([*ends, on.number.value], most=3, unit=on.shape.unit)
+    there = on.number.value
+    scale = axis_of(found, "number", there, most=3, unit=on.shape.unit)
 
     def value(each: _Otherwise) -> Cell:
         return Cell(write(each.number.value), title=f"n = {whole(each.n)}", link=each.link)
-
-    def bar(each: _Otherwise) -> SafeString:
-        return marks.interval_bar(scale, *each.number.ends, write=write, reference=on.number.value)
 
     return table(
         [
             names("If", lambda each: Cell(each.name, each.words)),
             Column("Value", value),
-            drawn(scale, lambda value: without_zeros(write(value)), bar),
+            interval_of("number", scale, _ticks(write), write, lambda each: {"reference": there}),
         ],
         found,
         label=f"{on.row.model} if one thing were otherwise",

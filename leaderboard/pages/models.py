@@ -47,6 +47,7 @@ from leaderboard.pages.table import (
     Sorting,
     Table,
     Write,
+    axis_of,
     choose,
     names,
     table,
@@ -360,9 +361,8 @@ LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's
 def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow], anchor: str) -> Column[PairRow]:
     """The rating that ranks, drawn with its interval, and the other one as an open dot."""
     main, beside = ratings.main, ratings.beside
-    ends = [end for row in settled for end in main.get(row.model, UNKNOWN).ends]
     others = [beside.get(row.model, UNKNOWN).value for row in settled]
-    scale = marks.axis([0.0, *ends, *others], width=marks.COLUMN)
+    scale = axis_of(settled, lambda row: main.get(row.model, UNKNOWN), 0.0, *others, width=marks.COLUMN)
 
     def cell(row: PairRow) -> Cell:
         number, provisional = main.get(row.model, UNKNOWN), is_provisional(row, anchor)
@@ -480,7 +480,7 @@ def rank_column(outside: Callable[[R], bool]) -> Column[R]:
         if outside(row) or row.rank is None:
             return Cell(NONE)
         ends = rank_range(row.place, row.rank_low, row.rank_high)
-        return Cell(ends or str(row.place), title=f"Rank {row.place}: 1 + the models that are significantly better")
+        return Cell(ends, title=f"Rank {row.place}: 1 + the models that are significantly better")
 
     better = "The 95% range of this model's rank; its tier is 1 + the models that are significantly better"
     return Column("Rank", cell, kind="rank", css="n rank", sort=RANK, title=better)

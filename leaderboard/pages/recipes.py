@@ -40,7 +40,7 @@ from leaderboard.figures import (
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Group, Table, drawn, names, number_cell, table, text, tiers
+from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names, number_cell, table, text, tiers
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 
@@ -245,7 +245,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
     """The table of a recipe's board, with its conditions where there are several."""
     write = signed_points if board.metric.signed else points
     rows = list(board.rows)
-    scale = marks.axis([end for row in rows for end in row.value.ends], unit=0.01)
+    scale = axis_of(rows, "value", unit=0.01)
     several = len(board.scenarios) > 1
     classes = _groups([] if several else rows)
     invented = simulated()

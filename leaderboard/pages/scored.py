@@ -25,15 +25,7 @@ from leaderboard.pages.models import (
     sorted_rows,
     value_of,
 )
-from leaderboard.pages.table import (
-    Chooser,
-    Column,
-    Sorting,
-    Table,
-    drawn,
-    names,
-    table,
-)
+from leaderboard.pages.table import Chooser, Column, Sorting, Table, axis_of, interval_of, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
@@ -97,9 +89,7 @@ def _scored_columns(
     """Of what is seen as an edition the rows lead nowhere."""
     main, kind = shape.main, scope.kind
     settled = [row for row in rows if not is_provisional(row)]
-    scale = marks.axis(
-        [end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit, width=marks.COLUMN
-    )
+    scale = axis_of(settled or rows, lambda row: row.number(main.name), unit=shape.unit, width=marks.COLUMN)
 
     def answers(row: ModelRow) -> str:
         return _answers(address, scope, row.model)
@@ -199,16 +189,12 @@ def abilities_of(board: AbilitiesBoard, main: NumberColumn, unit: float) -> Tabl
     rows = board.rows
     if len(rows) < 2 or max(row.models for row in rows) < 2:
         return None
-    scale = marks.axis([end for row in rows for end in row.mean.ends], unit=unit, width=marks.WIDE)
+    scale = axis_of(rows, "mean", unit=unit, width=marks.WIDE)
     return table(
         [
             names("Ability", "ability", css=""),
             Column(main.label, lambda row: Cell(main.write(row.mean.value), in_brackets(row.mean, main.write))),
-            drawn(
-                scale,
-                whole_percent if unit != 1.0 else short,
-                lambda row: marks.interval_bar(scale, *row.mean.ends, write=main.write),
-            ),
+            interval_of("mean", scale, whole_percent if unit != 1.0 else short, main.write),
             Column("n", "n"),
         ],
         rows,

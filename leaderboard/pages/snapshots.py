@@ -25,8 +25,8 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import Fact, verdicts_link
-from leaderboard.pages.table import Column, Table, drawn, names, table, text
-from leaderboard.rows import JSON, number_in
+from leaderboard.pages.table import Column, Table, axis_of, interval_of, names, table, text
+from leaderboard.rows import JSON, Number, number_in
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.
@@ -91,12 +91,15 @@ def facts(snapshot: Snapshot) -> list[Fact]:
 
 def citation_of(title: str, key: str, permalink: str) -> str:
     """BibTeX of a page that goes on changing, as of today."""
-    today, key = timezone.now(), key.replace("@", "-")
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", title)
-    return (
-        f"@misc{{evalsite-{key},\n  title = {{{escaped}}},\n  howpublished = {{evalsite leaderboard}},\n"
-        f"  year = {{{today:%Y}}},\n  note = {{as of {today.day} {today:%B %Y}}},\n  url = {{{permalink}}}\n}}"
-    )
+    today = timezone.now()
+    note = f"as of {today.day} {today:%B %Y}"
+    return _bibtex(key.replace("@", "-"), title, year=f"{today:%Y}", note=note, url=permalink)
+
+
+def _bibtex(key: str, title: str, **more: str) -> str:
+    fields = {"title": re.sub(r"([&%$#_{}])", r"\\\1", title), "howpublished": "evalsite leaderboard"} | more
+    said = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{evalsite-{key},\n{said}\n}}"
 
 
 def citations(snapshot: Snapshot, title: str, permalink: str) -> list[tuple[str, str]]:
@@ -104,17 +107,7 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[tuple[str,
     name = f"{snapshot.benchmark.title} {snapshot.benchmark.version}, {title}"
     made = snapshot.computed_at
     note = f"Snapshot {snapshot.code}, data {snapshot.fingerprint[:8]}"
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", name)
-    bibtex = (
-        f"@misc{{evalsite-{snapshot.code},\n"
-        f"  title = {{{escaped}}},\n"
-        f"  howpublished = {{evalsite leaderboard}},\n"
-        f"  year = {{{made:%Y}}},\n"
-        f"  month = {{{made:%b}}},\n"
-        f"  note = {{{note}}},\n"
-        f"  url = {{{permalink}}}\n"
-        "}"
-    )
+    bibtex = _bibtex(snapshot.code, name, year=f"{made:%Y}", month=f"{made:%b}", note=note, url=permalink)
     csl = {
         "id": f"evalsite-{snapshot.code}",
         "type": "dataset",
@@ -200,7 +193,7 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
         *("overtime", moments),
         title=f"{line.entry}: {number_name(name)} over snapshots, 95% intervals",
         x=marks.Axis(min(0, last - 1), max(1, last), ()),
-        y=marks.axis([end for moment in moments for end in moment.number.ends], unit=unit),
+        y=axis_of(moments, "number", unit=unit),
         ticks=[(moment.x, moment.said[0]) for moment in moments[::step]],
         write=lambda value: short(100 * value if unit != 1.0 else value),
     )
@@ -246,20 +239,22 @@ def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tupl
 def history(line: Line) -> Table:
     """The tracked number of one row over snapshots of the same view, oldest first."""
     name, rows = _followed(line.same, line.entry)
-    scale = marks.axis([end for _, row in rows for end in number_in(row, name).ends], width=marks.WIDE)
+
+    def number(each: tuple[Snapshot, JSON]) -> Number:
+        return number_in(each[1], name)
 
     def made(each: tuple[Snapshot, JSON]) -> str:
         return f"{_day(each[0])}, {each[0].computed_at:%H:%M}"
 
     def ends(each: tuple[Snapshot, JSON]) -> str:
-        return " to ".join(map(three, number_in(each[1], name).between)) or NONE
+        return " to ".join(map(three, number(each).between)) or NONE
 
     return table(
         [
             names("Snapshot", made, opens=lambda each: _page(each[0])),
             Column("Rank", lambda each: str(each[1].get("rank") or NONE)),
             Column(f"{number_name(name).capitalize()}", lambda each: Cell(three(each[1].get(name)), strong=True)),
-            drawn(scale, short, lambda each: marks.interval_bar(scale, *number_in(each[1], name).ends)),
+            interval_of(number, axis_of(rows, number, width=marks.WIDE), short),
             Column("95%", ends),
         ],
         rows,

@@ -16,8 +16,8 @@ from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
 from leaderboard.figures import NONE, percent, rank_range, two, whole_percent
 from leaderboard.models import Edition
-from leaderboard.pages.marks import WIDE, Axis, Cell, axis, interval_bar
-from leaderboard.pages.table import Column, Table, Write, drawn, names, table
+from leaderboard.pages.marks import WIDE, Axis, Cell, axis
+from leaderboard.pages.table import Column, Table, Write, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
 from stats.disclosure import MIN_SAMPLES
@@ -78,7 +78,7 @@ def _scores_table(
         [
             names(heads[0], lambda line: Cell(line.name, line.small)),
             Column(heads[1], lambda line: Cell(write(line.number.value), strong=not line.is_level)),
-            drawn(scale, ticks, lambda line: interval_bar(scale, *line.number.ends, write=write), css="axis"),
+            interval_of("number", scale, ticks, write, css="axis"),
             Column("95% interval", lambda line: between(line.number)),
             Column("n", lambda line: line.number.n),
             Column(best, lambda line: write(line.best.value), shown=bool(best)),

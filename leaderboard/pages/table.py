@@ -25,6 +25,10 @@ K = TypeVar("K", bound=Hashable)
 Write = Callable[[float | None], str]
 
 
+def _of(row: T, field: Callable[[T], Any] | str) -> Any:
+    return getattr(row, field) if isinstance(field, str) else field(row)
+
+
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
     """A column: its heading and what it shows of a row, or the field of rows that it shows as ``write`` has numbers.
@@ -62,7 +66,7 @@ class Column(Generic[T]):
         return replace(cell, link=self.opens(row)) if self.opens and not cell.link else cell
 
     def _cell(self, row: T) -> Cell:
-        value = getattr(row, self.cell) if isinstance(self.cell, str) else self.cell(row)
+        value = _of(row, self.cell)
         if isinstance(value, Cell):
             return value
         if isinstance(value, Number):
@@ -81,9 +85,14 @@ def text(label: str, cell: Callable[[T], Any] | str, **more: Any) -> Column[T]:
     return Column(label, cell, **{"css": "", **more})
 
 
+def axis_of(rows: Iterable[T], number: Callable[[T], Number] | str, *others: float | None, **size: Any) -> marks.Axis:
+    """One that holds a number of each row with its interval, and the ``others``."""
+    return marks.axis([*others, *(end for row in rows for end in _of(row, number).ends)], **size)
+
+
 def on_axis(
     label: str,
-    number: str,
+    number: Callable[[T], Number] | str,
     scale: marks.Axis,
     ticks: Callable[[float], str],
     write: Write = two,
@@ -92,7 +101,7 @@ def on_axis(
     """A number with its interval drawn on the axis of the column; in place of one that is missing the reason."""
 
     def cell(row: Any) -> Cell:
-        value: Number = getattr(row, number)
+        value: Number = _of(row, number)
         if value.reason and value.value is None and value.low is None:
             return Cell(value.reason)
         bar = marks.interval_bar(scale, *value.ends, write=write)
@@ -106,6 +115,24 @@ def drawn(scale: marks.Axis, ticks: Callable[[float], str], bar: Callable[[T], S
     return text("Interval", lambda row: Cell(bar=bar(row)), axis=marks.axis_head(scale, ticks), unseen=True, css=css)
 
 
+def interval_of(
+    number: Callable[[T], Number] | str,
+    scale: marks.Axis,
+    ticks: Callable[[float], str],
+    write: Write = two,
+    marked: Callable[[T], dict[str, Any]] = lambda row: {},
+    css: str = "",
+) -> Column[T]:
+    """A number's mark alone, for beside its figure. ``marked``: what else stands on the axis, as ``interval_bar`` has
+    it.
+    """
+
+    def bar(row: T) -> SafeString:
+        return marks.interval_bar(scale, *_of(row, number).ends, write=write, **marked(row))
+
+    return drawn(scale, ticks, bar, css)
+
+
 def change(scale: marks.Axis, ticks: Callable[[float], str], write: Write) -> list[Column[Any]]:
     """A difference with its interval in figures, and both drawn on an axis."""
 
@@ -113,8 +140,7 @@ def change(scale: marks.Axis, ticks: Callable[[float], str], write: Write) -> li
         number: Number = row.difference
         return Cell(write(number.value), in_brackets(number, write), strong=True, title=number.reason)
 
-    bar: Column[Any] = drawn(scale, ticks, lambda row: marks.interval_bar(scale, *row.difference.ends, write=write))
-    return [Column("Difference, 95%", figures), bar]
+    return [Column("Difference, 95%", figures), interval_of("difference", scale, ticks, write)]
 
 
 def _p(row: Any) -> Cell:

@@ -10,16 +10,15 @@ from django.utils.safestring import SafeString
 
 from bank.models import Sample
 from leaderboard import queries, votes
-from leaderboard.boards.versus import STRENGTH, Measure, Versus
+from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
 from leaderboard.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import P_VALUE, Column, Table, Write, change, drawn, names, table, text
+from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
-from leaderboard.rows import Number
 from leaderboard.scope import PEOPLE, Scope
 from leaderboard.votes import scores
 
@@ -106,11 +105,10 @@ def build_versus_page(versus: Versus) -> VersusPage:
 
 
 def _levels(versus: Versus) -> Table:
-    scale, write = _scale([row.difference for row in versus.levels]), _writer(versus.unit)
     return table(
         [
             names("Level", lambda row: row.level or "No level", css=""),
-            *change(scale, _ticks(versus.unit), write),
+            *change(_scale(versus.levels), _ticks(versus.unit), _writer(versus.unit)),
             Column("n", "n"),
         ],
         versus.levels,
@@ -123,8 +121,8 @@ def _levels(versus: Versus) -> Table:
 def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
     """Measures of two, on one axis of their differences; strengths, of another unit, have one of their own."""
     known = [row for row in measures if row.difference.value is not None]
-    shares = [row.difference for row in known if row.measure != STRENGTH]
-    scale = _scale(shares or [row.difference for row in known])
+    shares = [row for row in known if row.measure != STRENGTH]
+    scale = _scale(shares or known)
 
     def value(row: Measure, of: float | None) -> str:
         return signed(of) if row.measure == STRENGTH else percent(of) if unit == "points" else two(of)
@@ -135,7 +133,7 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
 
     def bar(row: Measure) -> SafeString:
         own = row.measure == STRENGTH and bool(shares)
-        axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
+        axis = axis_of([row], "difference", 0.0, width=marks.WIDE) if own else scale
         axis = replace(axis, ticks=(0.0,)) if own else axis  # its lines would not be those of the head
         return marks.interval_bar(axis, *row.difference.ends)
 
@@ -157,10 +155,11 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
     )
 
 
-def _scale(differences: list[Number]) -> marks.Axis:
+def _scale(rows: Sequence[Measure | LevelMeasure]) -> marks.Axis:
     """One axis with 0 on it."""
-    ends = [end for difference in differences for end in difference.ends if end is not None]
-    return marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01) if ends else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
+    if all(row.difference.value is None for row in rows):
+        return marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
+    return axis_of(rows, "difference", 0.0, width=marks.WIDE, unit=0.01)
 
 
 def _ticks(unit: str) -> Callable[[float], str]:
