@@ -76,7 +76,7 @@ def _scores_table(
 
     return table(
         [
-            names(heads[0], lambda line: Cell(line.name, line.small)),
+            names(heads[0], lambda line: Cell(line.name, line.small, small_css="wide-only")),
             Column(heads[1], lambda line: Cell(write(line.number.value), strong=not line.is_level)),
             interval_of("number", scale, ticks, write, css="axis"),
             Column("95% interval", lambda line: between(line.number)),
