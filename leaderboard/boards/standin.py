@@ -1,7 +1,7 @@
 """Can a judge replace annotators, and what do people and a judge say together?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -277,7 +277,7 @@ def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
         groups = int(rows["group"].nunique())
         for model, part in rows.groupby("model"):
             row, _ = _estimated(scope, str(model), part, groups, of="level")
-            levels.append(TogetherLevel(level=name, **{each.name: getattr(row, each.name) for each in fields(row)}))
+            levels.append(TogetherLevel(level=name, **vars(row)))
     return levels
 
 

@@ -220,6 +220,11 @@ class Source:
     runs: Mapping[str, str] = field(default_factory=dict)  # to choose from, if a judge has some with other settings
 
 
+def board_scope(address: Address, board: str) -> Scope:
+    """The view of a board; of models with a judge's verdicts where there are none by people."""
+    return source_of(address).scope if board == "models" else address.scope()
+
+
 def source_of(address: Address) -> Source:
     """The view's source. The default is people, or a judge if there are no labels.
 

@@ -341,9 +341,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     if "board" not in snapshot.tables:
         return SafeString()
     try:
-        scope = replace(
-            addresses.source_of(address).scope if snapshot.what == "models" else address.scope(), staff=False
-        )
+        scope = replace(addresses.board_scope(address, snapshot.what), staff=False)
     except BadScope:
         return SafeString()
     kinds: dict[str, tuple[type[Board], str, Callable[..., dict[str, Any]]]] = {

@@ -19,20 +19,13 @@ from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address, Segment
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
 from leaderboard.views.frame import frame, of_benchmark
 
 NOW = "now"  # in place of a snapshot's code
-
-
-def public_scope(address: Address, what: str) -> Scope:
-    """The view of the address as everybody sees it. Raises BadScope."""
-    if what == "models":
-        return replace(addresses.source_of(address).scope, staff=False)
-    return replace(address.scope(), staff=False)
 
 
 @requires("be-signed-in")
@@ -42,7 +35,7 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    scope = public_scope(address, what)
+    scope = replace(addresses.board_scope(address, what), staff=False)
     board = cached(scope, what, BOARDS[what])
     view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
     if scope.run is not None:
@@ -161,7 +154,7 @@ def _live(request: HttpRequest, snapshot: Snapshot) -> Address:
 def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
     """What the frozen view would be if it were frozen now; None where there is no such view any more."""
     try:
-        scope = public_scope(live, snapshot.what)
+        scope = replace(addresses.board_scope(live, snapshot.what), staff=False)
         board = cached(scope, snapshot.what, BOARDS[snapshot.what])
     except BadScope:
         return None
@@ -197,6 +190,6 @@ def board_file(request: HttpRequest, address: Address, what: str, shape: str) ->
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    scope = addresses.source_of(address).scope if what == "models" else address.scope()
+    scope = addresses.board_scope(address, what)
     board = cached(scope, what, BOARDS[what])
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")
