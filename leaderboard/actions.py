@@ -12,24 +12,20 @@ from leaderboard.boards import Board, rated_otherwise
 from leaderboard.boards.base import ModelsBoard, whole_as_text
 from leaderboard.models import Snapshot
 from leaderboard.rows import order_of
-from leaderboard.scope import PEOPLE, Scope
+from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import samples_in, scores
-
-
-class NothingToFreeze(ValueError):
-    """The view has no rows."""
 
 
 @transaction.atomic
 def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: User) -> Snapshot:
-    """The snapshot of a view with its data; the existing one if it was frozen before. Raises NothingToFreeze.
+    """The snapshot of a view with its data; the existing one if it was frozen before. Raises BadScope.
 
     ``scope`` is the view below staff: a snapshot is for everybody, without names and without the overlap baseline.
     """
     if scope.staff:
         raise ValueError("a snapshot is made of the public view")
     if not board.rows or board.computed_at is None:
-        raise NothingToFreeze("This view has no rows to freeze.")
+        raise BadScope("This view has no rows to freeze.")
     now = as_of_now(what=what, scope=scope, view=view, board=board)
     kept = ("code", "benchmark", "scope", "tables", "made_from", "computed_at")
     defaults = {name: getattr(now, name) for name in kept} | {"by": by}

@@ -55,6 +55,16 @@ def whole(value: float | None) -> str:
     return NONE if value is None else _written(f"{value:,.0f}")
 
 
+def whole_percent(share: float | None) -> str:
+    """``94`` of 0.943."""
+    return NONE if share is None else whole(100 * share)
+
+
+def short(value: float) -> str:
+    """``0.5``, ``−2``: a figure of an axis, with as many digits as it has."""
+    return _written(f"{value:g}")
+
+
 def count(value: float | None) -> str:
     """A count, which is fractional when repeats are averaged: ``67``, ``66.7``."""
     if value is None:
@@ -80,10 +90,12 @@ def without_zeros(number: str) -> str:
 
 
 def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
-    """The range of ranks beside the rank that is shown. It holds that rank: models that share one because no test tells
-    them apart may have ranges of their own that do not.
+    """The range of ranks, which holds the rank that is shown: models that share one because no test tells them apart
+    may have ranges of their own that do not. Without a range the rank.
     """
-    return span(low if low is None or shown is None else min(low, shown), high)
+    if shown is None:
+        return span(low, high)
+    return span(low if low is None else min(low, shown), high) or str(shown)
 
 
 def value_or_interval(number: Number, write: Callable[[float | None], str]) -> str:
@@ -103,6 +115,11 @@ def interval(number: Number, write: Callable[[float | None], str]) -> str:
 def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:
     """``[0.917, 0.962]``; empty where there is no interval."""
     return "" if number.low is None else f"[{write(number.low)}, {write(number.high)}]"
+
+
+def with_interval(number: Number, write: Callable[[float | None], str], unit: str = "") -> str:
+    """``94.0% [91.7, 96.2]``."""
+    return f"{write(number.value)}{unit} {in_brackets(number, write)}".strip()
 
 
 def without_interval(numbers: Iterable[Number]) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from judging.protocols.replies import NONE_OF_THEM
+from leaderboard.figures import percent, tick, two, whole_percent
 from stats import agreement as agreements
 from stats.agreement import MEASURES, beyond_chance, kappa_of
 from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
@@ -54,6 +55,18 @@ class Metric:
     @property
     def lower_is_better(self) -> bool:
         return self.heat[0] > self.heat[1]
+
+    @property
+    def write(self) -> Callable[[float | None], str]:
+        return percent if self.is_share else two
+
+    @property
+    def unit(self) -> float:
+        """What its axis counts in."""
+        return 0.01 if self.is_share else 1.0
+
+    def tick(self, value: float) -> str:
+        return whole_percent(value) if self.is_share else tick(value)
 
     @property
     def within_sentence(self) -> str:

@@ -348,6 +348,11 @@ def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
     )
 
 
+def runs_of(ids: Iterable[int]) -> dict[int, Run]:
+    """With their judges, in the order of their numbers."""
+    return Run.objects.filter(pk__in=ids).select_related("judge").order_by("pk").in_bulk()
+
+
 def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
     samples = Sample.objects.filter(pk__in=list(ids)).select_related("capability").prefetch_related("images")
     return {sample.pk: sample for sample in samples}
@@ -398,7 +403,7 @@ class Voter:
 def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     """``majority``, ``run-3`` or an annotator's pseudonym. Raises NoSuchVoter."""
     pairwise = scope.kind.pairwise
-    items = votes.pairs(scope) if pairwise else scores.items_of(scope)
+    items = scores.items_asked(scope)
     if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
         runs = votes.judged_runs(scope).filter(pk=number)
         if not runs:

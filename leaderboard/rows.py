@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from accounts.csv import escape
+from judging.models import Run
 from stats.results import Estimate
 
 JSON = dict[str, Any]
@@ -33,6 +34,11 @@ class Number:
         """The number and both ends, all of which an axis must cover."""
         return self.value, self.low, self.high
 
+    @property
+    def between(self) -> tuple[float, float] | tuple[()]:
+        """Both ends; empty where there is no interval."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
+
 
 UNKNOWN = Number()
 SUFFIXES = {
@@ -45,6 +51,12 @@ SUFFIXES = {
     "_method": "method",
 }
 ENDS = {end: SUFFIXES[end] for end in ("", "_low", "_high")}
+
+
+def number_in(row: JSON | None, name: str) -> Number:
+    """A number of a row that was written as JSON."""
+    value, low, high = ((row or {}).get(f"{name}{end}") for end in ENDS)
+    return Number(value, low, high)
 
 
 def number(estimate: Estimate | None) -> Number:
@@ -109,6 +121,11 @@ class OfJudge(Row):
     @property
     def shown(self) -> str:
         return f"{self.judge} (simulated)" if self.simulated else self.judge
+
+
+def of_judge(run: Run) -> dict[str, Any]:
+    """What a row says of whose run it is about."""
+    return {"judge": run.judge.name, "simulated": run.judge.simulated, "run": run.pk}
 
 
 def with_note(rows: list[JSON], note: str) -> list[JSON]:

@@ -202,6 +202,11 @@ class Sample(models.Model):
         """The names of its capability from the top; "" without one."""
         return self.capability.path if self.capability else ""
 
+    @property
+    def picture(self) -> "SampleImage | None":
+        """The first one."""
+        return next(iter(self.images.all()), None)
+
 
 class SampleImage(models.Model):
     """One picture of a sample. The file is named by the hash of its own bytes."""

@@ -6,6 +6,8 @@ from datetime import datetime
 from math import ceil
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import pandas as pd
 from django.core.cache import cache as first_times
 from django.utils import timezone
 from pydantic import TypeAdapter
@@ -14,13 +16,13 @@ from bank.models import Capability
 from leaderboard import cache, changes, methods, votes
 from leaderboard.figures import listed
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
-from leaderboard.methods import PROVISIONAL
+from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
 from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
 from stats.proportions import t_quantile
-from stats.ranks import Behind, Place
+from stats.ranks import Behind, Place, places_of_means
 
 B = TypeVar("B", bound="Board")
 DAY = 24 * 3600  # seconds
@@ -212,6 +214,19 @@ def whole_from_text(board: type[B], text: str) -> B:
 def from_stored(board: type[M], text: str) -> M:
     """The board that an edition stored, from JSON."""
     return TypeAdapter(board).validate_json(text)
+
+
+def places_by(frame: pd.DataFrame, models: Sequence[str], value: str = "right") -> dict[str, Place]:
+    """Where the means of a column rank, by model. The rows have their ``model`` and ``group``."""
+    code = {model: at for at, model in enumerate(models)}
+    places = places_of_means(
+        values=frame[value].to_numpy(np.float64),
+        model=frame["model"].map(code).to_numpy(),
+        models=len(models),
+        cluster=frame["group"].to_numpy(),
+        rng=np.random.default_rng(SEED),
+    )
+    return dict(zip(models, places, strict=True))
 
 
 def ranks(place: Place | None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
 from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, unmeasured_items, without_sealed
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
@@ -159,23 +159,19 @@ def biases(scope: Scope) -> BiasBoard:
     return scope.kind.bias(scope)
 
 
-def _bias_row(judge: str, run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
-    if estimate is not None and estimate.value is None and estimate.reason:
-        detail = replace(detail, reason=estimate.reason)
-    return BiasRow(
-        judge=judge,
-        simulated=bool(run and run.judge.simulated),
-        run=run.pk if run else None,
-        settings=run.settings if run else None,
-        bias=bias,
-        value=number(estimate),
-        n=estimate.n if estimate is not None else 0,
-        detail=detail,
-    )
+def _bias_row(run: Run | None, bias: str, estimate: Estimate | None, detail: Detail) -> BiasRow:
+    """Of a judge, or of people."""
+    value = number(estimate)
+    if value.value is None and value.reason:
+        detail = replace(detail, reason=value.reason)
+    row = BiasRow(judge=HUMANS, run=None, settings=None, bias=bias, value=value, n=value.n or 0, detail=detail)
+    if run is None:
+        return row
+    return replace(row, **of_judge(run), settings=run.settings)
 
 
-def _absent(judge: str, run: Run | None, bias: str, reason: str) -> BiasRow:
-    return _bias_row(judge, run, bias, None, Detail(reason=reason))
+def _absent(run: Run | None, bias: str, reason: str) -> BiasRow:
+    return _bias_row(run, bias, None, Detail(reason=reason))
 
 
 def _bias_board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.DataFrame) -> BiasBoard:
@@ -207,30 +203,27 @@ def of_pairs(scope: Scope) -> BiasBoard:
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         outcomes = votes.of_runs(scope, runs)
-        run, name = runs[-1], runs[-1].judge.name
+        run = runs[-1]
         used += runs
         verdicts = votes.join_items(items, outcomes.frame)
-        rows.append(_position(scope, name, run, runs, items, truth))
-        rows.append(_length(name, run, verdicts, lengths))
+        rows += [_position(scope, run, runs, items, truth), _length(run, verdicts, lengths)]
         rows.append(_self_of_pairs(run, verdicts, truth, families))
     if truth is not None:
         rows.append(_position_of_people(scope, items))
         majorities = truth.reset_index().join(items, on="item")
-        rows.append(_length(HUMANS, None, majorities, lengths))
-        rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
+        rows.append(_length(None, majorities, lengths))
+        rows.append(_absent(None, "self", "people are the reference, and of no family"))
     return _bias_board(scope, rows, used, labels)
 
 
-def _position(
-    scope: Scope, name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
-) -> BiasRow:
+def _position(scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None) -> BiasRow:
     if members_of(run):
-        return _absent(name, run, "position", "a jury is shown no answers: its members are")
+        return _absent(run, "position", "a jury is shown no answers: its members are")
     if run.orders != "both":
-        return _position_in_one_order(scope, name, run, runs, items, truth)
+        return _position_in_one_order(scope, run, runs, items, truth)
     straight, turned, group = _in_both_orders(scope, runs, items)
     if not len(group):
-        return _absent(name, run, "position", "no pair has a verdict in both orders")
+        return _absent(run, "position", "no pair has a verdict in both orders")
     result = position(straight=straight, turned=turned, cluster=group)
     lean = _lean(straight, turned)
     detail = Detail(
@@ -240,11 +233,11 @@ def _position(
         p=result.test.p,
         method="sign test on the pairs that changed with the order",
     )
-    return _bias_row(name, run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
+    return _bias_row(run, "position", mean(values=lean, cluster=group, ends=LEANS), detail)
 
 
 def _position_in_one_order(
-    scope: Scope, name: str, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
+    scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, truth: pd.DataFrame | None
 ) -> BiasRow:
     parts = []
     for each in runs:
@@ -254,7 +247,7 @@ def _position_in_one_order(
         parts.append(pd.DataFrame({"item": item, "lean": lean, "shown": np.where(is_turned, -1, 1)})[known])
     frame = pd.concat(parts)
     if frame.empty:
-        return _absent(name, run, "position", "no pair has a verdict")
+        return _absent(run, "position", "no pair has a verdict")
     group = items["group"].reindex(frame["item"]).to_numpy()
     detail = _places(frame["lean"], run.orders == "shuffled")
     if truth is not None:
@@ -262,7 +255,7 @@ def _position_in_one_order(
         theirs = shared["shown"] * truth["choice"].reindex(shared["item"]).map(POINTS).fillna(0).to_numpy()
         people = _places(theirs, drawn=True)
         detail = replace(detail, people_first=people.first, people_second=people.second)
-    return _bias_row(name, run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
+    return _bias_row(run, "position", mean(values=frame["lean"].to_numpy(), cluster=group, ends=LEANS), detail)
 
 
 def _places(lean: "pd.Series[Any]", drawn: bool) -> Detail:
@@ -310,11 +303,11 @@ def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
 def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     frame = _labels_with_order(scope, items)
     if frame.empty:
-        return _absent(HUMANS, None, "position", "no label says in which order its answers were shown")
+        return _absent(None, "position", "no label says in which order its answers were shown")
     lean = np.where(frame["turned"], -1, 1) * frame["choice"].map(POINTS).fillna(0)
     detail = _places(lean, drawn=True)
     group = items["group"].reindex(frame["item"]).to_numpy()
-    return _bias_row(HUMANS, None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
+    return _bias_row(None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,7 +373,7 @@ def _lengths(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(np.stack(sides, axis=1), index=items.index)
 
 
-def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
+def _length(run: Run | None, verdicts: pd.DataFrame, lengths: pd.DataFrame) -> BiasRow:
     """Over the decided pairs, the curve over all; a judge's repeats are rows in the same cluster."""
     tokens = lengths.reindex(verdicts["item"]).to_numpy(np.float64).reshape(-1, 2)
     measured = np.isfinite(tokens).all(axis=1)
@@ -396,7 +389,7 @@ def _length(name: str, run: Run | None, verdicts: pd.DataFrame, lengths: pd.Data
     detail = Detail(
         longer=number(result.longer), longer_n=result.longer.n, unit="log odds", curve=[_point(each) for each in curve]
     )
-    return _bias_row(name, run, "length", result.slope, detail)
+    return _bias_row(run, "length", result.slope, detail)
 
 
 def _point(of: Bin) -> CurvePoint:
@@ -406,9 +399,9 @@ def _point(of: Bin) -> CurvePoint:
 def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None, families: dict[str, str]) -> BiasRow:
     family = run.judge.family
     if not family:
-        return _absent(run.judge.name, run, "self", "the judge's family is not known")
+        return _absent(run, "self", "the judge's family is not known")
     if truth is None:
-        return _absent(run.judge.name, run, "self", "no labels by people to compare with")
+        return _absent(run, "self", "no labels by people to compare with")
     paired = verdicts.join(truth.rename(columns={"choice": "people"}), on="item", how="inner")
     sides = []
     for side, sign in (("a", 0.5), ("b", -0.5)):
@@ -423,7 +416,7 @@ def _self_of_pairs(run: Run, verdicts: pd.DataFrame, truth: pd.DataFrame | None,
 def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: float) -> BiasRow:
     of_family = frame["model"].map(families).eq(run.judge.family).to_numpy()
     if not of_family.any() or of_family.all():
-        return _absent(run.judge.name, run, "self", f"no answers of the family {run.judge.family}, or no others")
+        return _absent(run, "self", f"no answers of the family {run.judge.family}, or no others")
     estimate = own_family(
         judge=frame["judge"].to_numpy(),
         people=frame["people"].to_numpy(),
@@ -434,7 +427,7 @@ def _own(run: Run, frame: pd.DataFrame, families: dict[str, str], *, width: floa
     models = sorted(set(frame.loc[of_family, "model"]))
     by_model = {str(name): _given(rows, pairs=width == 1.0) for name, rows in frame.groupby("model", observed=True)}
     detail = Detail(family=run.judge.family, models=models, by_model=by_model)
-    return _bias_row(run.judge.name, run, "self", estimate, replace(detail, **_densities(frame, of_family)))
+    return _bias_row(run, "self", estimate, replace(detail, **_densities(frame, of_family)))
 
 
 def _given(rows: pd.DataFrame, *, pairs: bool) -> OfModel:
@@ -478,23 +471,21 @@ def of_scores(scope: Scope) -> BiasBoard:
         used += runs
         judge_means = verdicts.groupby("item")["value"].mean().rename("judge").reset_index()
         paired = judge_means.join(truth.rename("people"), on="item", how="inner").join(items, on="item", how="inner")
-        rows.append(_high(run.judge.name, run, paired, high - low))
+        rows.append(_high(run, paired, high - low))
         of_judge = judge_means.rename(columns={"judge": "value"})
-        rows.append(_length_of_scores(run.judge.name, run, of_judge, items, lengths))
+        rows.append(_length_of_scores(run, of_judge, items, lengths))
         rows.append(_self_of_scores(run, paired, families, high - low))
     if len(labels):
         shares = _distribution(labels["value"])
-        rows.append(
-            _bias_row(HUMANS, None, "high_score", None, Detail(people=shares, reason="people are the reference"))
-        )
-        rows.append(_length_of_scores(HUMANS, None, truth.rename("value").reset_index(), items, lengths))
-        rows.append(_absent(HUMANS, None, "self", "people are the reference, and of no family"))
+        rows.append(_bias_row(None, "high_score", None, Detail(people=shares, reason="people are the reference")))
+        rows.append(_length_of_scores(None, truth.rename("value").reset_index(), items, lengths))
+        rows.append(_absent(None, "self", "people are the reference, and of no family"))
     return _bias_board(scope, rows, used, labels)
 
 
-def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
+def _high(run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
     if paired.empty:
-        return _absent(name, run, "high_score", "no answer was scored by people, too")
+        return _absent(run, "high_score", "no answer was scored by people, too")
     judge, people = paired["judge"].to_numpy(np.float64), paired["people"].to_numpy(np.float64)
     distributions = high_scores(judge=judge, people=people)
     detail = Detail(judge_mean=float(judge.mean()), people_mean=float(people.mean()))
@@ -503,7 +494,7 @@ def _high(name: str, run: Run, paired: pd.DataFrame, width: float) -> BiasRow:
             detail, scale=list(distributions.scale), judge=list(distributions.judge), people=list(distributions.people)
         )
     difference = mean(values=judge - people, cluster=paired["group"].to_numpy(), ends=(-width, width))
-    return _bias_row(name, run, "high_score", difference, detail)
+    return _bias_row(run, "high_score", difference, detail)
 
 
 def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]":
@@ -520,28 +511,27 @@ def _lengths_of_answers(scope: Scope, items: pd.DataFrame) -> "pd.Series[float]"
 
 
 def _length_of_scores(
-    name: str, run: Run | None, verdicts: pd.DataFrame, items: pd.DataFrame, lengths: "pd.Series[float]"
+    run: Run | None, verdicts: pd.DataFrame, items: pd.DataFrame, lengths: "pd.Series[float]"
 ) -> BiasRow:
     """Scores (``item, value``) and lengths beside the means of all answers to the same sample that have a score."""
     frame = verdicts.join(items[["sample", "group"]], on="item", how="inner")
     frame = frame.assign(tokens=frame["item"].map(lengths)).dropna()
     frame = frame[frame.groupby("sample")["item"].transform("size") > 1]
     if frame.empty:
-        return _absent(name, run, "length", "no sample has scores of two answers")
+        return _absent(run, "length", "no sample has scores of two answers")
     score, tokens = (within_samples(frame[column], frame["sample"]) for column in ("value", "tokens"))
     group, most = frame["group"].to_numpy(), float(np.abs(score).max()) or 1.0
     curve = by_difference(difference=tokens, value=score, cluster=group, ends=(-most, most))
     slope = length_of_scores(score=score, tokens=tokens, cluster=group)
-    return _bias_row(name, run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
+    return _bias_row(run, "length", slope, Detail(unit="points", curve=[_point(each) for each in curve]))
 
 
 def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], width: float) -> BiasRow:
-    name = run.judge.name
     if not run.judge.family:
-        return _absent(name, run, "self", "the judge's family is not known")
+        return _absent(run, "self", "the judge's family is not known")
     paired = paired[paired["models"].map(len) == 1]
     if paired.empty:
-        return _absent(name, run, "self", "no answer was scored by people, too")
+        return _absent(run, "self", "no answer was scored by people, too")
     return _own(run, paired.assign(model=paired["models"].str[0]), families, width=width)
 
 
@@ -560,21 +550,21 @@ def of_rankings(scope: Scope) -> BiasBoard:
     used: list[Run] = []
     for runs in votes.judge_groups(scope):
         judgments = counted_judgments(scope, scope.kind.judgments(runs)).values_list("item_id", "order", "ranking")
-        rows.append(_follows(runs[-1].judge.name, runs[-1], judgments, items, drawn=runs[-1].orders == "shuffled"))
+        rows.append(_follows(runs[-1], judgments, items, drawn=runs[-1].orders == "shuffled"))
         used += runs
     labels = scores.labels_of(scope)
     if len(labels):
         of_campaigns = scores.counted_labels(scope).filter(campaign__imported=False)
         shown = of_campaigns.values_list("item_id", "assignment__order", "ranking")
-        rows.append(_follows(HUMANS, None, shown, items, drawn=True))
+        rows.append(_follows(None, shown, items, drawn=True))
     return _bias_board(scope, rows, used, labels)
 
 
-def _follows(name: str, run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, drawn: bool) -> BiasRow:
+def _follows(run: Run | None, verdicts: Iterable[Any], items: pd.DataFrame, *, drawn: bool) -> BiasRow:
     """``verdicts``: the item, the presented order and the ranking of each."""
     counted = [(item, order, ranking) for item, order, ranking in verdicts if item in items.index]
     if not counted:
-        return _absent(name, run, "position", "no ranking says in which order its answers were shown")
+        return _absent(run, "position", "no ranking says in which order its answers were shown")
     lean = []
     given: Counter[str] = Counter()
     for _, order, ranking in counted:
@@ -586,4 +576,4 @@ def _follows(name: str, run: Run | None, verdicts: Iterable[Any], items: pd.Data
     orders = {order: n / len(counted) for order, n in sorted(given.items(), key=lambda pair: (-pair[1], pair[0]))}
     detail = Detail(orders=orders, method=_places(pd.Series(lean), drawn).method)
     group = items["group"].reindex([item for item, *_ in counted]).to_numpy()
-    return _bias_row(name, run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)
+    return _bias_row(run, "position", mean(values=np.array(lean), cluster=group, ends=LEANS), detail)

@@ -17,7 +17,7 @@ from leaderboard.boards.judge_ranks import ItemSums, LevelValue
 from leaderboard.definitions import MEAN, POOLED
 from leaderboard.hidden import counted_judgments, counted_reviews
 from leaderboard.metrics import CONSISTENCY, MCC, READABLE, Metric, OfGrades, OfPairs
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.arrays import IntArray
@@ -68,6 +68,9 @@ class MetricValue:
     n: int
     p: float | None = None
     coverage: float | None = None  # of the repeats asked for, where the metric is about them
+
+
+NOBODY = MetricValue(UNKNOWN, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,11 @@ class JudgesBoard(Board):
             if row.reference == reference and row.source_dataset == ALL:
                 by_run.setdefault(row.run, {})[row.metric] = row
         return by_run
+
+    def person(self, metric: str, reference: str = MAJORITY) -> MetricValue:
+        """One more person by a metric."""
+        against = self.against.get(reference)
+        return (against.ceiling if against else {}).get(metric, NOBODY)
 
 
 def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
@@ -189,13 +197,11 @@ def _rows(
     paired: pd.DataFrame,
     by_dataset: dict[str, dict[str, MetricValue]],
 ) -> list[JudgeRow]:
-    rules = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
+    rules: dict[str, Any] = {"failure_rule": scope.failures, "order_rule": scope.orders} if scope.kind.pairwise else {}
     coverage = share(int(votes.judged(paired)["item"].nunique()), int(truth["item"].nunique()))
     return [
         JudgeRow(
-            judge=run.judge.name,
-            simulated=run.judge.simulated,
-            run=run.pk,
+            **of_judge(run),
             settings=run.settings,
             source_dataset=dataset,
             kind=scope.kind.name,

@@ -32,19 +32,18 @@ from leaderboard.boards.base import (
     best_of,
     by_rank,
     next_better,
+    places_by,
     ranks,
     share,
 )
 from leaderboard.definitions import AS_POPE, BY_LABEL, EXCLUDE, WRONG
 from leaderboard.hidden import hidden_split, open_samples, refuse_live
-from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from stats.answers import yes_no_scores
 from stats.disclosure import MIN_SAMPLES, Cell, coded_and_left_out, ends_of_coded, publishable, reveals_few, settles
 from stats.paired import change
 from stats.proportions import likeness, rate, rate_by_sizes
-from stats.ranks import Place, places_of_means
 
 NO_ANSWERS = "No answers to questions with a key yet."
 FROM_POSITIVES = ("precision", "recall", "f1")  # they reveal how many of the answers "yes" are right
@@ -645,13 +644,7 @@ def _yes_no(answers: pd.DataFrame, alike: float | None, *, for_edition: bool) ->
         cluster=answers["group"].to_numpy(),
         likeness=alike,
     )
-    numbers = {
-        "accuracy": number(scores.accuracy),
-        "precision": number(scores.precision),
-        "recall": number(scores.recall),
-        "f1": number(scores.f1),
-        "yes_ratio": number(scores.yes_ratio),
-    }
+    numbers = {name: number(getattr(scores, name)) for name in ("accuracy", *FROM_POSITIVES, "yes_ratio")}
     return numbers | _published_yes_no(answers, numbers["f1"]) if for_edition else numbers
 
 
@@ -680,17 +673,8 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame], measure: str) -> tu
     model, the answers that rank it.
     """
     answered = {name: frame for name, frame in counted.items() if len(frame)}
-    places: dict[str, Place] = {}
-    if answered:
-        frame = pd.concat([answers.assign(place=at) for at, answers in enumerate(answered.values())], ignore_index=True)
-        in_order = places_of_means(
-            values=frame["right"].to_numpy(np.float64),
-            model=frame["place"].to_numpy(),
-            models=len(answered),
-            cluster=frame["group"].to_numpy(),
-            rng=np.random.default_rng(SEED),
-        )
-        places = dict(zip(answered, in_order, strict=True))
+    named = [frame.assign(model=name) for name, frame in answered.items()]
+    places = places_by(pd.concat(named, ignore_index=True), [*answered]) if answered else {}
     ranked = sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
     neighbours = apart(ranked, measure, next_better([*places], [*places.values()]))
     return ranked, best_of({name: place.best for name, place in places.items()}), neighbours

@@ -12,7 +12,7 @@ from judging.models import Judgment
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.hidden import is_kept_back, without_sealed
-from leaderboard.rows import Number, Row, number
+from leaderboard.rows import Number, Row, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.proportions import mean
@@ -75,7 +75,7 @@ def _of_replies(scope: Scope) -> list[LengthRow]:
     if is_kept_back(scope):
         return []
     scope = without_sealed(scope)
-    groups = (votes.pairs(scope) if scope.kind.pairwise else scores.items_of(scope))["group"]
+    groups = scores.items_asked(scope)["group"]
     found = []
     for runs in votes.judge_groups(scope):
         if not scope.staff and any(run.held for run in runs):  # what a call took tells how much was hidden in it
@@ -85,10 +85,7 @@ def _of_replies(scope: Scope) -> list[LengthRow]:
         if len(frame := frame.join(groups, on="item", how="inner")):
             found.append((runs[-1], frame))
     width = _width(pd.concat([frame["length"] for _, frame in found])) if found else 1
-    return [
-        _row(frame, width, judge=run.judge.name, run=run.pk, unit="tokens", simulated=run.judge.simulated)
-        for run, frame in found
-    ]
+    return [_row(frame, width, **of_judge(run), unit="tokens") for run, frame in found]
 
 
 def _width(values: "pd.Series[int]") -> int:

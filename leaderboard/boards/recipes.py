@@ -5,7 +5,7 @@ the newest edition (``boards.recipe_editions``), or that there is none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
 from leaderboard import cache, changes
 from leaderboard.boards import versus
-from leaderboard.boards.base import Board, share
+from leaderboard.boards.base import Board, places_by, share
+from leaderboard.boards.keyed import FROM_POSITIVES
 from leaderboard.boards.versus import Measure
 from leaderboard.hidden import keys_are_open
 from leaderboard.methods import SEED
@@ -35,7 +36,7 @@ from stats import desiderata
 from stats.answers import yes_no_scores
 from stats.bleu import bleu
 from stats.proportions import mean, rate
-from stats.ranks import Place, places_of_means
+from stats.ranks import Place
 from stats.results import Estimate, Interval
 
 Columns = dict[str, Any]
@@ -56,24 +57,23 @@ class Metric:
     name: str
     title: str
     words: str
-    desideratum: str = ""
     signed: bool = False
 
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", "Right %", "share of right answers", "accuracy"),
+        Metric("accuracy", "Right %", "share of right answers"),
         Metric("circular", "Circular %", "right in every rotation of the options"),
         Metric("weighted-accuracy", "Weighted %", "mean share of the way down the tree that is right"),
         Metric("exact-match", "Exact match %", "the key, or one of its synonyms, to the letter"),
         Metric("bleu", "BLEU", "n-grams shared with the reference (sacrebleu)"),
-        Metric("yes-no", "Right %", "share of right answers to yes or no", "hallucination"),
-        Metric("ece", "100 less the gap", "how near confidence is to being right", "calibration"),
-        Metric("riam", "Gain %", "gain from examples, of what lies above chance", "in-context", signed=True),
-        Metric("mr", "Match %", "answers that follow other labels (MR)", "following"),
-        Metric("language", "Marks %", "marks for the reasons of right answers", "language"),
-        Metric("rrm", "Kept %", "what is left when damaged, of what lies above chance", "robustness"),
+        Metric("yes-no", "Right %", "share of right answers to yes or no"),
+        Metric("ece", "100 less the gap", "how near confidence is to being right"),
+        Metric("riam", "Gain %", "gain from examples, of what lies above chance", signed=True),
+        Metric("mr", "Match %", "answers that follow other labels (MR)"),
+        Metric("language", "Marks %", "marks for the reasons of right answers"),
+        Metric("rrm", "Kept %", "what is left when damaged, of what lies above chance"),
     )
 }
 
@@ -318,8 +318,7 @@ def _compared(
                 continue
             condition = " / ".join(dict.fromkeys(str(name) or "plain" for name in (condition_a, condition_b)))
             measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
-            columns: Columns = names | {each.name: getattr(measure, each.name) for each in fields(measure)}
-            rows.append(RecipeMeasure(scenario=scenario, condition=condition, **columns))
+            rows.append(RecipeMeasure(scenario=scenario, condition=condition, **names, **vars(measure)))
     return versus.tested(rows)
 
 
@@ -419,10 +418,7 @@ def _recipe_row(
     notes = columns.pop("notes", [])
     conditions = {}
     if answers["condition"].nunique() > 1:
-        conditions = {
-            name or "plain": ConditionRow(accuracy=_right(part), n=int(part["sample"].nunique()))
-            for name, part in answers.groupby("condition", sort=False)
-        }
+        conditions = {name or "plain": row for name, row in _parts(answers, answers["condition"]).items()}
     complete = answers.groupby("sample").size() >= answers.groupby("sample").size().max()
     alone = answers[answers["condition"].str.startswith(ALONE)]
     methods = alone["condition"].str.removeprefix(ALONE).str.rpartition("-")[0] if len(alone) else alone["condition"]
@@ -439,10 +435,7 @@ def _recipe_row(
         accuracy=_right(plain),
         chance=None if chance.isna().any() else float(chance.mean()),
         conditions=conditions,
-        corruptions={
-            str(name): ConditionRow(accuracy=number(_over_conditions(part, "right")), n=int(part["sample"].nunique()))
-            for name, part in alone.groupby(methods, sort=False)
-        },
+        corruptions=_parts(alone, methods, stratified=True),
         pool_mass=None if plain["mass"].isna().any() else float(plain["mass"].mean()),
         letters=_letters(plain),
         queries=queries,
@@ -465,9 +458,22 @@ def _asked(spec: Spec, benchmark: Benchmark) -> int:
 
 
 def _right(answers: pd.DataFrame) -> Number:
-    if not len(answers):
-        return UNKNOWN
-    return number(rate(hits=answers["right"].to_numpy(), cluster=answers["group"].to_numpy()))
+    return number(_share(answers)) if len(answers) else UNKNOWN
+
+
+def _share(answers: pd.DataFrame, name: str = "right", stratum: Any = None) -> Estimate:
+    return rate(hits=answers[name].to_numpy(), cluster=answers["group"].to_numpy(), stratum=stratum)
+
+
+def _parts(answers: pd.DataFrame, by: "pd.Series[str]", *, stratified: bool = False) -> dict[str, ConditionRow]:
+    """Accuracy in each part, in the order in which they come."""
+    return {
+        str(name): ConditionRow(
+            accuracy=number(_over_conditions(part, "right")) if stratified else _right(part),
+            n=int(part["sample"].nunique()),
+        )
+        for name, part in answers.groupby(by, sort=False)
+    }
 
 
 def _by_query(spec: Spec, answers: pd.DataFrame) -> dict[str, float]:
@@ -496,8 +502,7 @@ def circular_questions(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _circular(answers: pd.DataFrame, *_: Any) -> Columns:
-    questions = circular_questions(answers)
-    return {"value": rate(hits=questions["right"].to_numpy(), cluster=questions["group"].to_numpy())}
+    return {"value": _share(circular_questions(answers))}
 
 
 def _weighted(answers: pd.DataFrame, *_: Any) -> Columns:
@@ -513,17 +518,11 @@ def _yes_no(answers: pd.DataFrame, *_: Any) -> Columns:
         said=known["said"].map(codes).fillna(-1).astype(int).to_numpy(),
         cluster=known["group"].to_numpy(),
     )
-    levels = {
-        str(path): ConditionRow(accuracy=_right(part), n=int(part["sample"].nunique()))
-        for path, part in known.groupby("path")
-        if path
-    }
+    in_order = known.sort_values("path", kind="stable")
+    levels = {path: row for path, row in _parts(in_order, in_order["path"]).items() if path}
     return {
         "value": scores.accuracy,
-        "precision": number(scores.precision),
-        "recall": number(scores.recall),
-        "f1": number(scores.f1),
-        "yes_ratio": number(scores.yes_ratio),
+        **{name: number(getattr(scores, name)) for name in (*FROM_POSITIVES, "yes_ratio")},
         "levels": levels,
     }
 
@@ -556,35 +555,35 @@ def _paired(answers: pd.DataFrame) -> pd.DataFrame:
     return wide.join(answers.drop_duplicates("sample").set_index("sample")[["group", "chance"]])
 
 
-def _riam(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
+def _beside_plain(
+    answers: pd.DataFrame, others: list[str], method: str, missing: str, *, gained: bool = False
+) -> Columns:
+    """What the other conditions keep of the accuracy above chance when plain; ``gained``: what they gain, of what lies
+    above chance.
+    """
     paired = _paired(answers)
-    shots = [condition.name for condition in spec.conditions if condition.name != PLAIN]
-    if not {PLAIN, *shots} <= set(paired.columns):
-        return {"value": Estimate(None, 0, None, "RIAM", "no question has an answer with every number of examples")}
+    if not {PLAIN, *others} <= set(paired.columns):
+        return {"value": Estimate(None, 0, None, method, missing)}
+    plain, chance = paired[PLAIN], paired["chance"].astype(float)
     return {
         "value": desiderata.relative(
-            part=(paired[shots].mean(axis=1) - paired[PLAIN]).to_numpy(),
-            whole=(paired[PLAIN] - paired["chance"]).to_numpy(dtype=np.float64),
+            part=(paired[others].mean(axis=1) - (plain if gained else chance)).to_numpy(),
+            whole=(plain - chance).to_numpy(),
             cluster=paired["group"].to_numpy(),
-            method="RIAM",
+            method=method,
         )
     }
+
+
+def _riam(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
+    shots = [condition.name for condition in spec.conditions if condition.name != PLAIN]
+    missing = "no question has an answer with every number of examples"
+    return _beside_plain(answers, shots, "RIAM", missing, gained=True)
 
 
 def _rrm(answers: pd.DataFrame, spec: Spec, *_: Any) -> Columns:
-    paired = _paired(answers)
     corrupted = [condition.name for condition in spec.conditions if condition.corrupted]
-    if not {PLAIN, *corrupted} <= set(paired.columns):
-        return {"value": Estimate(None, 0, None, "RRM", "no question has an answer both plain and corrupted")}
-    chance = paired["chance"].to_numpy(dtype=np.float64)
-    return {
-        "value": desiderata.relative(
-            part=paired[corrupted].mean(axis=1).to_numpy() - chance,
-            whole=paired[PLAIN].to_numpy() - chance,
-            cluster=paired["group"].to_numpy(),
-            method="RRM",
-        )
-    }
+    return _beside_plain(answers, corrupted, "RRM", "no question has an answer both plain and corrupted")
 
 
 def _mr(answers: pd.DataFrame, *_: Any) -> Columns:
@@ -612,11 +611,7 @@ def _mr(answers: pd.DataFrame, *_: Any) -> Columns:
 def _over_conditions(answers: pd.DataFrame, name: str) -> Estimate:
     """The share of answers with this mark, each condition a stratum."""
     several = answers["condition"].nunique() > 1
-    return rate(
-        hits=answers[name].to_numpy(),
-        cluster=answers["group"].to_numpy(),
-        stratum=answers["condition"].to_numpy() if several else None,
-    )
+    return _share(answers, name, answers["condition"].to_numpy() if several else None)
 
 
 def _letters(answers: pd.DataFrame) -> dict[str, RecipeLetterRow]:
@@ -751,14 +746,4 @@ def _ranges(frames: Mapping[str, pd.DataFrame]) -> dict[str, Place]:
     """By model, the range of its rank and its tier, by its answers."""
     answers = pd.concat(frames.values())
     names = sorted(answers["model"].unique())
-    codes = {name: at for at, name in enumerate(names)}
-    if len(names) < 2:
-        return {}
-    places = places_of_means(
-        values=answers["right"].to_numpy(np.float64),
-        model=answers["model"].map(codes).to_numpy(),
-        models=len(names),
-        cluster=answers["group"].to_numpy(),
-        rng=np.random.default_rng(SEED),
-    )
-    return dict(zip(names, places, strict=True))
+    return places_by(answers, names) if len(names) > 1 else {}

@@ -9,7 +9,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.hidden import is_kept_back, without_sealed
-from leaderboard.rows import UNKNOWN, Number, OfJudge, number
+from leaderboard.rows import UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
 from stats.proportions import rate
@@ -44,7 +44,7 @@ def repeats(scope: Scope) -> RepeatsBoard:
     if is_kept_back(scope):
         return RepeatsBoard([], [NONE])
     scope = without_sealed(scope)
-    groups = (votes.pairs(scope) if scope.kind.pairwise else scores.items_of(scope))["group"]
+    groups = scores.items_asked(scope)["group"]
     rows, used = [], []
     for runs in votes.judge_groups(scope):
         verdicts = _verdicts(scope, runs).join(groups, on="item", how="inner")
@@ -55,9 +55,7 @@ def repeats(scope: Scope) -> RepeatsBoard:
         of_items = most_alike(verdicts)
         rows += [
             RepeatsRow(
-                judge=runs[-1].judge.name,
-                simulated=runs[-1].judge.simulated,
-                run=runs[-1].pk,
+                **of_judge(runs[-1]),
                 repeats=asked,
                 alike=alike,
                 share=number(rate(hits=of_items["alike"] == alike, cluster=of_items["group"].to_numpy())),

@@ -18,7 +18,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
-from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, Scope
 from stats.arrays import dense_codes
 from stats.proportions import mean, rate
@@ -92,9 +92,7 @@ def reviews(scope: Scope) -> ReviewsBoard:
             part = over_sets(scope, frame) if name == ALL else frame[frame["dataset"] == name]
             rows.append(
                 ReviewRow(
-                    judge=runs[-1].judge.name,
-                    simulated=runs[-1].judge.simulated,
-                    run=runs[-1].pk,
+                    **of_judge(runs[-1]),
                     source_dataset=name,
                     kind=scope.kind.name,
                     **_numbers(part),
@@ -195,14 +193,17 @@ def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
     """By item (index), the share of the runs' verdicts on it of which most of exactly three reviews say ``name``, agree
     or hallucination; columns ``said, group``.
     """
-    frame = _reviewed(scope, runs)
+    by_item = _consensus(_reviewed(scope, runs), name).groupby("item")
+    return by_item.agg(said=("said", "mean"), group=("group", "first"))
+
+
+def _consensus(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Each verdict with exactly three reviews on this: whether most of them say so, 1 or 0."""
     answered = frame[frame[name].notna()].astype({name: float})
-    of_verdict = answered.groupby("verdict").agg(
-        yes=(name, "sum"), n=(name, "size"), item=("item", "first"), group=("group", "first")
-    )
-    counted = of_verdict[of_verdict["n"] == THREE]
-    counted = counted.assign(said=(counted["yes"] > THREE / 2).astype(float))
-    return counted.groupby("item").agg(said=("said", "mean"), group=("group", "first"))
+    firsts = {about: (about, "first") for about in ("item", "group", "dataset")}
+    of_verdict = answered.groupby("verdict").agg(said=(name, "mean"), n=(name, "size"), **firsts)
+    of_verdict = of_verdict[of_verdict["n"] == THREE]
+    return of_verdict.assign(said=(of_verdict["said"] > 0.5).astype(float))
 
 
 @guard.working()
@@ -227,8 +228,8 @@ def _counted(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
     return counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")
 
 
-def _numbers(frame: pd.DataFrame) -> dict[str, Number]:
-    consensus = {name: number(_consensus(frame, name)) for name in ("agree", "hallucination")}
+def _numbers(frame: pd.DataFrame) -> dict[str, Any]:
+    consensus = {name: number(_share(frame, name)) for name in ("agree", "hallucination")}
     graded = frame[frame["grade"].notna()].astype({"grade": float})
     if graded.empty:
         return consensus
@@ -242,17 +243,12 @@ def _numbers(frame: pd.DataFrame) -> dict[str, Number]:
     return consensus | {"grade": grades, "deviation": deviation}
 
 
-def _consensus(frame: pd.DataFrame, name: str) -> Any:
-    answered = frame[frame[name].notna()].astype({name: float})
-    of_verdict = answered.groupby("verdict").agg(
-        yes=(name, "sum"), n=(name, "size"), group=("group", "first"), dataset=("dataset", "first")
-    )
-    counted = of_verdict[of_verdict["n"] == THREE]
+def _share(frame: pd.DataFrame, name: str) -> Any:
+    counted = _consensus(frame, name)
     if counted.empty:
         return None
-    return rate(
-        hits=(counted["yes"] > THREE / 2).to_numpy(), cluster=counted["group"].to_numpy(), stratum=_strata(counted)
-    )
+    cluster = counted["group"].to_numpy()
+    return rate(hits=counted["said"].to_numpy(dtype=bool), cluster=cluster, stratum=_strata(counted))
 
 
 def _mean(frame: pd.DataFrame, name: str, ends: tuple[float, float]) -> Number:

@@ -1,7 +1,7 @@
 """The boards of models by scores and by components."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,15 +10,13 @@ import pandas as pd
 from bank.models.items import ItemResponse
 from bank.recipes.marked_answers import exact_matches
 from leaderboard import votes
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, next_better, ranks
+from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, next_better, places_by, ranks
 from leaderboard.hidden import in_parts
-from leaderboard.methods import SEED
 from leaderboard.rows import JSON, UNKNOWN, Number, number
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import scores
 from stats.disclosure import MIN_SAMPLES
 from stats.proportions import mean, rate
-from stats.ranks import places_of_means
 
 NO_VERDICTS = "No verdicts yet."
 NO_MODELS = "The scores here are for pictures, not for models' answers: see the board of judges."
@@ -117,16 +115,10 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
         return ScoresBoard([], shares.notes, runs)
     order = [name for name in shares.order if name in set(parts["part"])]
     names = sorted(frame["model"].unique())
-    places = places_of_means(
-        values=frame["value"].to_numpy(np.float64),
-        model=frame["model"].map({name: code for code, name in enumerate(names)}).to_numpy(),
-        models=len(names),
-        cluster=frame["group"].to_numpy(),
-        rng=np.random.default_rng(SEED),
-    )
+    places = places_by(frame, names, "value")
     ends = scope.kind.ends(scope.benchmark)
     rows = []
-    for name, place in zip(names, places, strict=True):
+    for name, place in places.items():
         model_rows, model_parts = frame[frame["model"] == name], parts[parts["model"] == name]
         by_part = {part: model_parts[model_parts["part"] == part] for part in order}
         row = row_class(
@@ -137,14 +129,14 @@ def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard
             n=int(model_rows["item"].nunique()),
         )
         rows.append(row)
-    best = [] if scope.edition else best_of({name: place.best for name, place in zip(names, places, strict=True)})
+    best = [] if scope.edition else best_of({name: place.best for name, place in places.items()})
     return ScoresBoard(
         sorted(rows, key=by_rank),
         [*shares.notes, *best],
         runs,
         items=int(frame["item"].nunique()),
         level_order=order,
-        apart=[] if scope.edition else apart(rows, "score", next_better(names, places)),
+        apart=[] if scope.edition else apart(rows, "score", next_better(names, [*places.values()])),
     )
 
 
@@ -155,8 +147,8 @@ def with_exact_matches(scope: Scope, board: ScoresBoard) -> MarksBoard:
     """The board of marks, with the share of the marked answers that are the key or a synonym of it, without case and
     marks at the ends.
     """
-    rows = [MarksRow(**{name.name: getattr(row, name.name) for name in fields(row)}) for row in board.rows]
-    marks = MarksBoard(**{f.name: getattr(board, f.name) for f in fields(board)} | {"rows": rows})
+    rows = [MarksRow(**vars(row)) for row in board.rows]
+    marks = MarksBoard(**vars(board) | {"rows": rows})
     if scope.edition or not rows:
         unknown = Number(reason=NO_EXACT_MATCH)
         return replace(marks, rows=[replace(row, exact_match=unknown) for row in rows])

@@ -1,7 +1,7 @@
 """Can a judge replace annotators, and what do people and a judge say together?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from leaderboard.boards.base import Board, cached, level_names, ranks
 from leaderboard.boards.judge_board import majority_of
 from leaderboard.hidden import in_parts, without_sealed
 from leaderboard.methods import EPSILON, SEED
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.votes import scores
 from stats.alternative import FEWEST, alternative_annotator_test
@@ -74,6 +74,11 @@ class TogetherRow(Row):
     both: Number = UNKNOWN
     weight: float | None = None
     reason: str = ""
+
+    @property
+    def shown(self) -> Number:
+        """By both, or why there is no such number."""
+        return Number(reason=self.reason) if self.reason else self.both
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +151,7 @@ def _stand_ins(scope: Scope, epsilon: float) -> StandInBoard:
 def _tested(
     scope: Scope, run: Run, labels: pd.DataFrame, verdicts: pd.DataFrame, epsilon: float, people: int
 ) -> StandInRow:
-    judge: Any = {"judge": run.judge.name, "simulated": run.judge.simulated, "run": run.pk, "settings": run.settings}
-    judge["epsilon"] = epsilon
+    judge = of_judge(run) | {"settings": run.settings, "epsilon": epsilon}
     if people < FEWEST_PEOPLE:
         return StandInRow(**judge, reason=f"{people} annotators: the test leaves one out and needs {FEWEST_PEOPLE}")
     if not len(verdicts):
@@ -172,11 +176,10 @@ def _tested(
 
 def _labels(scope: Scope) -> pd.DataFrame:
     """``item, annotator, value``."""
-    if not scope.kind.pairwise:
-        labels = scores.labels_of(scope)
-        return labels[labels["item"].isin(scores.items_of(scope).index)]
-    labels = votes.labels_of(scope).rename(columns={"choice": "value"})
-    return labels[labels["item"].isin(votes.pairs(scope).index)]
+    labels = (
+        votes.labels_of(scope).rename(columns={"choice": "value"}) if scope.kind.pairwise else scores.labels_of(scope)
+    )
+    return labels[labels["item"].isin(scores.items_asked(scope).index)]
 
 
 def _verdicts_of(scope: Scope, runs: list[Run]) -> pd.DataFrame:
@@ -264,7 +267,7 @@ def _ranked(found: Sequence[tuple[TogetherRow, PowerTuned | None]]) -> list[Toge
 
 def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
     """Each model within each level that may be shown; nothing where there is one level alone."""
-    items = votes.pairs(scope) if scope.kind.pairwise else scores.items_of(scope)
+    items = scores.items_asked(scope)
     frame = merged.join(items[["level", "sample"]], on="item", how="inner")
     frame = frame[in_parts(scope, frame)]
     names = [name for name in level_names(scope) if name in set(frame["level"])]
@@ -274,7 +277,7 @@ def _by_level(scope: Scope, merged: pd.DataFrame) -> list[TogetherLevel]:
         groups = int(rows["group"].nunique())
         for model, part in rows.groupby("model"):
             row, _ = _estimated(scope, str(model), part, groups, of="level")
-            levels.append(TogetherLevel(level=name, **{each.name: getattr(row, each.name) for each in fields(row)}))
+            levels.append(TogetherLevel(level=name, **vars(row)))
     return levels
 
 

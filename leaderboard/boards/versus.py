@@ -5,7 +5,7 @@ with several rows, and means: sign flips by group. Correlations: Williams' t if 
 the jackknife's error by group. Strengths: the contrast of the fit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -80,6 +80,7 @@ class Versus:
 
 
 SHARES = (0.0, 1.0)
+SIDES = ["a", "b"]
 
 
 def of_rows(name: str, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) -> Measure:
@@ -88,7 +89,7 @@ def of_rows(name: str, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) 
     """
     if frame.empty:
         return Measure(measure=name)
-    a, b, group = frame["a"].to_numpy(np.float64), frame["b"].to_numpy(np.float64), frame["group"].to_numpy()
+    a, b, group = _paired(frame)
     test = difference(first=a, second=b, cluster=group, rng=np.random.default_rng(SEED))
     gap = change(before=b, after=a, cluster=group, ends=ends)
     return Measure(
@@ -102,6 +103,11 @@ def of_rows(name: str, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) 
     )
 
 
+def _paired(rows: pd.DataFrame) -> tuple[FloatArray, FloatArray, Any]:
+    a, b = (rows[side].to_numpy(np.float64) for side in SIDES)
+    return a, b, rows["group"].to_numpy()
+
+
 def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = SHARES) -> list[LevelMeasure]:
     """By source data set if there are several, otherwise by level; empty if there is only one."""
     names = level_names(scope)
@@ -111,8 +117,8 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = S
     for level in names:
         rows = frame[frame["level"] == level]
         if len(rows):
-            a, b = rows["a"].to_numpy(np.float64), rows["b"].to_numpy(np.float64)
-            gap = change(before=b, after=a, cluster=rows["group"].to_numpy(), ends=ends)
+            a, b, group = _paired(rows)
+            gap = change(before=b, after=a, cluster=group, ends=ends)
             levels.append(LevelMeasure(level=level, difference=number(gap), n=len(rows)))
     return levels if len(levels) > 1 else []
 
@@ -168,23 +174,35 @@ def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:
     direct = frame[((frame["a"] == a) & (frame["b"] == b)) | ((frame["a"] == b) & (frame["b"] == a))]
     if len(direct):
         won = votes.win_points(votes.sided(direct, ""), scope.ties)
-        head_to_head = won.pivot_table(index="item", columns="model", values="won", observed=True)[[a, b]]
-        head_to_head.columns = pd.Index(["a", "b"])
+        head_to_head = _as_sides(won.pivot_table(index="item", columns="model", values="won", observed=True)[[a, b]])
         head_to_head = head_to_head.join(direct.groupby("item")[["level", "group", "sample"]].first())
         measures.append(of_rows("Win rate against each other", head_to_head))
         paired = head_to_head.set_index("sample") if paired is None else paired
     measures.append(_contrast(scope, frame, a, b))
-    if paired is None:
-        paired = pd.DataFrame(columns=["a", "b", "level", "group"])
-    table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
-    shown = frame[(frame["a"] == a) | (frame["b"] == a)]
-    table["item"] = shown.groupby("sample")["item"].first().reindex(table.index)
-    levels = by_level_of(scope, paired)
-    notes = (
-        [] if len(paired) else ["The two share no opponent on the same samples: only their strengths can be compared."]
-    )
+    levels = [] if paired is None else by_level_of(scope, paired)
+    notes = [ONLY_STRENGTHS] if paired is None or paired.empty else []
     runs = tuple(run.pk for run in outcomes.runs)
-    return Versus(a, b, "points", measures, levels, table, by="sample", notes=notes, runs=runs)
+    shown = frame[(frame["a"] == a) | (frame["b"] == a)]
+    return _of_samples(Versus(a, b, "points", measures, levels, NONE_PAIRED, runs=runs, notes=notes), paired, shown)
+
+
+NONE_PAIRED = pd.DataFrame(columns=SIDES)
+ONLY_STRENGTHS = "The two share no opponent on the same samples: only their strengths can be compared."
+
+
+def _of_samples(versus: Versus, paired: pd.DataFrame | None, shown: pd.DataFrame | None = None) -> Versus:
+    """With the samples of the first measure, and the item to open of each among those ``shown``."""
+    paired = NONE_PAIRED if paired is None else paired
+    table = paired[SIDES].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
+    if shown is not None:
+        table["item"] = shown.groupby("sample")["item"].first().reindex(table.index)
+    return replace(versus, table=table, by="sample")
+
+
+def _as_sides(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with a column for each of the two."""
+    table.columns = pd.Index(SIDES)
+    return table
 
 
 def _contrast(scope: Scope, frame: pd.DataFrame, a: str, b: str) -> Measure:
@@ -208,13 +226,11 @@ def models_by_scores(scope: Scope, a: str, b: str) -> Versus:
     frame = frame[frame["model"].isin([a, b])]
     frame = scope.kind.shares(scope, frame).whole
     by_sample = frame.groupby(["sample", "model"])["value"].mean().unstack().reindex(columns=[a, b]).dropna()
-    by_sample.columns = pd.Index(["a", "b"])
-    paired = by_sample.astype(float).join(frame.groupby("sample")[["level", "group"]].first())
-    table = paired[["a", "b"]].assign(people=None, apart=(paired["a"] - paired["b"]).abs())
-    table["item"] = frame[frame["model"] == a].groupby("sample")["item"].first().reindex(table.index)
+    paired = _as_sides(by_sample).astype(float).join(frame.groupby("sample")[["level", "group"]].first())
     ends = scope.kind.ends(scope.benchmark)
     rows, levels = of_rows(scope.kind.compared_by, paired, ends), by_level_of(scope, paired, ends)
-    return Versus(a, b, scope.kind.compared_in, [rows], levels, table, by="sample", runs=runs)
+    versus = Versus(a, b, scope.kind.compared_in, [rows], levels, paired, runs=runs)
+    return _of_samples(versus, paired, frame[frame["model"] == a])
 
 
 def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
@@ -232,21 +248,14 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
         rights = {"Circular": circular, **rights}
     measures, main = [], None
     for name, answers in rights.items():
-        paired = (
-            answers.pivot(index="sample", columns="model", values="right")
-            .reindex(columns=[a, b])
-            .dropna()
-            .astype(float)
+        by_sample = answers.pivot(index="sample", columns="model", values="right").reindex(columns=[a, b])
+        paired = _as_sides(by_sample.dropna().astype(float)).join(
+            answers.drop_duplicates("sample").set_index("sample")[["level", "group"]]
         )
-        paired.columns = pd.Index(["a", "b"])
-        paired = paired.join(answers.drop_duplicates("sample").set_index("sample")[["level", "group"]])
         measures.append(of_rows(name, paired))
         main = paired if main is None else main
-    if main is None:
-        main = pd.DataFrame(columns=["a", "b", "level", "group"])
-    table = main[["a", "b"]].assign(people=None, apart=(main["a"] - main["b"]).abs())
-    by_level = by_level_of(scope, main) if levels else []
-    return Versus(a, b, "points", measures, by_level, table, by="sample", single=False, runs=runs)
+    by_level = by_level_of(scope, main) if levels and main is not None else []
+    return _of_samples(Versus(a, b, "points", measures, by_level, NONE_PAIRED, single=False, runs=runs), main)
 
 
 # ---- two judges ----
@@ -307,41 +316,23 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
         choices = frame[frame["repeat"] == 0].set_index("item")["choice"].rename(name)
         paired = paired.join(choices, how="inner")
     paired = paired.join(items[["level", "group", "dataset"]], how="inner")
-    truth = three_way(paired["people"])
-    hits = {name: (three_way(paired[f"told_{name}"]) == truth).astype(float) for name in ("a", "b")}
-    accuracy = paired.assign(**hits)
-    sided = decided(paired["people"])
-    told_a, told_b = decided(paired["told_a"]), decided(paired["told_b"])
-    all_decided = (sided >= 0) & (told_a >= 0) & (told_b >= 0)
-    decisions = paired[all_decided].assign(
-        a=(told_a == sided)[all_decided].astype(float), b=(told_b == sided)[all_decided].astype(float)
-    )
-    on_sides = paired[sided >= 0]
-    agreement = on_sides.assign(
-        a=(told_a == sided)[sided >= 0].astype(float), b=(told_b == sided)[sided >= 0].astype(float)
-    )
+    sided, *told = (decided(paired[name]) >= 0 for name in ("people", "told_a", "told_b"))
+
+    def agreeing(read: Callable[[Any], Any], rows: Any = slice(None)) -> pd.DataFrame:
+        """Whether each says on these rows what people say."""
+        right = {side: read(paired[f"told_{side}"]) == read(paired["people"]) for side in SIDES}
+        return paired[rows].assign(**{side: of[rows].astype(float) for side, of in right.items()})
+
+    accuracy, agreement = agreeing(three_way), agreeing(decided, sided)
     measures = [
         of_rows("Agreement, where people chose a side", agreement),
         of_rows("Accuracy", accuracy),
-        of_rows("Accuracy, where all three chose a side", decisions),
+        of_rows("Accuracy, where all three chose a side", agreeing(decided, sided & told[0] & told[1])),
     ]
-    table = pd.DataFrame(
-        {
-            "a": paired["told_a"],
-            "b": paired["told_b"],
-            "people": paired["people"],
-            "apart": np.abs(hits["a"] - hits["b"]),
-        },
-        index=paired.index,
-    )
-    notes = (
-        ["Only the first of several repeats counts here."]
-        if any(frame["repeat"].max() > 0 for frame in verdicts)
-        else []
-    )
-    runs = tuple(run.pk for run in (*first, *second))
-    a, b = named(first, second), named(second, first)
-    return Versus(a, b, "points", measures, by_level_of(scope, agreement), table, notes=notes, runs=runs)
+    repeated = any(frame["repeat"].max() > 0 for frame in verdicts)
+    notes = ["Only the first of several repeats counts here."] if repeated else []
+    table, levels = _item_table(paired, accuracy["a"] - accuracy["b"]), by_level_of(scope, agreement)
+    return _versus(first, second, "points", measures, levels, table, notes=notes)
 
 
 def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
@@ -372,7 +363,7 @@ def _versus(
 def judges_by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     """By whether each reads an answer as most people do."""
     paired = _people_and_judges(scope, first, second)
-    hits = paired.assign(**{name: (paired[f"told_{name}"] == paired["people"]).astype(float) for name in ("a", "b")})
+    hits = paired.assign(**{name: (paired[f"told_{name}"] == paired["people"]).astype(float) for name in SIDES})
     table, levels = _item_table(paired, hits["a"] - hits["b"]), by_level_of(scope, hits)
     return _versus(first, second, "points", [of_rows("Agreement", hits)], levels, table)
 
@@ -380,7 +371,7 @@ def judges_by_readings(scope: Scope, first: list[Run], second: list[Run]) -> Ver
 def judges_by_rankings(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     """By their distance from people's order."""
     paired = _people_and_judges(scope, first, second)
-    distances = paired.assign(**{name: _distances(paired, f"told_{name}") for name in ("a", "b")})
+    distances = paired.assign(**{name: _distances(paired, f"told_{name}") for name in SIDES})
     table, levels = _item_table(paired, distances["a"] - distances["b"]), by_level_of(scope, distances)
     row = of_rows("Distance from people's order (lower is better)", distances)
     return _versus(first, second, "distance", [row], levels, table)
@@ -392,7 +383,7 @@ def judges_by_scores(scope: Scope, first: list[Run], second: list[Run]) -> Versu
     low, high = scope.kind.ends(scope.benchmark)
     ends = (0.0, high - low)
     measures = [_correlations(name, paired) for name in (PEARSON, SPEARMAN)]
-    distances = paired.assign(**{name: (paired[f"told_{name}"] - paired["people"]).abs() for name in ("a", "b")})
+    distances = paired.assign(**{name: (paired[f"told_{name}"] - paired["people"]).abs() for name in SIDES})
     measures.append(of_rows("Distance from people's score (lower is better)", distances, ends))
     table = _item_table(paired, paired["told_a"].astype(float) - paired["told_b"].astype(float))
     return _versus(

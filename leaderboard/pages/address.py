@@ -3,7 +3,7 @@
 The URL contains the whole view, so that it can be linked and cited.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from django.db.models import Exists, OuterRef
@@ -22,7 +22,7 @@ from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.models import Edition
-from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, Scope
+from leaderboard.scope import ADJUDICATED, HUMANS, INDIVIDUALS, NO_ELO, PEOPLE, Scope
 from leaderboard.view import OF_VOTES, run_number, scope_of
 
 PEOPLE_IN_WORDS = {
@@ -42,13 +42,9 @@ BY_KIND = {
     "models-compare": "models",
     "judges-compare": "judges",
 }
+SWITCHED = ("models", "profile", "together", "judges", "bias", "correlation")  # those with a switch between them
+WAYS = ("models", "matrix", "profile", "together")  # to look at models
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    value: str
-    label: str
 
 
 LONGEST_SETTING = 60  # characters that are shown of one
@@ -80,17 +76,46 @@ EXPLAINED = {
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A control of the filter row. ``groups``: headings (or "") with their choices; ``on``: not at its default."""
+    """A control of the filter row. ``groups``: under headings (or "") the values with their words; ``on``: not at its
+    default.
+    """
 
     name: str
     label: str
-    groups: list[tuple[str, list[Choice]]]
+    groups: Mapping[str, Mapping[str, str]]
     chosen: str
     on: bool = False
 
     @property
     def explained(self) -> str:
         return EXPLAINED.get(self.name, "")
+
+
+def pick(
+    name: str, label: str, choices: Mapping[str, str] | Iterable[str], chosen: str, *, on: bool = False, empty: str = ""
+) -> Select:
+    """A control between values with their words, or names that are their own; ``empty``: the words for none of them."""
+    words = choices if isinstance(choices, Mapping) else {choice: choice for choice in choices}
+    return Select(name, label, {"": ({"": empty} if empty else {}) | dict(words)}, chosen, on)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of a switch, with its link, and its count if it has one."""
+
+    label: str
+    link: str
+    chosen: bool
+    n: int | None = None
+
+
+def segments(address: "Address", name: str, parts: Iterable[tuple[str, str, int]]) -> list[Segment]:
+    """A switch between values of a parameter, each with its words and count; it leads to the first page."""
+    chosen = address.params.get(name, "")
+    return [
+        Segment(words, address.link(**{name: value or None}, page=None), chosen == value, n)
+        for value, words, n in parts
+    ]
 
 
 def folded(selects: Sequence[Select]) -> tuple[list[Select], list[Select]]:
@@ -127,6 +152,10 @@ class Address:
         """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
         query = urlencode({name: value for name, value in parameters.items() if value})
         return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
+
+    def kept(self, *names: str) -> list[tuple[str, str]]:
+        """Those of these parameters that are there, for hidden fields."""
+        return [(name, self.params[name]) for name in names if name in self.params]
 
     def view(self, names: Sequence[str] = OF_VOTES) -> dict[str, str | None]:
         """The parameters that say which verdicts count, to pass on to another page."""
@@ -190,7 +219,12 @@ class Source:
 
     scope: Scope
     note: str = ""
-    runs: tuple[Choice, ...] = ()  # to choose from, if a judge has runs with different settings
+    runs: Mapping[str, str] = field(default_factory=dict)  # to choose from, if a judge has some with other settings
+
+
+def board_scope(address: Address, board: str) -> Scope:
+    """The view of a board; of models with a judge's verdicts where there are none by people."""
+    return source_of(address).scope if board == "models" else address.scope()
 
 
 def source_of(address: Address) -> Source:
@@ -207,7 +241,7 @@ def source_of(address: Address) -> Source:
     runs = list(votes.judged_runs(scope).filter(judge__name=scope.source))
     if len({(run.protocol, run.settings_hash) for run in runs}) < 2:
         return Source(scope, note)
-    choices = tuple(Choice(str(run.pk), f"{run.pk}: {settings_in_words(run.protocol, run.settings)}") for run in runs)
+    choices = {str(run.pk): f"{run.pk}: {settings_in_words(run.protocol, run.settings)}" for run in runs}
     most = votes.with_most_items(runs, alone=True)
     assert most
     return Source(replace(scope, run=scope.run or most.pk), note, choices)
@@ -253,8 +287,8 @@ def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
 # ---- the controls ----
 
 
-def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
-    """The switch between kinds: (label, link, chosen); empty if there is only one, and it is shown."""
+def kind_segments(address: Address) -> list[Segment]:
+    """The switch between kinds; empty if there is only one, and it is shown."""
     board = BY_KIND[address.page.removeprefix("leaderboard:")]
     with_data = kinds.available(address.benchmark, board, staff=address.staff)
     current = address.kind
@@ -262,44 +296,40 @@ def kind_segments(address: Address) -> list[tuple[str, str, bool]]:
         return []
     params = {name: address.params[name] for name in ("split",) if name in address.params}
     return [
-        (kind.title, address.to(address.page, **params, kind=kind.name), kind is current)
+        Segment(kind.title, address.to(address.page, **params, kind=kind.name), kind is current)
         for kind in kinds.KINDS.values()
         if kind in with_data or kind is current
     ]
 
 
-def view_segments(address: Address) -> list[tuple[str, str, bool]]:
-    """The switch between the ways to look at models: (label, link, chosen)."""
+def view_segments(address: Address) -> list[Segment]:
+    """The switch between the ways to look at models."""
     matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
     together = [("People and judge", "together")] if address.kind.has_means else []
     ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *together]
     current = address.page.removeprefix("leaderboard:")
-    return [(label, address.to(f"leaderboard:{page}", **address.view()), page == current) for label, page in ways]
+    links = ((label, page, address.to(f"leaderboard:{page}", **address.view())) for label, page in ways)
+    return [Segment(label, link, page == current) for label, page, link in links]
 
 
 def reader_select(address: Address, scope: Scope) -> list[Select]:
     """The judge whose readings of answers without an option count, if judges have read some."""
     names = votes.judges_of(scope)
-    if not names:
-        return []
-    choices = [Choice("", "label, then whoever read most"), *(Choice(name, f"label, then {name}") for name in names)]
-    return [
-        Select("source", "Read by", [("", choices)], address.params.get("source", ""), on="source" in address.params)
-    ]
+    choices = {name: f"label, then {name}" for name in names}
+    return [_filter(address, "source", "Read by", choices, "label, then whoever read most")] if names else []
 
 
 def source_select(address: Address, scope: Scope) -> Select:
-    people_names = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind.by_mean else {})
-    people = [Choice(name, people_names[name]) for name in (HUMANS, INDIVIDUALS)]
+    people = PEOPLE_IN_WORDS | ({HUMANS: "people, mean"} if scope.kind.by_mean else {})
     adjudications = Adjudication.objects.filter(campaign_item__campaign__benchmark=address.benchmark)
-    if scope.kind.pairwise and adjudications.exists():
-        people.append(Choice(ADJUDICATED, PEOPLE_IN_WORDS[ADJUDICATED]))
-    judges: dict[str, list[Choice]] = {"Judges": [], "Baselines": []}
+    if not (scope.kind.pairwise and adjudications.exists()):
+        del people[ADJUDICATED]
+    groups: dict[str, dict[str, str]] = {"People": people, "Judges": {}, "Baselines": {}}
     with_runs = Judge.objects.filter(pk__in=votes.judged_runs(scope).order_by().values("judge"))
     for judge in with_runs.order_by("name"):
-        judges["Baselines" if judge.is_baseline else "Judges"].append(Choice(judge.name, judge.titled))
-    groups = [("People", people), *((title, choices) for title, choices in judges.items() if choices)]
-    return Select("source", "Judged by", groups, scope.source, on="source" in address.params)
+        groups["Baselines" if judge.is_baseline else "Judges"][judge.name] = judge.titled
+    present = {title: choices for title, choices in groups.items() if choices}
+    return Select("source", "Judged by", present, scope.source, on="source" in address.params)
 
 
 def verdict_selects(address: Address, source: Source) -> list[Select]:
@@ -310,9 +340,7 @@ def verdict_selects(address: Address, source: Source) -> list[Select]:
 
 
 def run_select(source: Source) -> list[Select]:
-    if not source.runs:
-        return []
-    return [Select("run", "Run", [("", list(source.runs))], str(source.scope.run), on=True)]
+    return [pick("run", "Run", source.runs, str(source.scope.run), on=True)] if source.runs else []
 
 
 def sample_selects(address: Address) -> list[Select]:
@@ -321,23 +349,19 @@ def sample_selects(address: Address) -> list[Select]:
     tree = list(Capability.objects.filter(benchmark=address.benchmark).order_by("position", "pk"))
     tops = [node for node in tree if node.parent_id is None]
     nested = any(node.parent_id for node in tree)
-    groups = [
-        (
-            top.name if nested else "",
-            [
-                Choice(top.path, f"all of {top.name}" if nested else top.name),
-                *(Choice(node.path, node.path.split(" / ", 1)[1]) for node in tree if _below(node, top)),
-            ],
-        )
-        for top in tops
-    ]
+    groups: dict[str, dict[str, str]] = {"": {"": "all"}}
+    for top in tops:
+        of_top = groups.setdefault(top.name if nested else "", {})
+        of_top[top.path] = f"all of {top.name}" if nested else top.name
+        of_top |= {node.path: node.path.split(" / ", 1)[1] for node in tree if node.path.startswith(f"{top.path} / ")}
     if tops:
-        selects.append(_filter(address, "level", "Capability", groups))
+        level = address.params.get("level", "")
+        selects.append(Select("level", "Capability", groups, level, on=bool(level)))
     groups_in_use = [group for group in votes.sample_groups(address.benchmark) if group[0] == Sample.Status.APPROVED]
     for name, label, place in (("question_type", "Question", 2), ("split", "Split", 3)):
         values = sorted({group[place] for group in groups_in_use if group[place]})
         if len(values) > 1 or name in address.params:
-            selects.append(_filter(address, name, label, [("", [Choice(value, value) for value in values])]))
+            selects.append(_filter(address, name, label, values))
     return selects
 
 
@@ -347,12 +371,7 @@ def edition_selects(address: Address, scope: Scope) -> list[Select]:
     splits = sorted(set(editions.values_list("split", flat=True)))
     if not splits or not address.benchmark.samples.in_use().exclude(split__in=splits).exists():
         return []
-    choices = [Choice("", "all but hidden ones"), *(Choice(split, split) for split in splits)]
-    return [Select("split", "Split", [("", choices)], scope.split, on=bool(scope.split))]
-
-
-def _below(node: Capability, top: Capability) -> bool:
-    return node.path.startswith(f"{top.path} / ")
+    return [pick("split", "Split", splits, scope.split, on=bool(scope.split), empty="all but hidden ones")]
 
 
 def people_selects(address: Address, scope: Scope) -> list[Select]:
@@ -362,22 +381,19 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
     campaigns = Campaign.objects.filter(Exists(labelled), benchmark=address.benchmark).order_by("pk")
     names = list(campaigns.values_list("name", flat=True)) if allowed(address.viewer, "read-judging") else []
     if len(names) > 1 or (names and "campaign" in address.params):
-        selects.append(_filter(address, "campaign", "Campaign", [("", [Choice(name, name) for name in names])]))
+        selects.append(_filter(address, "campaign", "Campaign", names))
     if scope.source != INDIVIDUALS and scope.kind.pairwise:
-        rules = [Choice(rule, RULES_IN_WORDS[rule]) for rule in Benchmark.Majority.values]
         on = scope.rule != address.benchmark.majority
-        selects.append(Select("majority", "Majority", [("", rules)], scope.rule, on=on))
+        selects.append(pick("majority", "Majority", RULES_IN_WORDS, scope.rule, on=on))
     return selects
 
 
 def elo_select(address: Address, scope: Scope) -> Select:
     """How Elo is computed. The bootstrap takes seconds with many votes; then it is only run on request."""
     large = votes.is_large(address.benchmark)
-    words = {"online-bootstrap": "mean of many orders", "online": "votes in order", NO_ELO: "not computed"}
-    names = (NO_ELO, *ELO) if large else ELO
-    return Select(
-        "elo", "Elo", [("", [Choice(name, words[name]) for name in names])], scope.elo, on=scope.elo != names[0]
-    )
+    words = {"online-bootstrap": "mean of many orders", "online": "votes in order"}
+    words = {NO_ELO: "not computed"} | words if large else words
+    return pick("elo", "Elo", words, scope.elo, on=scope.elo != next(iter(words)))
 
 
 def definition_selects(scope: Scope, *names: str) -> list[Select]:
@@ -387,12 +403,13 @@ def definition_selects(scope: Scope, *names: str) -> list[Select]:
         definition = DEFINITIONS[name]
         values = definition.of_kind(scope.kind)
         if len(values) > 1:
-            choices = [Choice(value, definition.ways[value].label) for value in values]
-            chosen = getattr(scope, name)
-            selects.append(Select(name, definition.label, [("", choices)], chosen, on=chosen != values[0]))
+            chosen, words = getattr(scope, name), {value: definition.ways[value].label for value in values}
+            selects.append(pick(name, definition.label, words, chosen, on=chosen != values[0]))
     return selects
 
 
-def _filter(address: Address, name: str, label: str, groups: list[tuple[str, list[Choice]]]) -> Select:
+def _filter(
+    address: Address, name: str, label: str, choices: Mapping[str, str] | Iterable[str], empty: str = "all"
+) -> Select:
     value = address.params.get(name, "")
-    return Select(name, label, [("", [Choice("", "all")]), *groups], value, on=bool(value))
+    return pick(name, label, choices, value, on=bool(value), empty=empty)

@@ -9,11 +9,11 @@ from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.metrics import PAIRS as OF_PAIRS
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import CLOSED
-from leaderboard.pages.table import Column, Table, names, on_axis, table, text, upright
+from leaderboard.pages.table import Column, Table, axis_of, names, on_axis, table, text, upright
 from stats.agreement import MEASURES
 
 FEW, MANY = 12, 60
@@ -40,13 +40,12 @@ KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
 
 @dataclass(frozen=True, slots=True)
 class AgreementPage:
-    """``heat``: of each voter in the matrix the coloured cells; ``who``: whose pairs ``pairs`` holds, or nobody."""
+    """``who``: whose pairs ``pairs`` holds, or nobody."""
 
     metric: str
     metric_label: str
     in_words: str
     matrix: Table
-    heat: list[tuple[str, list[Cell]]]
     pairs: Table
     pairs_in_all: int
     shown: str  # which annotators the matrix holds
@@ -66,8 +65,8 @@ def metric_of(address: Address) -> str:
 
 def metric_select(address: Address) -> Select:
     metric = metric_of(address)
-    choices = [Choice(name, METRIC_WORDS[name]) for name in METRICS]
-    return Select("metric", "Metric", [("", choices)], metric, on=metric != METRICS[0])
+    words = {name: METRIC_WORDS[name] for name in METRICS}
+    return pick("metric", "Metric", words, metric, on=metric != METRICS[0])
 
 
 def build_agreement_page(address: Address, board: AgreementBoard, *, single: bool) -> AgreementPage:
@@ -96,7 +95,6 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
         metric_label=METRIC_WORDS[metric],
         in_words=IN_WORDS[metric],
         matrix=_agreement_matrix(address, selected, cell, metric, len(people), open_to),
-        heat=[(voter.name, [cell(voter, other) for other in selected]) for voter in selected],
         pairs=_pairs_table(address, ordered[:PAIRS], metric, open_to),
         pairs_in_all=len(ordered),
         shown=f"annotators {first + 1} to {last} of {len(people)} by number of items" if len(people) > size else "",
@@ -152,8 +150,6 @@ def _agreement_matrix(
 
 
 def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[str, str]) -> Table:
-    scale = marks.axis([end for row in rows for end in row.value.ends], most=4)
-
     def same(row: Row) -> Cell:
         text = f"{whole(row.agree)} of {whole(row.n)}"
         link = _items_of(address, row.a, row.b, open_to)
@@ -165,10 +161,9 @@ def _pairs_table(address: Address, rows: list[Row], metric: str, open_to: dict[s
             text("Other", lambda row: Cell(in_plain_words(row.b), link=_pairs_of(address, row.b))),
             on_axis(
                 "Kappa" if metric == "kappa" else METRIC_WORDS[metric] if metric in MEASURES else "Agreement",
-                lambda row: row.value,
-                scale,
+                "value",
+                axis_of(rows, "value"),
                 tick,
-                two,
             ),
             Column("Same verdict", same),
         ],

@@ -42,9 +42,8 @@ class LevelRow:
 
 @dataclass(frozen=True, slots=True)
 class SampleCard:
+    sample: Sample
     instruction: str
-    level: str
-    image: SampleImage | None
     link: str
 
 
@@ -156,14 +155,12 @@ def _samples(address: Address) -> list[SampleCard]:
     items = dict(pairs.values_list("sample", "pk"))
     cards = []
     for sample in shown:
-        images = list(sample.images.all())
         item = items.get(sample.pk)
         before_code = sample.instruction.partition("```")[0].strip()
         cards.append(
             SampleCard(
+                sample=sample,
                 instruction=before_code or sample.instruction,
-                level=sample.capability.level if sample.capability else "",
-                image=images[0] if images else None,
                 link=reverse("leaderboard:item", args=[address.name, item]) if item else "",
             )
         )

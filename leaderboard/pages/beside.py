@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from leaderboard.boards.judge_board import ALL, MAJORITY
-from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, signed, two, whole
+from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, short, signed, two
 from leaderboard.kinds import KINDS, Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import model_pages, organisations
-from leaderboard.pages.table import OUTSIDE, Column, Table, Write, names, table, tiers
-from leaderboard.rows import JSON
+from leaderboard.pages.table import OUTSIDE, Column, Table, Write, axis_of, names, table, tiers
+from leaderboard.rows import JSON, number_in
 
 MOST = 200  # rows shown, the first of the board
 
@@ -90,9 +90,7 @@ def beside(frozen: Snapshot, now: Snapshot) -> Beside:
 
 
 def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) -> list[Column[BesideRow]]:
-    kept = [row.old for row in rows if row.old]
-    ends = [row.get(f"{followed.name}{end}") for row in kept for end in ("", "_low", "_high")]
-    scale = marks.axis(ends, unit=followed.unit)
+    scale = axis_of(rows, lambda row: number_in(row.old, followed.name), unit=followed.unit)
     pages, made_by = (model_pages(row.name for row in rows), organisations()) if ranked else ({}, {})
 
     def rank(row: BesideRow) -> Cell:
@@ -106,33 +104,31 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
         return Cell(row.name, made_by.get(row.name, ""), link=pages.get(row.name, ""), chips=chips)
 
     def value_now(row: BesideRow) -> str:
-        return followed.write(row.new.get(followed.name) if row.new else None)
+        return followed.write(number_in(row.new, followed.name).value)
 
     def value(row: BesideRow) -> Cell:
-        before, low, high = (row.old.get(f"{followed.name}{end}") if row.old else None for end in ("", "_low", "_high"))
+        before = number_in(row.old, followed.name)
         return Cell(
-            followed.write(before),
+            followed.write(before.value),
             f"now {value_now(row)}, {row.change}",
-            bar=marks.interval_bar(scale, before, low, high, write=followed.write),
+            bar=marks.interval_bar(scale, *before.ends, write=followed.write),
             small_css="phone-only",
         )
 
     def change(row: BesideRow) -> Cell:
         return Cell(row.change, css=WAYS.get(row.way, "dim3"), icon=f"arrow-{row.way}" if row.way else "")
 
-    def ticks(value: float) -> str:
-        return f"{value / followed.unit:g}".replace("-", MINUS)
-
-    rated = followed.name != "bt" and any(row.get("bt") is not None for row in kept)
+    axis = marks.axis_head(scale, lambda value: short(value / followed.unit))
+    rated = followed.name != "bt" and any(number_in(row.old, "bt").value is not None for row in rows)
     return [
         Column("Rank", rank, kind="rank", css="n rank", shown=ranked),
         names("Model" if ranked else "Row", name),
-        Column(followed.label, value, kind="interval", css="", axis=marks.axis_head(scale, ticks)),
-        Column("Rating", lambda row: signed(row.old.get("bt") if row.old else None), css="n wide-only", shown=rated),
-        Column("n", lambda row: whole(row.old.get("n") if row.old else None), css="n dim"),
+        Column(followed.label, value, kind="interval", css="", axis=axis),
+        Column("Rating", lambda row: number_in(row.old, "bt").value, signed, css="n wide-only", shown=rated),
+        Column("n", lambda row: (row.old or {}).get("n"), css="n dim"),
         Column("Now", value_now, css="n today wide-only"),
         Column("Change", change, css="n wide-only"),
-        Column("Rank now", lambda row: row.rank_now, css="n dim", shown=ranked),
+        Column("Rank now", "rank_now", css="n dim", shown=ranked),
     ]
 
 
@@ -177,7 +173,7 @@ def _rank(row: JSON | None) -> str:
 
 
 def _beside_row(name: str, followed: Followed, old: JSON | None, new: JSON | None) -> BesideRow:
-    before, after = (row.get(followed.name) if row else None for row in (old, new))
+    before, after = (number_in(row, followed.name).value for row in (old, new))
     return BesideRow(name, old, new, _rank(old), _rank(new), *_change(before, after, followed))
 
 

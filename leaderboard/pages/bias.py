@@ -8,9 +8,22 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
+from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
-from leaderboard.figures import NONE, in_brackets, in_words, interval, percent, signed, signed_points, whole
+from leaderboard.figures import (
+    NONE,
+    in_words,
+    interval,
+    percent,
+    short,
+    signed,
+    signed_points,
+    two,
+    whole,
+    whole_percent,
+    with_interval,
+)
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
@@ -95,7 +108,7 @@ class _Shown:
         by_run: dict[int | None, dict[str, Row]] = {}
         for row in board.rows:
             by_run.setdefault(row.run, {})[row.bias] = row
-        runs = Run.objects.filter(pk__in=[run for run in by_run if run]).select_related("judge").in_bulk()
+        runs = queries.runs_of(run for run in by_run if run)
         return cls(kind, by_run, runs)
 
     def people(self, bias: str) -> float:
@@ -163,24 +176,17 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
     order = shown.order()
     measured = {row.bias for row in board.rows if told(row, kind).value is not None}
     rows_in_order = [row for run in order for row in shown.by_run[run].values()]
-    css = {run: "base" if run not in shown.runs or shown.runs[run].judge.is_baseline else "" for run in order}
     return BiasPage(
         _finding(shown, order),
         table(
             _bias_columns(address, board, shown),
             order,
-            row_css=lambda run: css[run],
+            row_css=lambda run: "base" if run is None or shown.needs_no_skill(run) else "",
             label="Board of biases",
             caption="Biases of every judge with 95% intervals, people's own first",
             css="lb",
         ),
-        table(
-            _number_columns(address, board, shown),
-            order,
-            row_css=lambda run: css[run],
-            label="Biases as figures",
-            caption="Biases of every judge as figures, with 95% intervals",
-        ),
+        _numbers(address, rows_in_order, shown),
         _limits_in_words(kind),
         _panels(address, rows_in_order, shown),
         _reading(board.biases, kind),
@@ -224,27 +230,13 @@ def _verdicts_of(address: Address, run: int | None, shown: _Shown) -> str:
     return verdicts_link(address, shown.runs[run]) if run in shown.runs else ""
 
 
-def _name_column(address: Address, shown: _Shown, **more: str) -> Column[int | None]:
-    def name(run: int | None) -> Cell:
-        if run not in shown.runs:
-            return Cell("People", "the line", title="the line in each column is where people stand")
-        judge = shown.runs[run].judge
-        return Cell(
-            shown.name(run),
-            f"run {run}",
-            title=judge.name,
-            link=_verdicts_of(address, run, shown),
-            chips=(Chip("simulated"),) if judge.simulated else (),
-            small_link=run_link(address.viewer, shown.runs[run]),
-        )
-
-    return names("Judge", name, **more)
-
-
 def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
     kind = shown.kind
     width = min(marks.COLUMN, 780 // max(1, len(board.biases)))
     farthest = max([ENDS[1], *(ceil(10 * (shown.people(bias) + 0.15)) / 10 for bias in board.biases)])
+
+    def verdicts(run: int | None) -> str:
+        return _verdicts_of(address, run, shown)
 
     def scale(bias: str) -> marks.Axis:
         """One for all biases of pairs, which are told in points."""
@@ -273,18 +265,33 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
             return Cell(
                 write(number.value),
                 title=", ".join(filter(None, said)),
-                css="" if run in shown.runs and shown.runs[run].judge.is_baseline else css_of(row, kind, people),
-                link=_verdicts_of(address, run, shown),
+                css="" if shown.needs_no_skill(run) else css_of(row, kind, people),
                 bar=bar,
             )
 
-        head = marks.axis_head(at, lambda value: signed_tick(100 * value) if kind.pairwise else _tick(value))
+        head = marks.axis_head(at, lambda value: signed_tick(100 * value) if kind.pairwise else short(value))
+        words = words_of(bias, kind)
         return Column(
-            HEADS[bias], cell, kind="interval", css="plotted", title=words_of(bias, kind), under=words_of(bias, kind),
+            HEADS[bias],
+            cell,
+            kind="interval",
+            css="plotted",
+            opens=verdicts,
+            title=words,
+            under=words,
             axis=head,
-        )  # fmt: skip
+        )
 
-    return [_name_column(address, shown, under="least swayed first"), *(column(bias) for bias in board.biases)]
+    def name(run: int | None) -> Cell:
+        if run not in shown.runs:
+            return Cell("People", "the line", title="the line in each column is where people stand")
+        judge = shown.runs[run].judge
+        chips = (Chip("simulated"),) if judge.simulated else ()
+        link = run_link(address.viewer, shown.runs[run])
+        return Cell(shown.name(run), f"run {run}", title=judge.name, chips=chips, small_link=link)
+
+    by_name = names("Judge", name, under="least swayed first", opens=verdicts)
+    return [by_name, *(column(bias) for bias in board.biases)]
 
 
 def signed_tick(value: float) -> str:
@@ -292,54 +299,44 @@ def signed_tick(value: float) -> str:
     return "0" if abs(value) < 1e-9 else f"{value:+.0f}".replace("-", "−")
 
 
-def _number_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Column[int | None]]:
-    def number(bias: str) -> Column[int | None]:
-        """As the bias is computed: of lengths of pairs in log odds."""
-        write = signed if bias == "length" else write_of(shown.kind)
-        label = f"{LABELS[bias]}, log odds" if bias == "length" and shown.kind.pairwise else LABELS[bias]
+def _numbers(address: Address, rows: Sequence[Row], shown: _Shown) -> Table:
+    """Each bias as it is computed: of lengths of pairs in log odds."""
 
-        def cell(run: int | None) -> Cell:
-            row = shown.by_run[run].get(bias)
-            if row is None or row.value.value is None:
-                return Cell(NONE, title=(row and row.detail.reason) or "not measured")
-            text = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
-            return Cell(text, title=f"n = {whole(row.n)}", link=_verdicts_of(address, run, shown))
+    def value(row: Row) -> Cell:
+        if row.value.value is None:
+            return Cell(NONE, title=row.detail.reason or "not measured")
+        words = with_interval(row.value, signed if row.bias == "length" else write_of(shown.kind))
+        return Cell(words, title=f"n = {whole(row.n)}")
 
-        return Column(label, cell)
+    def settings(row: Row) -> str:
+        run = None if row.run is None or shown.needs_no_skill(row.run) else shown.runs[row.run]
+        return settings_in_words(run.protocol, run.settings) if run else NONE
 
-    def share(label: str, bias: str, detail: str, title: str) -> Column[int | None]:
-        def cell(run: int | None) -> Cell:
-            row = shown.by_run[run].get(bias)
-            found = getattr(row.detail, detail) if row else None
-            if not found:
-                return Cell(NONE)
-            text, link = (
-                f"{percent(found.value)} {in_brackets(found, percent)}".strip(),
-                _verdicts_of(address, run, shown),
-            )
-            return Cell(text, link=link, title="" if link else CLOSED)
+    def verdicts(row: Row) -> str:
+        return _verdicts_of(address, row.run, shown)
 
-        return Column(label, cell, title=title, shown=shown.kind.pairwise)
+    def n(row: Row) -> Cell:
+        return Cell(whole(row.n or None), title="" if row.run else CLOSED)
 
-    def n(run: int | None) -> Cell:
-        most = max(row.n for row in shown.by_run[run].values())
-        link = _verdicts_of(address, run, shown)
-        return Cell(whole(most or None), link=link, title="" if link else CLOSED)
-
-    def settings(run: int | None) -> Cell:
-        if run not in shown.runs or shown.runs[run].judge.is_baseline:
-            return Cell(NONE)
-        words = settings_in_words(shown.runs[run].protocol, shown.runs[run].settings)
-        return Cell(words, title=words)
-
-    return [
-        _name_column(address, shown),
-        *(number(bias) for bias in board.biases),
-        share("Same both ways %", "position", "consistent", "Share of pairs with the same verdict in both orders"),
-        share("Longer won %", "length", "longer", "How often the longer answer of a decided pair won"),
-        Column("n", n),
-        text("Settings", settings, css="small dim clip", head=""),
-    ]
+    odds, pairs = ", log odds" if shown.kind.pairwise else "", shown.kind.pairwise
+    labels = LABELS | {"length": f"{LABELS['length']}{odds}"}
+    both = "Share of pairs with the same verdict in both orders"
+    won = "How often the longer answer of a decided pair won"
+    return table(
+        [
+            names("Judge", lambda row: shown.label(row.run)),
+            text("Bias", lambda row: labels[row.bias]),
+            Column("Value, 95%", value, opens=verdicts),
+            Column("Same both ways %", lambda row: row.detail.consistent, percent, title=both, shown=pairs),
+            Column("Longer won %", lambda row: row.detail.longer, percent, title=won, shown=pairs),
+            Column("n", n, opens=verdicts),
+            text("Settings", settings, css="small dim clip", head=""),
+        ],
+        rows,
+        row_css=lambda row: "base" if row.run is None or shown.needs_no_skill(row.run) else "",
+        label="Biases as figures",
+        caption="Biases of every judge as figures, with 95% intervals",
+    )
 
 
 def _file(address: Address, metric: str) -> str:
@@ -365,24 +362,12 @@ def plot_of(board: BiasBoard, metric: str, kind: Kind) -> SafeString:
     rows = []
     for row in sorted(rows_with_values, key=lambda row: (row.run is not None, told(row, kind).value or 0.0)):
         number = told(row, kind)
-        rows.append(
-            marks.ForestRow(
-                shown.label(row.run),
-                number.value or 0.0,
-                number.low,
-                number.high,
-                quiet=row.run is None,
-                said=(
-                    f"{write(number.value)} {in_brackets(number, write)}".strip(),
-                    f"n = {whole(row.n)}",
-                    row.detail.reason or "",
-                ),
-                apart=shown.needs_no_skill(row.run),
-            )
-        )
+        said = (with_interval(number, write), f"n = {whole(row.n)}", row.detail.reason or "")
+        apart = shown.needs_no_skill(row.run)
+        rows.append(plots.ForestRow(shown.label(row.run), number, quiet=row.run is None, said=said, apart=apart))
     title = f"{LABELS[metric]}: {words_of(metric, kind)}, with 95% intervals"
-    return marks.forest(
-        rows, title=title, write=lambda value: _tick(100 * value if kind.pairwise else value), width=WIDE
+    return plots.forest(
+        rows, title=title, write=lambda value: short(100 * value if kind.pairwise else value), width=WIDE
     )
 
 
@@ -393,10 +378,6 @@ def write_of(kind: Kind) -> Callable[[float | None], str]:
 
 def words_of(name: str, kind: Kind) -> str:
     return (UNITS_OF_PAIRS if kind.pairwise else UNITS)[name]
-
-
-def _tick(value: float) -> str:
-    return f"{value:g}".replace("-", "−")
 
 
 def css_of(row: Row | None, kind: Kind, people: float) -> str:
@@ -537,26 +518,34 @@ class _Curves:
 
     x: marks.Axis
     y: marks.Axis
-    people: list[plots.CurvePoint]
+    people: list[plots.Step]
 
 
-def _curve(row: Row) -> list[plots.CurvePoint]:
-    points = row.detail.curve or ()
+def _curve(row: Row, kind: Kind) -> list[plots.Step]:
+    write = _points_of(kind)
     return [
-        plots.CurvePoint(at.difference, at.value.value, at.value.low, at.value.high, whole(at.n))
-        for at in points
+        plots.Step(
+            at.difference,
+            at.value,
+            (with_interval(at.value, write), f"longer by {short(at.difference)}", f"n = {whole(at.n)}"),
+        )
+        for at in row.detail.curve or ()
         if at.value.value is not None
     ]
 
 
+def _points_of(kind: Kind) -> Callable[[float | None], str]:
+    return whole_percent if kind.pairwise else two
+
+
 def _scales(rows: Sequence[Row], kind: Kind) -> _Curves:
-    drawn = [(row, _curve(row)) for row in rows if "length" in _sorts(row, kind)]
+    drawn = [(row, _curve(row, kind)) for row in rows if "length" in _sorts(row, kind)]
     points = [point for _, curve in drawn for point in curve]
     unit, base = (0.01, 0.5) if kind.pairwise else (1.0, 0.0)
     people = next((curve for row, curve in drawn if row.run is None), [])
     return _Curves(
         marks.axis([0.0, *(point.x for point in points)], most=5),
-        marks.axis([base, *(end for point in points for end in (point.value, point.low, point.high))], unit=unit),
+        marks.axis([base, *(end for point in points for end in point.number.ends)], unit=unit),
         people,
     )
 
@@ -565,18 +554,24 @@ def _drawn(sort: str, row: Row, name: str, scales: _Curves, kind: Kind) -> SafeS
     detail = row.detail
     if sort == "length":
         title = f"{name}: what longer answers get, against the difference of lengths"
-        base = 0.5 if kind.pairwise else 0.0
-        write: Callable[[float], str] = (lambda value: whole(100 * value)) if kind.pairwise else _tick
-        return plots.curve(
-            _curve(row), scales.people, title=title, x=scales.x, y=scales.y, base=base, write_x=_tick, write_y=write
+        return plots.lines(
+            *("curve", _curve(row, kind)),
+            title=title,
+            x=scales.x,
+            y=scales.y,
+            ticks=[(tick, short(tick)) for tick in scales.x.ticks],
+            write=_points_of(kind),
+            people=scales.people,
+            base=0.5 if kind.pairwise else 0.0,
+            size=(328, 128),
         )
     if sort == "orders":
         most = list((detail.orders or {}).items())[:ORDERS]
-        bars = [marks.ForestRow(order, 100 * part, None, None) for order, part in most]
+        bars = [plots.ForestRow(order, Number(100 * part)) for order, part in most]
         title = f"Orders that {name} gives: shares of rankings, %"
-        return marks.forest(bars, title=title, write=lambda value: f"{value:g}")
+        return plots.forest(bars, title=title, write=lambda value: f"{value:g}")
     of = {"scores": "scores", "own": "scores of answers of its own family", "others": "scores of other answers"}[sort]
-    return marks.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
+    return plots.two_distributions(_shares(sort, detail), title=f"{name}: {of}, beside people's")
 
 
 def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:

@@ -6,7 +6,7 @@ from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.table import Column, Table, names, p_column, table, text, upright
+from leaderboard.pages.table import P_VALUE, Column, Table, names, table, text, upright
 from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, SpreadRow
 from leaderboard.rankings.correlation import CorrelationRow as Row
 
@@ -19,11 +19,10 @@ CHIPS = {"baseline": "needs no skill", "benchmark": "board", "typed": "typed"}
 @dataclass(frozen=True, slots=True)
 class CorrelationPage:
     """Tables: every ranking against every other, each two with interval and p, the mean of the ranks, and judges'
-    repeats. ``heat``: of each ranking the coloured cells of the matrix.
+    repeats.
     """
 
     matrix: Table
-    heat: list[tuple[str, list[Cell]]]
     pairs: Table
     meta: Table
     repeats: Table
@@ -31,13 +30,7 @@ class CorrelationPage:
 
 def build_correlation_page(board: CorrelationBoard) -> CorrelationPage:
     by_pair = {frozenset((row.a, row.b)): row for row in board.rows}
-    heat = [
-        (ranking.key, [_correlation_cell(ranking.key, other.key, by_pair) for other in board.rankings])
-        for ranking in board.rankings
-    ]
-    return CorrelationPage(
-        _correlation_matrix(board, by_pair), heat, _pairs(board), _meta_ranks(board), _repeats(board)
-    )
+    return CorrelationPage(_correlation_matrix(board, by_pair), _pairs(board), _meta_ranks(board), _repeats(board))
 
 
 def _correlation_matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], Row]) -> Table:
@@ -70,9 +63,9 @@ def _pairs(board: CorrelationBoard) -> Table:
             names("One", lambda row: in_plain_words(row.a), css="name"),
             text("Other", lambda row: in_plain_words(row.b), css="name"),
             Column("Spearman, 95%", lambda row: Cell(two(row.value.value), in_brackets(row.value, two), strong=True)),
-            Column("Kendall", lambda row: two(row.kendall)),
-            p_column(lambda row: row.p, lambda row: row.significant),
-            Column("n", lambda row: whole(row.n)),
+            Column("Kendall", "kendall"),
+            P_VALUE,
+            Column("n", "n"),
         ],
         sorted(rows, key=lambda row: -(row.value.value or 0.0)),
         label="Pairs of rankings",
@@ -88,7 +81,7 @@ def _meta_ranks(board: CorrelationBoard) -> Table:
     return table(
         [
             Column("Rank", lambda row: Cell(str(row.meta), strong=True)),
-            names("Model", lambda row: row.model, css=""),
+            names("Model", "model", css=""),
             Column("Mean", lambda row: f"{row.mean:.2f}"),
             *(rank_in(at, ranking) for at, ranking in enumerate(board.rankings)),
         ],
@@ -112,11 +105,11 @@ def _repeats(board: CorrelationBoard) -> Table:
 
     return table(
         [
-            names("Judge", lambda row: row.shown, css=""),
-            text("Model", lambda row: row.model),
-            Column("Mean", lambda row: percent(row.mean)),
-            Column("SD", lambda row: percent(row.sd)),
-            Column("Repeats", lambda row: whole(row.repeats)),
+            names("Judge", "shown", css=""),
+            text("Model", "model"),
+            Column("Mean", "mean", percent),
+            Column("SD", "sd", percent),
+            Column("Repeats", "repeats"),
             *(at_level(name) for name in dict.fromkeys(name for row in board.repeats for name in row.levels)),
         ],
         board.repeats,

@@ -54,10 +54,7 @@ class UnderWay:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    benchmark: Benchmark
-    link: str
     counts: queries.BenchmarkCounts
-    is_public: bool
     verb: str
     to: str
 
@@ -271,16 +268,7 @@ def _benchmarks(viewer: User) -> list[NextStep]:
         steps = steps_of(counts.benchmark, viewer)
         step = next((step for step in steps if step.state == NOW), steps[-1])
         verb, to = step.actions[0] if step.actions else steps[-1].actions[0]
-        rows.append(
-            NextStep(
-                counts.benchmark,
-                reverse("bank:benchmark-detail", args=[counts.benchmark]),
-                counts,
-                counts.benchmark.visibility == Benchmark.Visibility.PUBLIC,
-                verb,
-                to,
-            )
-        )
+        rows.append(NextStep(counts, verb, to))
     return rows
 
 

@@ -20,16 +20,16 @@ from judging.models import Judgment, Run
 from leaderboard import boards, cache, changes, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, two, whole
+from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
-from leaderboard.pages import marks, one_item, picture, prices
+from leaderboard.pages import marks, one_item, plots, prices
 from leaderboard.pages import models as models_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
-from leaderboard.rows import UNKNOWN, Number
+from leaderboard.rows import Number
 from leaderboard.scope import BadScope
 from stats.ranks import Place
 
@@ -180,13 +180,7 @@ class _Place:
     @property
     def person(self) -> Number:
         """One more person by this metric."""
-        against = self.judges.against.get(MAJORITY)
-        ceiling = against.ceiling.get(self.metric.name) if against else None
-        return ceiling.number if ceiling else UNKNOWN
-
-    def write(self, value: float | None) -> str:
-        """A number of the judges: a share in percent."""
-        return percent(value) if self.metric.is_share else two(value)
+        return self.judges.person(self.metric.name).number
 
 
 def build_home_page(viewer: Viewer) -> Home:
@@ -282,8 +276,8 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
             _entry(place, top, ranked, axes, pages, invented)
             for place, top, ranked in zip(places, models, judges, strict=True)
         ],
-        models_axis=marks.axis_head(axes.models, lambda value: whole(100 * value)),
-        judges_axis=marks.axis_head(axes.judges, (lambda value: whole(100 * value)) if in_percent else tick),
+        models_axis=marks.axis_head(axes.models, whole_percent),
+        judges_axis=marks.axis_head(axes.judges, whole_percent if in_percent else tick),
     )
 
 
@@ -328,7 +322,7 @@ def _people(place: _Place, scale: marks.Axis) -> SafeString:
     """``people 70.9`` under their line."""
     if place.person.value is None:
         return BLANK
-    return marks.below(scale, place.person.value, f"people {place.write(place.person.value)}")
+    return marks.below(scale, place.person.value, f"people {place.metric.write(place.person.value)}")
 
 
 def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
@@ -378,17 +372,17 @@ def _picture(place: _Place) -> Picture | None:
     if plot is None:
         return None
     png, svg = (address.to("leaderboard:picture", "judges-price", shape) for shape in ("png", "svg"))
-    return Picture(plot.title, plot.under, picture.svg(plot), picture.narrow(plot), png, svg, address.link())
+    return Picture(plot.title, plot.under, plots.points(plot), plots.narrow(plot), png, svg, address.link())
 
 
 def _by_other_measure(place: _Place, run: Run) -> str:
     """``With ties counted, GPT-4 has 39.1 and people 58.0.``"""
     counted = place.judges_kind.metrics[0]
     row = place.judges.overall().get(run.pk, {}).get(counted.name)
-    ceiling = place.judges.against[MAJORITY].ceiling.get(counted.name)
-    if row is None or ceiling is None:
+    people = place.judges.person(counted.name).number.value
+    if row is None or people is None:
         return ""
-    return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(ceiling.number.value)}"
+    return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(people)}"
 
 
 def _counts(counts: queries.BenchmarkCounts) -> str:
@@ -432,7 +426,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, inven
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE
     if not few and row.rank is not None:
-        rank = rank_range(row.place, row.rank_low, row.rank_high) or str(row.place)
+        rank = rank_range(row.place, row.rank_low, row.rank_high)
     link = rows_behind(place.address, place.address.scope(), row.model)
     return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
 
@@ -471,7 +465,7 @@ def _top_judges(place: _Place) -> list[Ranked]:
 def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, scale: marks.Axis) -> MiniRow:
     person = place.person
     bar = marks.interval_bar(
-        scale, *row.value.ends, write=place.write, ceiling=person.value, band=(person.low, person.high)
+        scale, *row.value.ends, write=place.metric.write, ceiling=person.value, band=(person.low, person.high)
     )
     page = reverse("leaderboard:judge-detail", args=[run.judge_id])
     link = place.address.to("leaderboard:judges", kind=place.judges_kind.name)
@@ -479,8 +473,8 @@ def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, s
         link = verdicts_link(place.address, run, metric=place.metric.name) or link
     rank = NONE
     if standing is not None:
-        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high) or str(standing.tier)
-    return MiniRow(rank, row.judge, link, place.write(row.value.value), bar, page, row.simulated)
+        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high)
+    return MiniRow(rank, row.judge, link, place.metric.write(row.value.value), bar, page, row.simulated)
 
 
 def _judges_note(place: _Place, rows: list[Ranked]) -> str:

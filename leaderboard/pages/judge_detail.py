@@ -1,11 +1,9 @@
 """The public page of a judge beside people: its agreement, its biases, what it costs, how steady it is, its card."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import log10
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
@@ -15,59 +13,21 @@ from judging.runs.juries import members_of
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin, variance
 from leaderboard.boards.bias import BiasRow
-from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard, Running
-from leaderboard.figures import (
-    dollars,
-    in_brackets,
-    number_of,
-    percent,
-    two,
-    whole,
-)
+from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
+from leaderboard.figures import NONE, dollars, in_brackets, number_of, percent, two, whole_percent, with_interval
 from leaderboard.kinds import Kind, available
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
-from leaderboard.pages import marks, plots
+from leaderboard.pages import marks, plots, prices
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address, named, settings_in_words
+from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
-from leaderboard.pages.table import BLANK
+from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
 
 FAR = 6.0  # times a strong bias, where the axis of biases ends
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementLine:
-    """A judge beside people on one benchmark: its number, one more person's, and the best baseline's."""
-
-    title: str
-    kind: str
-    metric: str
-    link: str
-    rows: str
-    settings: str
-    n: str
-    value: str
-    bar: SafeString
-    person: str
-    stand_in: str
-    passes: bool | None
-    people: str  # where the judge stands in place of each person
-
-
-@dataclass(frozen=True, slots=True)
-class BiasLine:
-    benchmark: str
-    bias: str
-    words: str
-    value: str
-    css: str
-    interval: str
-    bar: SafeString
-    n: str
-    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +40,15 @@ class StandIn:
     passes: bool | None
     numbers: str
     link: str
-    people: list[tuple[str, str, str, str]]  # name, advantage, n, result
+    people: Table
 
 
 @dataclass(frozen=True, slots=True)
 class JudgePage:
     lead: str
     stand_ins: list[StandIn]
-    lines: list[AgreementLine]
-    axis: SafeString
-    biases: list[BiasLine]
-    biases_axis: SafeString
+    lines: Table
+    biases: Table
     cost: "Cost | None"
     steady: list[Fact]
     steady_of: str
@@ -122,18 +80,13 @@ class _Judged:
     def metric(self) -> Metric:
         return self.kind.metric(self.row.metric, ())
 
-    def write(self, value: float | None) -> str:
-        """The metric's value, a share in percent."""
-        return percent(value) if self.metric.is_share else two(value)
-
     @property
     def unit(self) -> str:
         return "%" if self.metric.is_share else ""
 
     @property
-    def person(self) -> Number | None:
-        ceiling = self.board.against[MAJORITY].ceiling.get(self.row.metric)
-        return ceiling.number if ceiling else None
+    def person(self) -> Number:
+        return self.board.person(self.row.metric).number
 
     @property
     def floor(self) -> float | None:
@@ -156,18 +109,11 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     runs = _visible_runs(judge, viewer)
     if not runs and not allowed(viewer, "read-judging"):
         return None
-    ends = [end for on in found for end in (*on.row.value.ends, on.person.value if on.person else None, on.floor)]
-    scale = marks.axis(ends, width=marks.WIDE)
-    shares = all(on.metric.is_share for on in found)
-    measured = [one for on in found for one in _measured_biases(on)]
-    bias_scale = _bias_scale(measured)
     return JudgePage(
         lead=_lead(judge, found),
         stand_ins=[test for on in found if (test := _stand_in_panel(on))],
-        lines=[_agreement_line(on, scale) for on in found],
-        axis=marks.axis_head(scale, (lambda value: whole(100 * value)) if shares else two),
-        biases=[_bias_line(on, row, bias_scale) for on, row in measured],
-        biases_axis=marks.axis_head(bias_scale, lambda value: "" if value else "0"),
+        lines=_agreement(judge, found),
+        biases=_biases(judge, [one for on in found for one in _measured_biases(on)]),
         cost=next((cost for on in found if (cost := _cost(on))), None),
         steady=_steady(found[0]) if found else [],
         steady_of=f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}" if found else "",
@@ -196,7 +142,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
                 for of_run in board.overall().values()
                 if (row := of_run.get(main)) and row.judge == judge.name and row.value.value is not None
             ]
-            by_run = Run.objects.select_related("judge").in_bulk([row.run for row in rows])
+            by_run = queries.runs_of(row.run for row in rows)
             for row in rows:
                 yield _Judged(address, scope, kind, board, by_run[row.run], row)
 
@@ -205,30 +151,45 @@ def _lead(judge: Judge, found: Sequence[_Judged]) -> str:
     if not found:
         return "People have labelled nothing that it judged, so there is nothing to compare it with."
     on = found[0]
-    said = f"{on.metric.label} {on.write(on.row.value.value)}{on.unit} {in_brackets(on.row.value, on.write)}".strip()
-    person = (
-        f"; one more person {on.write(on.person.value)}{on.unit}" if on.person and on.person.value is not None else ""
-    )
+    said = f"{on.metric.label} {with_interval(on.row.value, on.metric.write, on.unit)}"
+    person = f"; one more person {on.metric.write(on.person.value)}{on.unit}" if on.person.value is not None else ""
     return f"{said} on {number_of(on.row.n, 'item')} of {on.address.benchmark.titled} that people labelled{person}."
 
 
-def _agreement_line(on: _Judged, scale: marks.Axis) -> AgreementLine:
-    stand_in, passes = _stand_in(on)
-    ceiling = on.person.value if on.person else None
-    return AgreementLine(
-        title=on.address.benchmark.titled,
-        kind=on.kind.title.lower(),
-        metric=f"{on.metric.label}{' %' if on.unit else ''}",
-        link=on.address.link(),
-        rows=verdicts_link(on.address, on.run, metric=on.metric.name) or on.address.link(),
-        settings=settings_in_words(on.run.protocol, on.run.settings),
-        n=whole(on.row.n),
-        value=on.write(on.row.value.value),
-        bar=marks.interval_bar(scale, *on.row.value.ends, ceiling=ceiling, reference=on.floor),
-        person=on.write(ceiling),
-        stand_in=stand_in,
-        passes=passes,
-        people=f"#stand-in-{on.run.pk}" if passes is not None else "",
+def _agreement(judge: Judge, found: Sequence[_Judged]) -> Table:
+    """On each benchmark beside one more person and the best baseline."""
+    others = [value for on in found for value in (on.person.value, on.floor)]
+    scale = axis_of(found, lambda on: on.row.value, *others, width=marks.WIDE)
+    shares = all(on.metric.is_share for on in found)
+
+    def benchmark(on: _Judged) -> Cell:
+        settings = settings_in_words(on.run.protocol, on.run.settings)
+        return Cell(on.address.benchmark.titled, on.kind.title.lower(), title=settings, link=on.address.link())
+
+    def verdicts(on: _Judged) -> str:
+        return verdicts_link(on.address, on.run, metric=on.metric.name)
+
+    def beside(on: _Judged) -> dict[str, Any]:
+        return {"ceiling": on.person.value, "reference": on.floor}
+
+    def stand_in(on: _Judged) -> Cell:
+        row = _stand_in_row(on)
+        return standin_page.standin_cell(row, on.run) if row else Cell(NONE)
+
+    return table(
+        [
+            names("Benchmark", benchmark),
+            Column("Items", lambda on: on.row.n, opens=verdicts),
+            text("Metric", lambda on: f"{on.metric.label}{' %' if on.unit else ''}", css="dim"),
+            Column("Value", lambda on: Cell(on.metric.write(on.row.value.value), strong=True), opens=verdicts),
+            interval_of(lambda on: on.row.value, scale, whole_percent if shares else two, two, beside, "plotted"),
+            Column("A person", lambda on: on.metric.write(on.person.value), css="n wide-only"),
+            text("May stand in", stand_in, css="maystand"),
+        ],
+        found,
+        label=f"Agreement of {judge.name} with people",
+        caption=f"Agreement of {judge.name} with people, by benchmark",
+        css="lines",
     )
 
 
@@ -237,15 +198,6 @@ def _stand_in_row(on: _Judged) -> standin.StandInRow | None:
     if on.run.judge.is_baseline or not on.kind.stand_in:
         return None
     return next((row for row in standin.stand_ins(on.scope, standin.EPSILON).rows if row.run == on.run.pk), None)
-
-
-def _stand_in(on: _Judged) -> tuple[str, bool | None]:
-    """Whether the judge may stand in for an annotator, in words."""
-    row = _stand_in_row(on)
-    if row is None or row.passes is None:
-        return row.reason if row else "", None
-    rate = two(row.winning_rate)
-    return (f"yes, {rate}" if row.passes else f"not proven, {rate}"), row.passes
 
 
 def _stand_in_panel(on: _Judged) -> StandIn | None:
@@ -268,62 +220,98 @@ def _stand_in_panel(on: _Judged) -> StandIn | None:
         passes=row.passes,
         numbers=numbers,
         link=f"{on.address.link()}#stand-in",
-        people=[
-            (f"Person {number}", percent(person.advantage), whole(person.n), _result(person))
-            for number, person in enumerate(row.annotators, start=1)
-        ],
+        people=table(
+            [
+                names("In place of", lambda each: f"Person {each[0]}"),
+                Column(
+                    "As close %",
+                    lambda each: each[1].advantage,
+                    percent,
+                    title="Share of items where it is at least as close to the others",
+                ),
+                Column("Items", lambda each: each[1].n, css="n dim"),
+                text("Test", lambda each: _result(each[1])),
+            ],
+            list(enumerate(row.annotators, start=1)),
+            label="In place of each person",
+            caption="The judge in place of each person",
+            css="cmpt",
+        ),
     )
 
 
-def _result(person: standin.TestedAnnotator) -> str:
-    return "too few items" if person.rejected is None else "as good" if person.rejected else "not proven"
+def _result(person: standin.TestedAnnotator) -> Cell:
+    if person.rejected:
+        return Cell("as good", css="good")
+    return Cell("too few items" if person.rejected is None else "not proven", css="dim")
 
 
-def _measured_biases(on: _Judged) -> Iterator[tuple[_Judged, BiasRow]]:
-    """The biases that were measured."""
+@dataclass(frozen=True, slots=True)
+class _Bias:
+    """A bias of a judge; ``people``: where people stand."""
+
+    on: _Judged
+    row: BiasRow
+    number: Number
+    people: float
+
+    def write(self, value: float | None) -> str:
+        return bias_page.write_of(self.on.kind)(value)
+
+    @property
+    def strong(self) -> float:
+        """From where it is a strong one, in its own unit."""
+        return bias_page.limits(self.row.bias, self.on.kind)[1]
+
+
+def _measured_biases(on: _Judged) -> Iterator[_Bias]:
     if not on.kind.biases or on.run.judge.is_baseline:
         return
-    for row in cached(on.scope, "bias", boards.bias_of).rows:
-        if row.run == on.run.pk and row.value.value is not None:
-            yield on, row
-
-
-def _strong(on: _Judged, row: BiasRow) -> float:
-    """From where the bias is a strong one, in its own unit."""
-    return bias_page.limits(row.bias, on.kind)[1]
-
-
-def _bias_scale(measured: Sequence[tuple[_Judged, BiasRow]]) -> marks.Axis:
-    """One axis for biases of several units, on which 1 is where each is strong."""
-    ends = [
-        abs(end) / _strong(on, row)
-        for on, row in measured
-        for end in bias_page.told(row, on.kind).ends
-        if end is not None
-    ]
-    far = min(FAR, max([1.5, *ends]))
-    return marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
-
-
-def _bias_line(on: _Judged, row: BiasRow, scale: marks.Axis) -> BiasLine:
-    """A bias with its interval; a mark where the interval leaves people's line."""
-    write: Any = bias_page.write_of(on.kind)
-    strong, number = _strong(on, row), bias_page.told(row, on.kind)
-    value, low, high = (None if end is None else end / strong for end in number.ends)
     rows = cached(on.scope, "bias", boards.bias_of).rows
-    people = bias_page.people_in(next((of for of in rows if of.run is None and of.bias == row.bias), None), on.kind)
-    return BiasLine(
-        benchmark=on.address.benchmark.titled,
-        bias=bias_page.LABELS[row.bias],
-        words=bias_page.words_of(row.bias, on.kind),
-        value=write(number.value),
-        css=bias_page.css_of(row, on.kind, people),
-        interval=in_brackets(number, write),
-        bar=marks.interval_bar(
-            scale, value, low, high, write=lambda share: write(share * strong), ceiling=people / strong
-        ),
-        n=whole(row.n),
-        link=on.address.to("leaderboard:bias", kind=on.kind.in_address),
+    own = {row.bias: row for row in rows if row.run is None}
+    for row in rows:
+        if row.run == on.run.pk and row.value.value is not None:
+            yield _Bias(on, row, bias_page.told(row, on.kind), bias_page.people_in(own.get(row.bias), on.kind))
+
+
+def _biases(judge: Judge, measured: Sequence[_Bias]) -> Table:
+    """Each with its interval, on one axis for several units, on which 1 is where each is strong; a mark where the
+    interval leaves people's line.
+    """
+    ends = [abs(end) / each.strong for each in measured for end in each.number.ends if end is not None]
+    far = min(FAR, max([1.5, *ends]))
+    scale = marks.Axis(-far, far, (-1.0, 0.0, 1.0), marks.WIDE)
+
+    def name(each: _Bias) -> Cell:
+        bias = each.row.bias
+        return Cell(bias_page.LABELS[bias], bias_page.words_of(bias, each.on.kind))
+
+    def value(each: _Bias) -> Cell:
+        css = bias_page.css_of(each.row, each.on.kind, each.people)
+        words, link = (
+            each.write(each.number.value),
+            each.on.address.to("leaderboard:bias", kind=each.on.kind.in_address),
+        )
+        return Cell(chips=(Chip(words, css, link=link),)) if css else Cell(words, link=link)
+
+    def bar(each: _Bias) -> SafeString:
+        ends = (None if end is None else end / each.strong for end in each.number.ends)
+        line = each.people / each.strong
+        return marks.interval_bar(scale, *ends, write=lambda share: each.write(share * each.strong), ceiling=line)
+
+    return table(
+        [
+            names("Bias", name),
+            text("Benchmark", lambda each: each.on.address.benchmark.titled, css="dim"),
+            Column("Value", value),
+            text("95% interval", lambda each: in_brackets(each.number, each.write), css="num wide-only"),
+            drawn(scale, lambda value: "" if value else "0", bar, css="plotted"),
+            Column("Items", lambda each: each.row.n, css="n dim"),
+        ],
+        measured,
+        label=f"Biases of {judge.name}",
+        caption=f"Biases of {judge.name}",
+        css="lines",
     )
 
 
@@ -338,53 +326,27 @@ def _cost(on: _Judged) -> Cost | None:
 
 
 def _prices(on: _Judged) -> SafeString:
-    """The judges whose price is known and not 0, on a logarithmic axis: this one, and rings for the others."""
-    metric = on.metric
-    runs = Run.objects.filter(pk__in=on.board.overall(), judge__baseline="").select_related("judge")
-    places = []
-    for run in runs:
-        cost, value = on.board.running.get(run.pk, Running()).cost, _value_of(on.board, run.pk, metric.name)
-        if not cost or value.value is None or not sees_usage(run, on.address.viewer):
-            continue
-        said = f"{metric.label} {on.write(value.value)}{on.unit} {in_brackets(value, on.write)}".strip()
-        places.append(
-            plots.Place(
-                str(run.judge),
-                log10(cost),
-                value.value,
-                y_ends=(value.low, value.high),
-                words=f"{dollars(cost)} for 1,000 verdicts, {said}",
-                link=reverse("leaderboard:judge-detail", args=[run.judge_id]),
-                beside=run.pk != on.run.pk,
-            )
-        )
-    return plots.scatter(
-        places,
-        title=f"{metric.label} by price of 1,000 verdicts on {on.address.benchmark.titled}",
-        across="US dollars for 1,000 verdicts",
-        up=metric.label,
-        write_x=lambda power: f"{float(f'{10**power:.2g}'):,.10g}",
-        write_y=on.write,
-        narrow=True,
-    )
+    """This judge among those whose price is known."""
+    plot = prices.plot_of_judges(on.address, on.scope, on.board, fewest=1)
+    return plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260) if plot else BLANK
 
 
 def _steady(on: _Judged) -> list[Fact]:
     """How steady a judge is, in percent with intervals; only what was measured."""
-    same_in_orders = next((row.detail.consistent for _, row in _measured_biases(on) if row.detail.consistent), UNKNOWN)
+    in_orders = next(filter(None, (each.row.detail.consistent for each in _measured_biases(on))), UNKNOWN)
     again, readable, ties = (
         _value_of(on.board, on.run.pk, metric.name) for metric in (CONSISTENCY, READABLE, TIE_RATE)
     )
-    people = on.board.against[MAJORITY].ceiling.get(TIE_RATE.name)
-    of_people = f"; people {percent(people.number.value)}%" if people and people.number.value is not None else ""
+    people = on.board.person(TIE_RATE.name).number.value
+    of_people = "" if people is None else f"; people {percent(people)}%"
     numbers = (
-        ("Same in both orders", same_in_orders, ""),
+        ("Same in both orders", in_orders, ""),
         ("Same if asked again", again, ""),
         (READABLE.label, readable, ""),
         (TIE_RATE.label, ties, of_people),
     )
     facts = [
-        Fact(term, f"{percent(value.value)}% {in_brackets(value, percent)}".strip() + more)
+        Fact(term, with_interval(value, percent, "%") + more)
         for term, value, more in numbers
         if value.value is not None
     ]
@@ -397,7 +359,7 @@ def _parts(on: _Judged) -> str:
     if not on.kind.on_scale:
         return ""
     rows = [row for row in cached(on.scope, "variance", variance.of_judges).rows if row.run == on.run.pk]
-    return ", ".join(f"{row.part} {whole(100 * (row.share.value or 0))}%" for row in rows)
+    return ", ".join(f"{row.part} {whole_percent(row.share.value)}%" for row in rows)
 
 
 def _facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:

@@ -11,7 +11,18 @@ from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
-from leaderboard.boards.judge_board import ALL, INDIVIDUALS, MAJORITY, PEOPLE, REFERENCES, Against, JudgesBoard
+from leaderboard import queries
+from leaderboard.boards.judge_board import (
+    ALL,
+    INDIVIDUALS,
+    MAJORITY,
+    NOBODY,
+    PEOPLE,
+    REFERENCES,
+    Against,
+    JudgesBoard,
+    MetricValue,
+)
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
 from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
@@ -30,16 +41,16 @@ from leaderboard.figures import (
     rank_range,
     signed,
     signed_points,
-    tick,
     two,
     value_or_interval,
     whole,
+    whole_percent,
 )
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
@@ -50,8 +61,8 @@ from leaderboard.pages.table import (
     Sorting,
     Table,
     Write,
+    axis_of,
     choose,
-    figure,
     names,
     number_cell,
     table,
@@ -67,9 +78,7 @@ SORTS = ("value", "judge", "n", "coverage")
 
 @dataclass(frozen=True, slots=True)
 class JudgesPage:
-    """``heat``: of people and of each judge the coloured cells, one for each of the ``levels``; ``finding``: what the
-    table comes to, in a sentence or two.
-    """
+    """``finding``: what the table comes to, in a sentence or two."""
 
     metric: str
     metric_label: str
@@ -79,7 +88,6 @@ class JudgesPage:
     table: Table
     chooser: Chooser | None
     levels: list[str]
-    heat: list[tuple[str, list[Cell]]]
     counted: str
     has_floor: bool
     has_biases: bool
@@ -106,16 +114,10 @@ def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind, board)
     measured = {row.metric for row in board.rows}
-    metrics = [Choice(offered.name, offered.label) for offered in kind.metrics if offered.name in measured]
+    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in measured}
     return [
-        Select("metric", "Measure", [("", metrics)], metric.name, on=metric is not kind.metric("", measured)),
-        Select(
-            "reference",
-            "Compared with",
-            [("", [Choice(name, reference_words(kind)[name]) for name in REFERENCES])],
-            reference,
-            on=reference != REFERENCES[0],
-        ),
+        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", measured)),
+        pick("reference", "Compared with", reference_words(kind), reference, on=reference != REFERENCES[0]),
     ]
 
 
@@ -161,11 +163,6 @@ def build_judges_page(
         ),
         chooser=chooser,
         levels=shown.levels,
-        heat=[
-            (shown.name(run, alone=True), [shown.level(run, level) for level in shown.levels])
-            for run in rows
-            if shown.levels
-        ],
         counted=_counted(shown.judges, metric),
         has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
@@ -201,7 +198,7 @@ class _Shown:
     ) -> "_Shown":
         metric, reference = chosen(address, kind, board)
         judges, against = board.overall(reference), board.against[reference]
-        runs = Run.objects.filter(pk__in=judges).select_related("judge").in_bulk()
+        runs = queries.runs_of(judges)
         standing = against.standing.get(metric.name, {})
         order = _ordered(sorting, judges, runs, metric, standing)
         return cls(
@@ -225,11 +222,10 @@ class _Shown:
 
     @property
     def person(self) -> Number:
-        ceiling = self.against.ceiling.get(self.metric.name)
-        return ceiling.number if ceiling else UNKNOWN
+        return self.of_people(self.metric.name).number
 
-    def write(self, value: float | None) -> str:
-        return percent(value) if self.metric.is_share else two(value)
+    def of_people(self, metric: str) -> MetricValue:
+        return self.against.ceiling.get(metric, NOBODY)
 
     def value(self, run: int) -> Number:
         if run == PEOPLE:
@@ -243,12 +239,11 @@ class _Shown:
             return ""
         return verdicts_link(self.address, self.runs[run], metric=metric or self.metric.name, level=level)
 
-    def name(self, run: int, *, alone: bool = False) -> str:
-        """``alone``: without chips beside it, so that it says simulated itself."""
+    def name(self, run: int) -> str:
         if run == PEOPLE:
             return "One more person"
         judge = self.runs[run].judge
-        return judge.titled if alone or judge.is_baseline else judge.name
+        return judge.titled if judge.is_baseline else judge.name
 
     def name_cell(self, run: int) -> Cell:
         if run == PEOPLE:
@@ -278,7 +273,7 @@ class _Shown:
         place = self.against.standing.get(self.metric.name, {}).get(run)
         if place is None:
             return Cell("" if run == PEOPLE or self.outside[run] == "baseline" else NONE)
-        return Cell(rank_range(place.tier, place.rank_low, place.rank_high) or str(place.tier))
+        return Cell(rank_range(place.tier, place.rank_low, place.rank_high))
 
     def on_level(self, run: int, level: str) -> LevelValue | None:
         return self.against.cells.get(self.metric.name, {}).get(run, {}).get(level)
@@ -291,7 +286,7 @@ class _Shown:
         if self.with_people and (people is None or people.n < FEWEST_ON_LEVEL):
             return Cell("few", css="qx", title=f"{title}: fewer than {FEWEST_ON_LEVEL} labels to compare with")
         share = self.metric.is_share and found.value is not None
-        text = whole(100 * (found.value or 0.0)) if share else two(found.value)
+        text = whole_percent(found.value) if share else two(found.value)
         plain = run == PEOPLE or self.outside[run] == "baseline"
         css = "" if plain else self.shade(found.value, people.value if people else None)
         return Cell(text, css=css, title=title, link=self.rows_of(run, level=level))
@@ -416,12 +411,12 @@ def _of_judges(passed: int, judges: int) -> str:
 def _with_ties(shown: _Shown, run: int) -> SafeString:
     """Why a judge that chooses people's side as often as they do may still not stand in: it sees fewer ties."""
     counted = shown.kind.metrics[0].name
-    row, ceiling = shown.judges[run].get(counted), shown.against.ceiling.get(counted)
+    row, of_people = shown.judges[run].get(counted), shown.of_people(counted).number
     best, person = shown.value(run).value, shown.person.value
-    if shown.metric is not SIDED or not (row and ceiling) or best is None or person is None or best < person:
+    if shown.metric is not SIDED or not (row and of_people.n) or best is None or person is None or best < person:
         return SafeString()
     return format_html(
-        " With ties counted, it has {}% and people {}%.", percent(row.value.value), percent(ceiling.number.value)
+        " With ties counted, it has {}% and people {}%.", percent(row.value.value), percent(of_people.value)
     )
 
 
@@ -441,24 +436,23 @@ def _settings(run: Run) -> str:
 def _metric_column(shown: _Shown) -> Column[int]:
     """The metric that ranks, on an axis with the band of one more person."""
     metric, person = shown.metric, shown.person
-    ends = [end for run in [PEOPLE, *shown.order] for end in shown.value(run).ends]
-    scale = marks.axis(ends, width=marks.COLUMN, unit=0.01 if metric.is_share else 1.0, row=ROW)
+    scale = axis_of([PEOPLE, *shown.order], shown.value, width=marks.COLUMN, unit=metric.unit, row=ROW)
 
     def cell(run: int) -> Cell:
         value = shown.value(run)
         bar = marks.interval_bar(
             scale,
             *value.ends,
-            write=shown.write,
+            write=shown.metric.write,
             provisional=shown.outside.get(run) == "provisional",
             ceiling=person.value,
             band=(person.low, person.high),
         )
-        said = [interval(value, shown.write), "" if run else OF_PEOPLE]
+        said = [interval(value, shown.metric.write), "" if run else OF_PEOPLE]
         title = ", ".join(filter(None, said))
-        return Cell(value_or_interval(value, shown.write), title=title, link=shown.rows_of(run), bar=bar)
+        return Cell(value_or_interval(value, shown.metric.write), title=title, link=shown.rows_of(run), bar=bar)
 
-    axis = marks.axis_head(scale, lambda value: whole(100 * value) if metric.is_share else tick(value))
+    axis = marks.axis_head(scale, metric.tick)
     label = f"{metric.label} %" if metric.is_share else metric.label
     return Column(label, cell, kind="interval", css="plotted", sort="value", title=metric.words, axis=axis)
 
@@ -468,16 +462,13 @@ def _beside(shown: _Shown) -> list[Column[int]]:
     measured = {name for rows in shown.judges.values() for name in rows}
 
     def column(extra: Metric) -> Column[int]:
-        write = percent if extra.is_share else two
-
         def cell(run: int) -> Cell:
-            if run == PEOPLE:
-                of_people = shown.against.ceiling.get(extra.name)
-                return number_cell(of_people.number, write, of_people.n) if of_people else Cell(NONE, title=OF_PEOPLE)
-            row = shown.judges[run].get(extra.name)
-            if row is None or row.value.value is None:
-                return Cell(NONE)
-            return number_cell(row.value, write, row.n, link=shown.rows_of(run, metric=extra.name))
+            found = shown.of_people(extra.name) if run == PEOPLE else None
+            row = shown.judges[run].get(extra.name) if found is None else None
+            number, n = (found.number, found.n) if found else (row.value, row.n) if row else (UNKNOWN, 0)
+            if number.value is None:
+                return Cell(NONE, title="" if run else OF_PEOPLE)
+            return number_cell(number, extra.write, n, link=shown.rows_of(run, metric=extra.name))
 
         link = shown.address.link(metric=extra.name, sort=None)
         usual = extra.always_shown and not shown.kind.leading
@@ -489,9 +480,9 @@ def _beside(shown: _Shown) -> list[Column[int]]:
 def _counts(shown: _Shown) -> list[Column[int]]:
     def n(run: int) -> Cell:
         if run == PEOPLE:
-            return Cell(whole(shown.against.ceiling[shown.metric.name].n), title=OF_PEOPLE)
+            return Cell(whole(shown.of_people(shown.metric.name).n), title=OF_PEOPLE)
         row = shown.judges[run].get(shown.metric.name)
-        return Cell(whole(row.n if row else 0), link=shown.rows_of(run))
+        return Cell(whole(row.n if row else 0))
 
     def coverage(run: int) -> Cell:
         row = shown.judges[run].get(shown.metric.name) if run else None
@@ -502,7 +493,7 @@ def _counts(shown: _Shown) -> list[Column[int]]:
     share, words = "Share of people's items that the judge has a verdict on", "Verdicts compared"
     usual = not shown.levels
     return [
-        Column("n", n, css="n dim", sort="n", title=words, choice=f"{words}, n", usual=usual),
+        Column("n", n, css="n dim", opens=shown.rows_of, sort="n", title=words, choice=f"{words}, n", usual=usual),
         Column("Coverage %", coverage, sort="coverage", title=share, usual=False),
     ]
 
@@ -636,7 +627,7 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
     return [column(name) for name in RUNNING]
 
 
-def repeated(board: RepeatsBoard) -> Table | None:
+def repeated(board: RepeatsBoard, kind: Kind) -> Table | None:
     """How many verdicts of each judge are the same, as shares of its items."""
     if not board.rows:
         return None
@@ -708,7 +699,7 @@ def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
     )
 
 
-def reviewed(board: ReviewsBoard) -> Table | None:
+def reviewed(board: ReviewsBoard, kind: Kind) -> Table | None:
     """Each judge's verdicts as people reviewed them, in a data set or over all."""
     if not board.rows:
         return None
@@ -720,22 +711,22 @@ def reviewed(board: ReviewsBoard) -> Table | None:
     return table(
         [
             names("Judge", judge),
-            figure(
+            Column(
                 "Agreed %",
-                lambda row: row.agree,
+                "agree",
                 percent,
                 title="Share of verdicts that most of exactly three reviews agree with",
             ),
-            figure(
+            Column(
                 "Halluc. %",
-                lambda row: row.hallucination,
+                "hallucination",
                 percent,
                 title="Share of analyses in which most of exactly three reviews found something that is not there",
             ),
-            figure("Grade", lambda row: row.grade, title="Mean grade of analyses, 1 to 5"),
-            figure(
+            Column("Grade", "grade", title="Mean grade of analyses, 1 to 5"),
+            Column(
                 "Deviation",
-                lambda row: row.deviation,
+                "deviation",
                 title="Mean absolute deviation of the grades of one sample's verdicts from their mean",
             ),
             Column("Reviews", lambda row: Cell(whole(row.reviews), title=f"Of {whole(row.verdicts)} verdicts")),
@@ -747,7 +738,7 @@ def reviewed(board: ReviewsBoard) -> Table | None:
     )
 
 
-def compared(board: ComparedBoard) -> Table | None:
+def compared(board: ComparedBoard, kind: Kind) -> Table | None:
     """Every two judges whose analyses people compared."""
     if not board.rows:
         return None
@@ -762,13 +753,13 @@ def compared(board: ComparedBoard) -> Table | None:
     return table(
         [
             names("Judges", judges),
-            figure(
+            Column(
                 "Preferred %",
-                lambda row: row.preferred,
+                "preferred",
                 percent,
                 title="Share of items on which most people prefer the first judge's analysis; a tie counts half",
             ),
-            figure("Ties %", lambda row: row.ties, percent, title="Share of items on which neither is preferred"),
+            Column("Ties %", "ties", percent, title="Share of items on which neither is preferred"),
             Column("Items", lambda row: Cell(whole(row.items), title=f"{whole(row.labels)} labels")),
         ],
         board.rows,

@@ -1,18 +1,16 @@
 """Two languages of a benchmark beside each other, as a table."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.utils.translation import get_language_info
 
 from leaderboard import queries
-from leaderboard.figures import NONE, percent, signed_points, whole
+from leaderboard.figures import NONE, percent, signed_points, whole, whole_percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address
-from leaderboard.pages.table import Column, Table, change, names, number_cell, p_column, table
+from leaderboard.pages.table import P_VALUE, Column, Table, axis_of, change, names, number_cell, table
 from leaderboard.rankings.languages import LanguageRow as Row
 from leaderboard.rankings.languages import Side, TwoLanguages, languages
-from leaderboard.rows import Number
 from leaderboard.scope import Scope
 
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
@@ -55,12 +53,11 @@ def _side(side: Side) -> tuple[str, str]:
 
 def _panel(comparison: TwoLanguages) -> LanguagesPanel:
     rows = comparison.rows
-    ends = [end for row in rows for end in row.difference.ends]
-    scale = marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01)
     a, b, measure = _side(comparison.a), _side(comparison.b), MEASURES[comparison.measure]
 
-    def accuracy(side: tuple[str, str], share: Callable[[Row], Number], n: Callable[[Row], int]) -> Column[Row]:
-        return Column(side[0], lambda row: number_cell(share(row), percent, n(row)), title=side[1])
+    def accuracy(side: tuple[str, str], name: str) -> Column[Row]:
+        n = f"{name}_n"
+        return Column(side[0], lambda row: number_cell(row.number(name), percent, getattr(row, n)), title=side[1])
 
     return LanguagesPanel(
         a,
@@ -69,17 +66,15 @@ def _panel(comparison: TwoLanguages) -> LanguagesPanel:
         comparison.pairs,
         table(
             [
-                names("Model", lambda row: row.model, css="name"),
-                accuracy(a, lambda row: row.a, lambda row: row.a_n),
-                accuracy(b, lambda row: row.b, lambda row: row.b_n),
+                names("Model", "model", css="name"),
+                accuracy(a, "a"),
+                accuracy(b, "b"),
                 *change(
-                    "Difference, 95%",
-                    lambda row: row.difference,
-                    scale,
-                    lambda value: whole(100 * value),
+                    axis_of(rows, "difference", 0.0, width=marks.WIDE, unit=0.01),
+                    whole_percent,
                     signed_points,
                 ),
-                p_column(lambda row: row.p, lambda row: row.significant),
+                P_VALUE,
                 Column("n", lambda row: NONE if row.difference.value is None else whole(row.n)),
             ],
             rows,

@@ -7,7 +7,7 @@ from leaderboard.figures import whole
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Table, figure, names, table, text
+from leaderboard.pages.table import Column, Table, names, table, text
 
 EACH = "Counted over all of them; each stands on the page of its item"
 
@@ -38,7 +38,7 @@ def _table(title: str, rows: Sequence[LengthRow]) -> Table:
             names("Model" if rows[0].model else "Judge", name),
             Column("Half are below", lambda row: Cell(whole(row.p50), title=EACH), title="The median"),
             Column("Most are", between, title="Nine tenths are above the first, and below the second"),
-            figure("Mean", lambda row: row.mean, whole),
+            Column("Mean", "mean", whole),
             Column("n", lambda row: Cell(whole(row.n), title=EACH)),
             text(f"0 to {longest}, and longer", drawn),
         ],

@@ -1,10 +1,7 @@
-"""Marks as SVG: interval bars on one axis, micro bars, forest plots, classes of coloured cells.
-
-Drawn by attributes alone, which the policy allows; classes give the page's colours, and the forest plot repeats them
-as attributes so that it stands by itself when downloaded.
+"""Marks in tables, as SVG by attributes alone, which the policy allows: interval bars on one axis, votes on a line,
+classes of coloured cells. Classes give them the page's colours.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +31,22 @@ class Axis:
     width: int = WIDTH
     row: int = 36
 
-    def x(self, value: float) -> float:
+    def at(self, value: float, start: float, end: float) -> float:
+        """Where it is drawn between two places, the second of which is the high end."""
         share = (value - self.low) / (self.high - self.low)
-        return round(INSET + min(1.0, max(0.0, share)) * (self.width - 2 * INSET), 1)
+        return round(start + min(1.0, max(0.0, share)) * (end - start), 1)
+
+    def x(self, value: float) -> float:
+        return self.at(value, INSET, self.width - INSET)
+
+    def beyond(self, value: float, by: float = 1e-9) -> int:
+        """-1 below its low end, 1 above its high one, else 0."""
+        return int(value > self.high + by) - int(value < self.low - by)
+
+    @staticmethod
+    def arrow(x: float, y: float, way: int) -> str:
+        """What is drawn at an end in place of a dot beyond it."""
+        return f"M{x - 5 * way} {y - 4}L{x + 3 * way} {y}L{x - 5 * way} {y + 4}Z"
 
     @property
     def through(self) -> str:
@@ -117,13 +127,12 @@ def interval_bar(
         body += f'<path class="oth" d="M{scale.x(plain)} 8H{scale.x(value)}"/>'
         body += f'<circle class="open" cx="{scale.x(plain)}" cy="8" r="3.4"/>'
     words = write(value)
-    if scale.low - 1e-9 <= value <= scale.high + 1e-9:
+    if way := scale.beyond(value):
+        body += f'<path class="pt" d="{scale.arrow(scale.x(value), 8, way)}"/>'
+    else:
         if low is not None and high is not None:
             words += f", 95%: {write(low)} to {write(high)}"
         body += _dot(scale, value, low, high, provisional=provisional)
-    else:
-        edge, way = (scale.width - INSET, 1) if value > scale.high else (INSET, -1)
-        body += f'<path class="pt" d="M{edge - 5 * way} 4L{edge + 3 * way} 8L{edge - 5 * way} 12Z"/>'
     return _on_axis(scale, format_html('role="img" aria-label="{}"', words), body)
 
 
@@ -221,62 +230,6 @@ def share_bar(share: float) -> SafeString:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Mean confidence, share right, questions; ``link``: where its answers stand."""
-
-    confidence: float
-    accuracy: float
-    n: int
-    link: str = ""
-
-
-def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
-    """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal."""
-    edge, left, foot = 168, 32, 18
-
-    def at(confidence: float, accuracy: float) -> tuple[float, float]:
-        return round(left + confidence * edge, 1), round(6 + (1 - accuracy) * edge, 1)
-
-    body = [f'<path class="gl" d="M{left} 6V{6 + edge}H{left + edge}" fill="none" stroke="#868f95"/>']
-    for tick in (0, 50, 100):
-        x, y = at(tick / 100, tick / 100)
-        body.append(
-            f'<text x="{x}" y="{edge + foot + 4}" text-anchor="middle" font-size="12" fill="#616C73">{tick}</text>'
-        )
-        body.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end" font-size="12" fill="#616C73">{tick}</text>')
-    (x0, y0), (x1, y1) = at(0, 0), at(1, 1)
-    body.append(f'<path class="ref" d="M{x0} {y0}L{x1} {y1}" stroke="#616C73" stroke-dasharray="3 3"/>')
-    words = []
-    for part in bins:
-        (x, y), (_, onto) = at(part.confidence, part.accuracy), at(part.confidence, part.confidence)
-        body.append(f'<path class="gap" d="M{x} {y}V{onto}" stroke="#c2691c" stroke-width="1.5"/>')
-        said = [f"{100 * part.accuracy:.1f}% right", f"{100 * part.confidence:.1f}% sure", f"{part.n:,} questions"]
-        words.append(", ".join(said))
-        body.append(hit(f'<circle class="pt at" cx="{x}" cy="{y}" r="3.5" fill="#14191C"/>', said, link=part.link))
-    label = format_html("{}: {}", title, "; ".join(words))
-    role = "group" if any(part.link for part in bins) else "img"
-    width, height = left + edge + 12, edge + foot + 10
-    return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest reliability" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}" '
-        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
-    )
-
-
-def micro_bar(wins: float, ties: float, losses: float) -> SafeString:
-    """Won, tied, lost as three parts of 56 pixels; the figures stand in the cell's title."""
-    parts = [(name, n) for name, n in (("w", wins), ("t", ties), ("l", losses)) if n]
-    room = 56 - (len(parts) - 1)
-    total = wins + ties + losses
-    x, body = 0.0, ""
-    for name, n in parts:
-        width = round(room * n / total, 1)
-        body += f'<rect class="{name}" x="{round(x, 1)}" width="{width}" height="4"/>'
-        x += width + 1
-    return _drawn(f'<svg class="mb" viewBox="0 0 56 4" preserveAspectRatio="none" aria-hidden="true">{body}</svg>')
-
-
 STEPS = 5
 
 
@@ -294,32 +247,6 @@ def heat_scale() -> SafeString:
     """The five colours side by side, for the legend."""
     steps = "".join(f'<rect class="q{n}" x="{26 * n}" width="26" height="12"/>' for n in range(STEPS))
     return _drawn(f'<svg class="scale" viewBox="0 0 130 12" aria-hidden="true">{steps}</svg>')
-
-
-def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:
-    """Two bars a step: the judge's share and, lighter, people's; the largest share fills the height."""
-    width, high, step = 276, 84, 276 / max(len(shares), 1)
-    most = max((max(judge_share, people_share) for _, judge_share, people_share in shares), default=0) or 1
-    body = []
-    for at, (name, judge_share, people_share) in enumerate(shares):
-        bar = min(22.0, step * 0.34)
-        middle = round(step * (at + 0.5), 1)
-        for left, share, css, fill in (
-            (middle - bar, judge_share, "w", "#2f6db5"),
-            (middle, people_share, "t", "#8f999f"),
-        ):
-            tall = round(high * share / most, 1)
-            body.append(
-                f'<rect class="{css}" x="{round(left, 1)}" y="{round(high + 4 - tall, 1)}" width="{round(bar - 1, 1)}" '
-                f'height="{tall}" fill="{fill}"/>'
-            )
-        body.append(f'<text class="tk" x="{middle}" y="{high + 20}" text-anchor="middle" font-size="11">{name}</text>')
-    body.append(f'<path class="ref" d="M0 {high + 4.5}H{width}" stroke="#868f95"/>')
-    label = format_html("{}", title)
-    return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest" viewBox="0 0 {width} {high + 26}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,135 +282,6 @@ class Cell:
 
 
 ITSELF = Cell(css="self", unseen="itself")
-
-
-@dataclass(frozen=True, slots=True)
-class ForestRow:
-    """``plain``: the number before something was taken out of it, as an open dot. ``said``: what is told of the row to
-    those who point at it, line by line after its name.
-    """
-
-    name: str
-    value: float
-    low: float | None
-    high: float | None
-    quiet: bool = False  # the anchor: there to compare with
-    plain: float | None = None
-    said: tuple[str, ...] = ()
-    apart: bool = False  # does not widen the axis: an arrow at its end where it lies beyond
-
-
-LETTER = 0.58  # width of a letter, as a share of its size
-LABELS = 0.52  # of the width, at most, for names
-
-
-def forest(
-    rows: list[ForestRow],
-    *,
-    title: str,
-    write: Callable[[float], str],
-    width: int = 276,
-) -> SafeString:
-    """Dots with intervals, one line a row, the ticks below; a line at 0. A long name takes several lines, so that none
-    is cut.
-    """
-    many = len(rows) > 32
-    step, font = (17, 11) if many else (21, 12)
-    letters = int(LABELS * width / (LETTER * font))
-    names = [in_lines(row.name, letters) for row in rows]
-    left = min(LABELS * width, LETTER * font * max((len(line) for name in names for line in name), default=0)) + 8
-    within = [row for row in rows if not row.apart] or rows
-    scale = axis([*(end for row in within for end in (row.low, row.high, row.value, row.plain)), 0.0], most=5)
-    place = _Placing(scale, left, width, step, font)
-    tops = [0]
-    for name in names:
-        tops.append(tops[-1] + step + (len(name) - 1) * (font + 2))
-    foot = tops[-1] + 6
-    x, body = place.x, []
-    for tick in scale.ticks:
-        kind, colour = ("ref", "#616C73") if abs(tick) < 1e-9 else ("gl", "#E1E5E7")
-        body.append(f'<path class="{kind}" d="M{x(tick)} 0V{foot}" stroke="{colour}"/>')
-        body.append(
-            f'<text x="{x(tick)}" y="{foot + 15}" text-anchor="middle" font-size="11" fill="#616C73">'
-            f"{write(tick)}</text>"
-        )
-    body += [
-        _forest_row(row, name, top, end - top, place)
-        for row, name, top, end in zip(rows, names, tops, tops[1:], strict=False)
-    ]
-    label = format_html("{}", title)
-    return _drawn(
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="forest{" many" if many else ""}" '
-        f'viewBox="0 0 {width} {foot + 22}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{label}">{"".join(body)}</svg>'
-    )
-
-
-def in_lines(name: str, letters: int) -> list[str]:
-    """A name in lines of so many letters, broken after a space, a hyphen, a dash or a stroke where it has one."""
-    lines = [""]
-    for part in re.findall(r"[^\s/_-]*[\s/_-]?", name):
-        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
-            lines.append("")
-        while len(part.rstrip()) > letters:
-            lines[-1], part = part[:letters], part[letters:]
-            lines.append("")
-        lines[-1] += part
-    return [line.rstrip() for line in lines]
-
-
-def hit(drawn: str, said: Iterable[str], *, link: str = "") -> str:
-    """Something that can be pointed at: ``said`` stands beside it then, line by line. ``link``: where a click leads."""
-    told = format_html("<title>{}</title>", "\n".join(filter(None, said)))
-    if not link:
-        return f'<g class="hit">{told}{drawn}</g>'
-    return format_html('<a class="hit" href="{}">', link) + f"{told}{drawn}</a>"
-
-
-@dataclass(frozen=True, slots=True)
-class _Placing:
-    """Of the rows of a forest plot: the scale right of the names, the width, the height of a line, and its letters."""
-
-    scale: Axis
-    left: float
-    width: int
-    step: int
-    font: int
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return self.left + 8, self.width - 14
-
-    def x(self, value: float) -> float:
-        share = (value - self.scale.low) / (self.scale.high - self.scale.low)
-        start, end = self.ends
-        return round(start + min(1.0, max(0.0, share)) * (end - start), 1)
-
-
-def _forest_row(row: ForestRow, name: list[str], top: float, height: float, at: _Placing) -> str:
-    x, y = at.x, top + height / 2
-    kind, colour = ("tk", "#616C73") if row.quiet else ("lab", "#14191C")
-    begin = y + 4 - (len(name) - 1) * (at.font + 2) / 2
-    drawn = "".join(
-        format_html(
-            '<text class="{}" x="0" y="{}" font-size="{}" fill="{}">{}</text>',
-            *(kind, begin + number * (at.font + 2), at.font, colour, line),
-        )
-        for number, line in enumerate(name)
-    )
-    if not at.scale.low <= row.value <= at.scale.high:  # beyond the axis: an arrow at its end
-        edge, way = (at.ends[1], 1) if row.value > at.scale.high else (at.ends[0], -1)
-        drawn += f'<path class="pt" d="M{edge - 5 * way} {y - 4}L{edge + 3 * way} {y}L{edge - 5 * way} {y + 4}Z"/>'
-        return hit(drawn, (row.name, *row.said))
-    if row.low is not None and row.high is not None:
-        drawn += f'<path class="rng" d="M{x(row.low)} {y}H{x(row.high)}" stroke="#48535A" stroke-width="2"/>'
-    if row.plain is not None:
-        drawn += f'<circle class="open" cx="{x(row.plain)}" cy="{y}" r="3" fill="#FFFFFF" stroke="#48535A"/>'
-    dot, fill = ("open", "#FFFFFF") if row.quiet else ("pt", "#14191C")
-    edged = ' stroke="#48535A" stroke-width="1.5"' if row.quiet else ""
-    r = 3 if at.step < 20 else 3.5
-    drawn += f'<circle class="{dot} at" cx="{x(row.value)}" cy="{y}" r="{r}" fill="{fill}"{edged}/>'
-    return hit(drawn, (row.name, *row.said))
 
 
 def _drawn(svg: str) -> SafeString:

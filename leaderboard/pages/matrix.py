@@ -6,7 +6,7 @@ from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table, upright
 from leaderboard.scope import Scope
@@ -28,11 +28,7 @@ READING = [
 
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
-    """``heat``: of each model in the rows the coloured cells, one for each of the ``others``."""
-
     table: Table
-    others: list[str]
-    heat: list[tuple[str, list[Cell]]]
     shown: str
     pairs: int
 
@@ -52,13 +48,10 @@ def selects(address: Address, board: Matrix) -> list[Select]:
     if of <= MOST:
         return []
     starts = range(0, of, MOST)
-    choices = [
-        Choice(str(block), f"{start + 1}–{min(start + MOST, of)}") for block, start in enumerate(starts, start=1)
-    ]
-    return [
-        Select(name, label, [("", choices)], address.params.get(name, "1"), on=address.params.get(name, "1") != "1")
-        for name, label in zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
-    ]
+    choices = {str(block): f"{start + 1}–{min(start + MOST, of)}" for block, start in enumerate(starts, start=1)}
+    labels = zip(BLOCKS, ("Rows: models by rank", "Columns"), strict=True)
+    chosen = [(name, label, address.params.get(name, "1")) for name, label in labels]
+    return [pick(name, label, choices, block, on=block != "1") for name, label, block in chosen]
 
 
 def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPage:
@@ -70,11 +63,8 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
     def name_cell(name: str) -> Cell:
         return Cell(name, link=address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})))
 
-    def cell(name: str, other: str) -> Cell:
-        return _win_rate_cell(address, view, name, other, numbers.get((name, other)))
-
     def against(other: str) -> Column[str]:
-        return upright(other, lambda name: cell(name, other))
+        return upright(other, lambda name: _win_rate_cell(address, view, name, other, numbers.get((name, other))))
 
     some = f"{len(board.models)} of {total} models by rank; choose others above the table"
     return MatrixPage(
@@ -87,8 +77,6 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
             does="Click: the items of the two.",
             fill=True,
         ),
-        others,
-        [(name, [cell(name, other) for other in others]) for name in board.models],
         "By rank" if total <= MOST else some,
         len({frozenset((row.model, row.other)) for row in board.rows}),
     )

@@ -1,7 +1,7 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
 
@@ -17,23 +17,18 @@ from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
 from leaderboard.definitions import LENGTH
-from leaderboard.figures import (
-    NONE,
-    in_brackets,
-    number_of,
-    rank_range,
-    whole,
-    without_zeros,
-)
+from leaderboard.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval, without_zeros
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import available
+from leaderboard.kinds.base import Shape
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, scored
 from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
+from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import Fact, priced
-from leaderboard.pages.table import BLANK
+from leaderboard.pages.table import BLANK, Column, Table, Write, axis_of, drawn, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
 
@@ -46,61 +41,19 @@ SHOWN = "Shown"
 
 
 @dataclass(frozen=True, slots=True)
-class BoardLine:
-    """A model on one board: its rank among ``of`` ranked models, its number, and where all others stand."""
-
-    title: str
-    by: str
-    link: str
-    rows: str  # what is behind the number
-    rank: str
-    of: str
-    value: str
-    bar: SafeString
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
-class LevelLine:
-    name: str
-    path: str
-    depth: int  # 1: a top level
-    rows: str  # what is behind the number
-    value: str
-    bar: SafeString
-    n: str
-
-
-@dataclass(frozen=True, slots=True)
-class Influence:
-    """A model's number on its first board if one thing about it were otherwise."""
-
-    name: str
-    words: str
-    value: str
-    bar: SafeString
-    n: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
 class ModelPage:
+    """``levels_said``: which rows are left out; ``by_place``: whether the last table tells numbers by place."""
+
     lead: str
-    boards: list[BoardLine]
-    axis: SafeString
-    levels: list[LevelLine]
+    boards: Table
+    levels: Table | None
     levels_of: str
-    levels_said: str  # which rows are left out
-    levels_axis: SafeString
-    influences: list[Influence]
-    influences_axis: SafeString
+    levels_said: str
+    influences: Table | None
+    by_place: bool
     history: SafeString
     history_of: str
     facts: list[Fact]
-
-    @property
-    def by_place(self) -> bool:
-        return any(line.name.startswith(SHOWN) for line in self.influences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +66,23 @@ class _OnBoard:
     row: ModelRow
 
     @property
+    def shape(self) -> Shape:
+        return scored.shape_of(self.scope, self.board)
+
+    @property
     def number(self) -> Number:
-        return self.row.number(scored.shape_of(self.scope, self.board).main.name)
+        return self.row.number(self.shape.main.name)
+
+    @property
+    def rank(self) -> str:
+        """``1–4``, or ``2`` where the model has a place for sure."""
+        if self.row.rank is None or models_page.is_provisional(self.row, self.scope.anchor):
+            return NONE
+        return rank_range(self.row.place, self.row.rank_low, self.row.rank_high)
+
+    @property
+    def ranked(self) -> int:
+        return sum(row.rank is not None for row in self.board.rows)
 
 
 def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
@@ -124,38 +92,25 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
     if not (found or allowed(viewer, "read-bank") or answers.exists()):
         return None
     first = found[0] if found else None
-    levels = _levels(first) if first else _Levels()
-    influences, influences_axis = _influences(first, model) if first else ([], BLANK)
+    levels, said = _levels(first) if first else (None, "")
+    otherwise = _otherwise(first, model) if first else []
     history, followed = _history(first) if first else (BLANK, "")
     return ModelPage(
         lead=_lead(first) if first else "Not on a public board yet.",
-        boards=[_board_line(on) for on in found],
-        axis=marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
-        levels=levels.lines,
-        levels_of=f"{_title(first)}, {levels.measure}" if first else "",
-        levels_said=levels.said,
-        levels_axis=levels.axis,
-        influences=influences,
-        influences_axis=influences_axis,
+        boards=_boards_table(model.name, found),
+        levels=levels,
+        levels_of=f"{_title(first)}, {first.shape.main.label.lower()}" if first else "",
+        levels_said=said,
+        influences=_influences(first, otherwise) if first and otherwise else None,
+        by_place=any(each.name.startswith(SHOWN) for each in otherwise),
         history=history,
         history_of=f"{_title(first)}, {followed}" if first else "",
         facts=_facts(model),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OnBoards:
-    """A model's lines on all boards, with their axis."""
-
-    boards: list[BoardLine]
-    axis: SafeString
-
-
-def on_boards(model: EvaluatedModel, viewer: Viewer) -> OnBoards:
-    return OnBoards(
-        [_board_line(on) for on in _boards_of(model.name, viewer)],
-        marks.axis_head(HUNDRED, lambda value: whole(100 * value)),
-    )
+def on_boards(model: EvaluatedModel, viewer: Viewer) -> Table:
+    return _boards_table(model.name, _boards_of(model.name, viewer))
 
 
 def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
@@ -186,61 +141,50 @@ def _title(on: _OnBoard) -> str:
 
 
 def _lead(on: _OnBoard) -> str:
-    shape = scored.shape_of(on.scope, on.board)
+    shape = on.shape
     label, unit = (shape.main.label.removesuffix(", %"), "%" if shape.main.label.endswith(", %") else "")
-    said = f"{label} {shape.main.write(on.number.value)}{unit} {in_brackets(on.number, shape.main.write)}".strip()
-    place = "" if on.row.rank is None else f", rank {_rank(on)} of {_ranked(on.board)}"
+    said = f"{label} {with_interval(on.number, shape.main.write, unit)}"
+    place = "" if on.row.rank is None else f", rank {on.rank} of {on.ranked}"
     return f"{said} over {number_of(on.row.n, 'item')} of {_title(on)}{place}."
 
 
-def _rank(on: _OnBoard) -> str:
-    """``1–4``, or ``2`` where the model has a place for sure."""
-    if on.row.rank is None:
-        return NONE
-    return rank_range(on.row.place, on.row.rank_low, on.row.rank_high) or str(on.row.place)
+def _boards_table(name: str, found: Sequence[_OnBoard]) -> Table:
+    def board(on: _OnBoard) -> Cell:
+        source, kind = on.scope.source, on.scope.kind
+        by = "" if kind.keyed else PEOPLE_IN_WORDS.get(source, source)
+        return Cell(f"{_title(on)}, {kind.title.lower()}", by, link=on.address.link())
+
+    def rows(on: _OnBoard) -> str:
+        return rows_behind(on.address, on.scope, on.row.model)
+
+    return table(
+        [
+            names("Board", board),
+            Column("Rank", "rank", css="n rank"),
+            Column("of", "ranked", css="n dim wide-only"),
+            Column("Value", lambda on: Cell(on.shape.main.write(on.number.value), strong=True), opens=rows),
+            drawn(HUNDRED, whole_percent, _board_bar, css="plotted"),
+            Column("Items", lambda on: on.row.n, opens=rows),
+        ],
+        found,
+        label=f"All boards of {name}",
+        caption=f"{name} on every board",
+        css="lines",
+    )
 
 
-def _ranked(board: ModelsBoard) -> int:
-    return sum(row.rank is not None for row in board.rows)
-
-
-def _board_line(on: _OnBoard) -> BoardLine:
-    shape, kind = scored.shape_of(on.scope, on.board), on.scope.kind
-    main, hundred = shape.main, shape.hundred
-    scale = HUNDRED if hundred else marks.Axis(*kind.ends(on.address.benchmark), (), marks.WIDE)
+def _board_bar(on: _OnBoard) -> SafeString:
+    """The number on an axis from 0 to 1, or that of its scale, and where all others stand."""
+    main, hundred = on.shape.main, on.shape.hundred or 1.0
+    scale = HUNDRED if on.shape.hundred else marks.Axis(*on.scope.kind.ends(on.address.benchmark), (), marks.WIDE)
     others = [row.number(main.name).value for row in on.board.rows if row.model != on.row.model]
-
-    def at(value: float | None) -> float | None:
-        return value if value is None or not hundred else value / hundred
-
-    few = models_page.is_provisional(on.row, on.scope.anchor)
-    bar = marks.interval_bar(
+    return marks.interval_bar(
         scale,
-        *(at(end) for end in on.number.ends),
-        write=lambda value: main.write(value * hundred if hundred else value),
-        provisional=few,
-        others=[at(value) for value in others],
+        *(None if end is None else end / hundred for end in on.number.ends),
+        write=lambda value: main.write(value * hundred),
+        provisional=models_page.is_provisional(on.row, on.scope.anchor),
+        others=[None if value is None else value / hundred for value in others],
     )
-    source = on.scope.source
-    return BoardLine(
-        title=f"{_title(on)}, {kind.title.lower()}",
-        by="" if kind.keyed else PEOPLE_IN_WORDS.get(source, source),
-        link=on.address.link(),
-        rows=rows_behind(on.address, on.scope, on.row.model),
-        rank=NONE if few else _rank(on),
-        of=str(_ranked(on.board)),
-        value=main.write(on.number.value),
-        bar=bar,
-        n=whole(on.row.n),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Levels:
-    lines: list[LevelLine] = field(default_factory=list)
-    axis: SafeString = BLANK
-    measure: str = ""
-    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +212,11 @@ def _farthest(parts: Sequence[_Part], half: int) -> list[_Part]:
     return [parts[n] for _, n in (*by_distance[:half], *by_distance[max(half, len(by_distance) - half) :])]
 
 
-def _levels(on: _OnBoard) -> _Levels:
-    """The levels of a board and the capabilities below them, each beside the median of the other models. Of many
-    capabilities only the strongest and the weakest beside that median.
+def _levels(on: _OnBoard) -> tuple[Table | None, str]:
+    """The levels of a board and the capabilities below them, each beside the median of the other models, and what is
+    left out: of many capabilities all but the strongest and the weakest beside that median.
     """
-    shape = scored.shape_of(on.scope, on.board)
-    main = shape.main
+    main = on.shape.main
     every = list(_parts(on, on.board, ""))
     if _can_go_deeper(on) and not on.scope.kind.keyed:  # boards by keys have the whole tree
         deeper = Capability.objects.filter(benchmark=on.address.benchmark, parent__parent=None, parent__isnull=False)
@@ -286,32 +229,34 @@ def _levels(on: _OnBoard) -> _Levels:
     half = MOST_BELOW // 2
     shown = _farthest(below, half) if len(below) > MOST_BELOW else below
     if len(parts) + len(shown) < 2:
-        return _Levels()
+        return None, ""
     paths = [part.path for part in every]
     order = {path: [paths.index(above) for above in _above(path) if above in paths] for path in paths}
     parts = sorted([*parts, *shown], key=lambda part: order[part.path])
-    ends = [end for part in parts for end in (*part.number.ends, part.others)]
-    scale = marks.axis(ends, width=marks.WIDE, unit=shape.unit)
-    lines = [
-        LevelLine(
-            name=part.path.rpartition(STEP)[2],
-            path=part.path,
-            depth=len(_above(part.path)),
-            rows=rows_at_level(on.address, on.scope, on.row.model, part.path),
-            value=main.write(part.number.value),
-            bar=marks.interval_bar(scale, *part.number.ends, write=main.write, others=[part.others]),
-            n=whole(part.n),
-        )
-        for part in parts
-    ]
+    scale = axis_of(parts, "number", *(part.others for part in parts), width=marks.WIDE, unit=on.shape.unit)
+
+    def value(part: _Part) -> Cell:
+        link = rows_at_level(on.address, on.scope, on.row.model, part.path)
+        return Cell(main.write(part.number.value), link=link, strong=True)
+
     said = (
         f"Of {len(below)} capabilities the {half} weakest and the {half} strongest beside that median."
         if len(shown) < len(below)
         else ""
     )
-    return _Levels(
-        lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value))), main.label.lower(), said
-    )
+    label = f"{on.row.model} by level"
+    columns = [
+        names("Level", lambda part: Cell(part.path.rpartition(STEP)[2], title=part.path)),
+        Column("Value", value),
+        interval_of("number", scale, _ticks(main.write), main.write, lambda part: {"others": [part.others]}),
+        Column("Items", "n", css="n dim"),
+    ]
+    css = {part.path: "below" for part in parts if part.parent}
+    return table(columns, parts, row_css=lambda part: css.get(part.path, ""), label=label, caption=label), said
+
+
+def _ticks(write: Write) -> Callable[[float], str]:
+    return lambda value: without_zeros(write(value))
 
 
 def _above(path: str) -> list[str]:
@@ -344,29 +289,35 @@ def _parts(on: _OnBoard, board: ModelsBoard, level: str) -> Iterator[_Part]:
         yield _Part(path, own.number(name), own.n, median(others) if others else None)
 
 
-def _influences(on: _OnBoard, model: EvaluatedModel) -> tuple[list[Influence], SafeString]:
-    """What the model's number would be with length held equal, at each place, and by others' verdicts; the axis.
-
-    The line in each bar is the number as it is on the board. Nothing of editions, and of a million votes.
+def _otherwise(on: _OnBoard, model: EvaluatedModel) -> "list[_Otherwise]":
+    """What the model's number would be with length held equal, at each place, and by others' verdicts. Nothing of
+    editions, and of a million votes.
     """
     if not _can_go_deeper(on) or on.scope.kind.keyed:
-        return [], BLANK
-    main = scored.shape_of(on.scope, on.board).main
-    found = [*_of_pairs_otherwise(on), *_by_other_sources(on, model, main.name)]
-    ends = [end for each in found for end in each.number.ends]
-    scale = marks.axis([*ends, on.number.value], most=3, unit=scored.shape_of(on.scope, on.board).unit)
-    lines = [
-        Influence(
-            name=each.name,
-            words=each.words,
-            value=main.write(each.number.value),
-            bar=marks.interval_bar(scale, *each.number.ends, write=main.write, reference=on.number.value),
-            n=whole(each.n),
-            link=each.link,
-        )
-        for each in found
-    ]
-    return lines, marks.axis_head(scale, lambda value: without_zeros(main.write(value)))
+        return []
+    return [*_of_pairs_otherwise(on), *_by_other_sources(on, model, on.shape.main.name)]
+
+
+def _influences(on: _OnBoard, found: "Sequence[_Otherwise]") -> Table:
+    """The line in each bar is the number as it is on the board."""
+    write = on.shape.main.write
+    there = on.number.value
+    scale = axis_of(found, "number", there, most=3, unit=on.shape.unit)
+
+    def value(each: _Otherwise) -> Cell:
+        return Cell(write(each.number.value), title=f"n = {whole(each.n)}", link=each.link)
+
+    return table(
+        [
+            names("If", lambda each: Cell(each.name, each.words)),
+            Column("Value", value),
+            interval_of("number", scale, _ticks(write), write, lambda each: {"reference": there}),
+        ],
+        found,
+        label=f"{on.row.model} if one thing were otherwise",
+        caption=f"{on.row.model} if one thing were otherwise",
+        css="cmpt",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
@@ -30,10 +31,12 @@ from leaderboard.figures import (
     two,
     value_or_interval,
     whole,
+    whole_percent,
+    with_interval,
 )
 from leaderboard.methods import PROVISIONAL
-from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages import marks, plots
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -44,9 +47,9 @@ from leaderboard.pages.table import (
     Sorting,
     Table,
     Write,
+    axis_of,
     choose,
     names,
-    number_cell,
     table,
     text,
     tiers,
@@ -111,11 +114,11 @@ class ModelsPage:
 
     table: Table
     chooser: Chooser | None
+    ranked: int
+    provisional: int
     levels: bool
     shown: set[str]
     told: bool  # whether models are told apart by tests
-    ranked: int
-    provisional: int
     rating: str  # what the filled dot is
     other_rating: str  # and the open one, if there is one
     held_word: str  # what a rating has been taken out of, where it stands beside the plain one
@@ -191,31 +194,13 @@ def build_models_page(
     rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
     settled = [row for row in rows if not is_provisional(row, anchor)]
     shown = _measured(rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
-    tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
-    outside = {row.model: OUTSIDE.get(_outside(row, anchor), "") for row in rows}
-    numbers = {row.model: str(number) for number, row in enumerate(rows)}
-    columns, chooser = choose(
-        _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor), address, sorting.column
-    )
+    columns = _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor)
+    caption = f"Models by rank{f', compared with {anchor}' if anchor else ''}"
     return ModelsPage(
-        table=table(
-            columns,
-            rows,
-            sorting=sorting,
-            row_css=lambda row: outside[row.model],
-            row_key=lambda row: row.model,
-            group=lambda row: UNRANKED if is_provisional(row, anchor) else tier_of.get(row.model),
-            worse=lambda row: " ".join(numbers[name] for name in board.worse.get(row.model, ()) if name in numbers),
-            label="Board of models",
-            caption=f"Models by rank{f', compared with {anchor}' if anchor else ''}",
-            css="lb lines",
-        ),
-        chooser=chooser,
+        *ranked_table(address, sorting, columns, rows, caption=caption, anchor=anchor, worse=board.worse),
         levels=bool(levels),
         shown=shown,
         told=bool(board.worse),
-        ranked=sum(row.rank is not None and row.model != anchor for row in settled),
-        provisional=len(rows) - len(settled),
         rating=ratings.words[0],
         other_rating=ratings.words[1],
         held_word=ratings.what if ratings.both else "",
@@ -226,12 +211,45 @@ def build_models_page(
     )
 
 
+def ranked_table(
+    address: Address,
+    sorting: Sorting,
+    columns: list[Column[R]],
+    rows: Sequence[R],
+    *,
+    anchor: str = "",
+    worse: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    **more: Any,
+) -> tuple[Table, Chooser | None, int, int]:
+    """A board of models with its tiers and the chooser of its columns, how many are ranked, and how many not yet.
+    ``worse``: by model those that are significantly worse.
+    """
+    settled = [row for row in rows if not is_provisional(row, anchor)]
+    tier_of = tiers((row.model, row.tier) for row in settled if row.model != anchor) if sorting.is_usual else {}
+    numbers = {row.model: str(number) for number, row in enumerate(rows)}
+    shown, chooser = choose(columns, address, sorting.column)
+    drawn = table(
+        shown,
+        rows,
+        sorting=sorting,
+        row_css=lambda row: OUTSIDE.get(_outside(row, anchor), ""),
+        row_key=lambda row: row.model,
+        group=lambda row: UNRANKED if is_provisional(row, anchor) else tier_of.get(row.model),
+        worse=lambda row: " ".join(numbers[name] for name in worse.get(row.model, ()) if name in numbers),
+        label="Board of models",
+        css="lb lines",
+        **more,
+    )
+    ranked = sum(row.rank is not None and row.model != anchor for row in settled)
+    return drawn, chooser, ranked, len(rows) - len(settled)
+
+
 def _measured(rows: Sequence[PairRow], *names: str) -> set[str]:
     """Those of these numbers that some row has."""
     return {name for name in names if any(row.number(name).value is not None for row in rows)}
 
 
-def _outside(row: PairRow, anchor: str) -> str:
+def _outside(row: Row, anchor: str) -> str:
     """Why the row is not ranked among the others; empty where it is."""
     return "anchor" if row.model == anchor else "provisional" if is_provisional(row) else ""
 
@@ -260,10 +278,12 @@ def _model_columns(
 
         def cell(row: PairRow) -> Cell:
             settled = UNKNOWN if is_provisional(row, anchor) else number(row)
-            title = interval(settled, write) or settled.reason
-            return Cell(write(settled.value), title=title, link=_votes(address, row.model))
+            return Cell(write(settled.value), title=interval(settled, write) or settled.reason)
 
-        return Column(label, cell, **more)
+        return Column(label, cell, opens=votes, **more)
+
+    def votes(row: PairRow) -> str:
+        return _votes(address, row.model)
 
     def win(row: PairRow) -> Cell:
         won = row.win_rate.value is not None
@@ -275,9 +295,7 @@ def _model_columns(
 
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
-        model_column(
-            model_pages(row.model for row in rows), lambda row: _votes(address, row.model), anchor, chips="items"
-        ),
+        model_column(model_pages(row.model for row in rows), votes, anchor, chips="items"),
         Column(
             "Win %",
             win,
@@ -304,7 +322,7 @@ def _model_columns(
         ),
         Column(
             "n",
-            lambda row: n_cell(row, "Win %", _votes(address, row.model), "win_rate"),
+            lambda row: n_cell(row, "Win %", votes(row), "win_rate"),
             css="n dim",
             sort="n",
             title="Items",
@@ -343,9 +361,8 @@ LEVEL_LIMITS = (0.30, 0.45, 0.55, 0.65)  # between the five colours of a level's
 def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow], anchor: str) -> Column[PairRow]:
     """The rating that ranks, drawn with its interval, and the other one as an open dot."""
     main, beside = ratings.main, ratings.beside
-    ends = [end for row in settled for end in main.get(row.model, UNKNOWN).ends]
     others = [beside.get(row.model, UNKNOWN).value for row in settled]
-    scale = marks.axis([0.0, *ends, *others], width=marks.COLUMN)
+    scale = axis_of(settled, lambda row: main.get(row.model, UNKNOWN), 0.0, *others, width=marks.COLUMN)
 
     def cell(row: PairRow) -> Cell:
         number, provisional = main.get(row.model, UNKNOWN), is_provisional(row, anchor)
@@ -376,7 +393,7 @@ def _level_column(address: Address, name: str, settled: list[PairRow], anchor: s
         if level is None or level.win_rate.value is None:
             return Cell(NONE, css="qx", title="no items")
         return Cell(
-            whole(100 * level.win_rate.value),
+            whole_percent(level.win_rate.value),
             title=f"{percent(level.win_rate.value)} %: {in_words(level)}",
             css=marks.shade(level.win_rate.value, LEVEL_LIMITS),
             link=_votes(address, row.model, level=path),
@@ -413,12 +430,10 @@ def _worth(board: PairsBoard) -> SafeString:
     """The coefficients of an answer that has twice as much."""
     coefficients = board.rows[0].coefficients if board.rows else {}
     rows = [
-        marks.ForestRow(TWICE[name], row.twice.value, row.twice.low, row.twice.high)
-        for name, row in coefficients.items()
-        if row.twice.value is not None
+        plots.ForestRow(TWICE[name], row.twice) for name, row in coefficients.items() if row.twice.value is not None
     ]
     title = "What an answer gains by twice as much, with 95% intervals; the sentences below say the same"
-    return marks.forest(rows, title=title, write=tick) if rows else BLANK
+    return plots.forest(rows, title=title, write=tick) if rows else BLANK
 
 
 def _worth_in_words(board: PairsBoard) -> list[str]:
@@ -465,7 +480,7 @@ def rank_column(outside: Callable[[R], bool]) -> Column[R]:
         if outside(row) or row.rank is None:
             return Cell(NONE)
         ends = rank_range(row.place, row.rank_low, row.rank_high)
-        return Cell(ends or str(row.place), title=f"Rank {row.place}: 1 + the models that are significantly better")
+        return Cell(ends, title=f"Rank {row.place}: 1 + the models that are significantly better")
 
     better = "The 95% range of this model's rank; its tier is 1 + the models that are significantly better"
     return Column("Rank", cell, kind="rank", css="n rank", sort=RANK, title=better)
@@ -530,12 +545,12 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     if not near:
         return None
     columns: list[Column[ApartRow]] = [
-        names("Ahead", lambda row: Cell(row.a), css=""),
-        text("Behind", lambda row: row.b),
-        Column("More items", lambda row: whole(row.more), title="Of each, to find the difference seen at 80% power"),
-        Column("Difference", lambda row: number_cell(row.difference, write), title="In the number that ranks"),
-        Column("Could be found", lambda row: write(row.detectable), title="With the items there are, at 80% power"),
-        Column("Items", lambda row: whole(row.n), title="Of the one with fewer"),
+        names("Ahead", "a", css=""),
+        text("Behind", "b"),
+        Column("More items", "more", title="Of each, to find the difference seen at 80% power"),
+        Column("Difference", "difference", write, title="In the number that ranks"),
+        Column("Could be found", "detectable", write, title="With the items there are, at 80% power"),
+        Column("Items", "n", title="Of the one with fewer"),
     ]
     return table(
         columns,
@@ -601,24 +616,15 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
         said = (
-            f"{signed(number.value)} {in_brackets(number, signed)}".strip(),
+            with_interval(number, signed),
             f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
             in_words(row) if row.win_rate.value is not None else "",
         )
-        rows.append(
-            marks.ForestRow(
-                as_shown(row.model)[0],
-                number.value or 0.0,
-                number.low,
-                number.high,
-                quiet=row.model == anchor,
-                plain=plain,
-                said=said,
-            )
-        )
+        name = as_shown(row.model)[0]
+        rows.append(plots.ForestRow(name, number, quiet=row.model == anchor, plain=plain, said=said))
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
-    return marks.forest(rows, title=title, write=_tick)
+    return plots.forest(rows, title=title, write=_tick)
 
 
 def _tick(value: float) -> str:
@@ -629,7 +635,7 @@ def _tick(value: float) -> str:
 
 
 FILTERS = ("weights", "organisation", "size")
-WEIGHTS = {"open": "open", "closed": "closed"}
+WEIGHTS = ("open", "closed")
 # Groups by billions of parameters, above the first and up to the second (MIA-Bench, Table 1).
 SIZES = {"8": ("up to 8B", 0.0, 8.0), "13": ("over 8B to 13B", 8.0, 13.0), "110": ("over 13B", 13.0, math.inf)}
 _BILLIONS = re.compile(r"(?:(\d+)\s*[x×]\s*)?(\d+(?:\.\d+)?)\s*B\b", re.IGNORECASE)
@@ -691,15 +697,14 @@ def _matches(made: _Made, asked: Mapping[str, str]) -> bool:
 def _selects(facts: Sequence[_Made], asked: Mapping[str, str]) -> list[Select]:
     selects = []
 
-    def offer(name: str, label: str, every: str, choices: Iterable[tuple[str, str]]) -> None:
-        shown = [Choice("", every), *(Choice(value, words) for value, words in choices)]
-        selects.append(Select(name, label, [("", shown)], asked.get(name, ""), on=name in asked))
-
-    if "weights" in asked or any(made.is_open is not None for made in facts):
-        offer("weights", "Weights", "open and closed", WEIGHTS.items())
     names = sorted({made.organisation for made in facts if made.organisation}, key=str.casefold)
-    if "organisation" in asked or len(names) > 1:
-        offer("organisation", "Organisation", "all", [(name, name) for name in names])
-    if "size" in asked or any(made.billions is not None for made in facts):
-        offer("size", "Parameters", "any number", [(value, words) for value, (words, *_) in SIZES.items()])
+    sizes = {value: words for value, (words, *_) in SIZES.items()}
+    offers = (
+        ("weights", "Weights", "open and closed", WEIGHTS, any(made.is_open is not None for made in facts)),
+        ("organisation", "Organisation", "all", names, len(names) > 1),
+        ("size", "Parameters", "any number", sizes, any(made.billions is not None for made in facts)),
+    )
+    for name, label, every, choices, matters in offers:
+        if name in asked or matters:
+            selects.append(pick(name, label, choices, asked.get(name, ""), on=name in asked, empty=every))
     return selects

@@ -1,71 +1,192 @@
-"""Plots that stand by themselves: heat tables, profiles, a number over snapshots; as SVG by attributes alone.
+"""Plots of a page that are files as well: forests, heat tables, profiles, lines, points on two axes."""
 
-Classes give a page's colours, light and dark; the attributes are what a downloaded file shows.
-"""
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
+from math import log10
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from django.utils.safestring import SafeString
+from PIL import Image, ImageDraw
 
-from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from leaderboard.pages import drawing
+from leaderboard.pages.drawing import (
+    LETTER,
+    PAPER,
+    Pen,
+    Pixels,
+    Room,
+    dot,
+    hit,
+    in_lines,
+    level,
+    line,
+    name_in_lines,
+    rect,
+    svg,
+    text,
+    upright,
+)
+from leaderboard.pages.marks import Axis, Cell, axis
+from leaderboard.pages.table import Table
+from leaderboard.rows import Number
 
-from leaderboard.pages import marks
-
-HEAT = ("#F7F8F8", "#ECF4F4", "#DCEDED", "#C8E3E2", "#AFD6D5")  # as pages have them in light
-INK, QUIET, LINE = "#14191C", "#616C73", "#E1E5E7"
-SERIES = ("#2F6DB5", "#C4631F", "#1E8A63", "#8A63B8")  # distinguishable by color-blind readers
-LETTER = 6.6  # pixels of a letter of 12
+Write = Callable[[float], str]
+UNIT = Axis(0.0, 1.0, (0.0, 0.5, 1.0))
 
 
-class HeatCell(Protocol):
-    """What a cell of a heat table has: its text, and the class ``q0`` to ``q8`` of its step."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def css(self) -> str: ...
+def _levels(y: Axis, write: Write, foot: float, top: float, ends: tuple[float, float]) -> list[str]:
+    """The lines of an axis that goes up, each with its number."""
+    left, right = ends
+    places = [(y.at(tick, foot, top), write(tick)) for tick in y.ticks]
+    return [line("gl", (left, at), (right, at)) + text(left - 8, at + 4, words, anchor="end") for at, words in places]
 
 
-def heatmap(
-    columns: Sequence[str], rows: Sequence[tuple[str, Sequence[HeatCell]]], *, title: str, low: str, high: str
-) -> SafeString:
-    """A table of coloured cells with the scale below; column names stand upright."""
-    left = 16 + round(LETTER * max((len(name) for name, _ in rows), default=0))
-    top = 30 + round(LETTER * max((len(name) for name in columns), default=0))
+# ---- one row a number ----
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    """``plain``: the number before something was taken out of it, as an open dot. ``said``: what is told of the row to
+    those who point at it, line by line after its name.
+    """
+
+    name: str
+    number: Number
+    quiet: bool = False  # the anchor: there to compare with
+    plain: float | None = None
+    said: tuple[str, ...] = ()
+    apart: bool = False  # does not widen the axis: an arrow at its end where it lies beyond
+
+
+LABELS = 0.52  # of the width, at most, for names
+
+
+def forest(rows: list[ForestRow], *, title: str, write: Write, width: int = 276) -> SafeString:
+    """Dots with intervals, one line a row, the ticks below; a line at 0. A long name takes several lines, so that none
+    is cut.
+    """
+    step, font = (17, 11) if len(rows) > 32 else (21, 12)
+    names = [in_lines(row.name, int(LABELS * width / (LETTER * font))) for row in rows]
+    left = min(LABELS * width, LETTER * font * max(map(len, chain(*names)), default=0)) + 8
+    within = [row for row in rows if not row.apart] or rows
+    scale = axis([*(end for row in within for end in (*row.number.ends, row.plain)), 0.0], most=5)
+    heights = [step + (len(name) - 1) * (font + 2) for name in names]
+    foot, top, body = sum(heights) + 6, 0.0, []
+
+    def x(value: float) -> float:
+        return scale.at(value, left + 8, width - 14)
+
+    for tick in scale.ticks:
+        body.append(line("gl" if tick else "ref", (x(tick), 0), (x(tick), foot)))
+        body.append(text(x(tick), foot + 15, write(tick), anchor="middle"))
+    for row, name, height in zip(rows, names, heights, strict=True):
+        y, value = top + height / 2, row.number.value or 0.0
+        drawn = name_in_lines(name, 0, y, "tk" if row.quiet else "lab", font)
+        if beyond := scale.beyond(value):
+            drawn += f'<path class="pt" d="{scale.arrow(x(value), y, beyond)}"/>'
+        else:
+            drawn += line("rng", *level(row.number, x, y))
+            drawn += dot("open", x(row.plain), y, 3) if row.plain is not None else ""
+            drawn += dot("open" if row.quiet else "pt", x(value), y, 3.5)
+        body.append(hit(drawn, (row.name, *row.said)))
+        top += height
+    return svg("forest", width, foot + 22, title, body)
+
+
+# ---- tables and shares ----
+
+HEAT = 5  # steps
+
+
+def heatmap(table: Table, *, title: str, low: str, high: str) -> SafeString:
+    """The coloured cells of a table with the scale below; column names stand upright. Empty without any."""
+    names = [head.column.label for head in table.heads if head.column.kind == "heat"]
+    rows = [(_named(row.of_kind("name")[0]), row.of_kind("heat")) for row in table.rows]
+    if not names:
+        return SafeString()
+    left, top = (space + round(6.6 * max(map(len, of), default=0)) for space, of in ((16, dict(rows)), (30, names)))
     width, height = 52, 26
-    body = [_text(8, 14, title, fill=INK, size=13, weight=600)]
-    for at, name in enumerate(columns):
-        x = left + width * at + width / 2 + 4
-        body.append(_text(x, top - 6, name, fill=QUIET, turn=True))
-    for line, (name, cells) in enumerate(rows):
-        y = top + height * line
-        body.append(_text(left - 8, y + 17, name, fill=INK, anchor="end"))
-        for at, cell in enumerate(cells):
-            step = int(cell.css[1:]) if cell.css[:1] == "q" and cell.css[1:].isdigit() else None
-            fill = "#FFFFFF" if step is None else HEAT[step]
-            ink = QUIET if step is None else INK
-            x = left + width * at
-            body.append(f'<rect x="{x}" y="{y}" width="{width - 1}" height="{height - 1}" fill="{fill}"/>')
-            body.append(_text(x + width / 2, y + 17, cell.text, fill=ink, anchor="middle"))
-    foot = top + height * len(rows) + 14
-    body.append(_text(left, foot + 9, low, fill=QUIET, size=11))
-    begin = left + 8 + round(LETTER * len(low))
-    body += [
-        f'<rect x="{begin + 20 * n}" y="{foot}" width="20" height="10" fill="{HEAT[n]}"/>' for n in range(len(HEAT))
-    ]
-    body.append(_text(begin + 108, foot + 9, high, fill=QUIET, size=11))
-    wide = max(left + width * len(columns), begin + 108 + 8 * len(high), 8 + round(7.6 * len(title))) + 8
-    return _svg("heatmap", wide, foot + 20, title, body)
+    body = [text(8, 14, title, "lab", size=13)]
+    for at, name in enumerate(names):
+        x = left + width * (at + 0.5) + 4
+        body.append(f'<g transform="rotate(-90 {x} {top - 6})">{text(x, top - 6, name, size=12)}</g>')
+    for at, (name, cells) in enumerate(rows):
+        y = top + height * at
+        body.append(text(left - 8, y + 17, name, "lab", anchor="end"))
+        for x, cell in zip(range(left, left + width * len(cells), width), cells, strict=True):
+            colour = cell.css if cell.css[:1] == "q" else "qx"
+            body.append(rect(colour, x, y, width - 1, height - 1))
+            body.append(text(x + width / 2, y + 17, cell.text, "lab" if colour != "qx" else "tk", anchor="middle"))
+    foot, begin = top + height * len(rows) + 14, left + 8 + round(6.6 * len(low))
+    body += [text(left, foot + 9, low), text(begin + 108, foot + 9, high)]
+    body += [rect(f"q{n}", begin + 20 * n, foot, 20, 10) for n in range(HEAT)]
+    wide = max(left + width * len(names), begin + 108 + 8 * len(high), 8 + round(7.6 * len(title))) + 8
+    return svg("heatmap", wide, foot + 20, title, body)
+
+
+def _named(cell: Cell) -> str:
+    """A name where no chips stand beside it: it says simulated itself."""
+    return f"{cell.text} (simulated)" if any(chip.text == "simulated" for chip in cell.chips) else cell.text
+
+
+def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> SafeString:
+    """Two bars a step: the judge's share and, lighter, people's; the largest share fills the height."""
+    width, foot, step = 276, 88, 276 / max(len(shares), 1)
+    most, bar = max((max(of) for _, *of in shares), default=0) or 1, min(22.0, step * 0.34)
+    body = []
+    for at, (name, *of) in enumerate(shares):
+        middle = step * (at + 0.5)
+        for css, share, left in zip("wt", of, (middle - bar, middle), strict=True):
+            tall = 84 * share / most
+            body.append(rect(css, left, foot - tall, bar - 1, tall))
+        body.append(text(middle, 104, name, anchor="middle"))
+    body.append(line("ref", (0, foot + 0.5), (width, foot + 0.5)))
+    return svg("forest", width, 110, title, body)
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Mean confidence, share right, questions; ``link``: where its answers stand."""
+
+    confidence: float
+    accuracy: float
+    n: int
+    link: str = ""
+
+
+def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
+    """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal."""
+    left, top, right, foot = 32, 6, 200, 174
+
+    def at(confidence: float, accuracy: float) -> tuple[float, float]:
+        return UNIT.at(confidence, left, right), UNIT.at(accuracy, foot, top)
+
+    body = [line("gl", (left, top), (left, foot), (right, foot)), line("ref", at(0, 0), at(1, 1), dashed=True)]
+    for tick in UNIT.ticks:
+        x, y = at(tick, tick)
+        words = f"{100 * tick:.0f}"
+        body += [text(x, foot + 16, words, anchor="middle"), text(left - 6, y + 4, words, anchor="end")]
+    every = []
+    for part in bins:
+        x, y = at(part.confidence, part.accuracy)
+        said = (f"{100 * part.accuracy:.1f}% right", f"{100 * part.confidence:.1f}% sure", f"{part.n:,} questions")
+        every.append(", ".join(said))
+        gap = line("gap", (x, y), at(part.confidence, part.confidence))
+        body.append(hit(gap + dot("pt", x, y, 3.5), said, link=part.link))
+    drawn = svg("forest reliability", right + 12, foot + 22, f"{title}: {'; '.join(every)}", body)
+    return SafeString(drawing.standing_alone(drawn))
+
+
+# ---- models over levels ----
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
     """A model's number at one level. ``said``: what is told of it, line by line; ``link``: where a click leads."""
 
-    value: float
-    low: float | None
-    high: float | None
+    number: Number
     said: tuple[str, ...] = ()
     link: str = ""
 
@@ -79,308 +200,251 @@ class Profile:
 
 
 def profiles(
-    levels: Sequence[str], of: Sequence[Profile], *, title: str, write: Callable[[float], str], unit: float = 1.0
+    levels: Sequence[str], of: Sequence[Profile], *, title: str, write: Write, unit: float = 1.0
 ) -> SafeString:
     """Models beside each other, a band a level: each a dot of its own colour and shape with its interval, all on one
     axis cut to the data. Empty without a number.
     """
-    dots = [dot for profile in of for dot in profile.dots if dot is not None]
-    if not dots:
+    ends = [end for profile in of for dot in profile.dots if dot for end in dot.number.ends]
+    if not ends:
         return SafeString()
     width, lane = 440, 15
-    letter = marks.LETTER * 15  # as large as names are on a phone
-    names = [marks.in_lines(level, int(0.34 * width / letter)) for level in levels]
-    left = letter * max(len(line) for name in names for line in name) + 20
-    scale = marks.axis([end for dot in dots for end in (dot.value, dot.low, dot.high)], most=7, unit=unit)
+    letter = LETTER * 15  # as large as names are on a phone
+    names = [in_lines(level, int(0.34 * width / letter)) for level in levels]
+    left = letter * max(map(len, chain(*names))) + 20
+    scale = axis(ends, most=7, unit=unit)
 
     def x(value: float) -> float:
-        share = (value - scale.low) / (scale.high - scale.low)
-        return round(left + min(1.0, max(0.0, share)) * (width - left - 16), 1)
+        return scale.at(value, left, width - 16)
 
-    body, top = [], 8
+    body = []
     for number, profile in enumerate(of):  # the legend
-        body.append(_shape(number, left + 5, top + 6))
-        body.append(_text(left + 16, top + 10, profile.name, fill=INK, css="lab"))
-        top += 20
-    top = ticks_at = top + 14
-    top += 10
+        body.append(dot(f"c{number}", left + 5, 14 + 20 * number))
+        body.append(text(left + 16, 18 + 20 * number, profile.name, "lab"))
+    begin = top = 32 + 20.0 * len(of)
     bands = []
-    for number, (level, name) in enumerate(zip(levels, names, strict=True)):
+    for number, (at, name) in enumerate(zip(levels, names, strict=True)):
         tall = max(lane * len(of) + 8, 16 * len(name) + 8)
-        if number % 2 == 0:
-            bands.append(f'<rect class="calm" y="{top}" width="{width}" height="{tall}" fill="#F6F8F8"/>')
-        begin = top + tall / 2 + 4 - 8 * (len(name) - 1)
-        body += [_text(8, begin + 16 * line, text, fill=INK, css="lab") for line, text in enumerate(name)]
-        first = top + (tall - lane * len(of)) / 2 + lane / 2
+        bands += [rect("calm", 0, top, width, tall)] if number % 2 == 0 else []
+        body.append(name_in_lines(name, 8, top + tall / 2, "lab", 12))
         for place, profile in enumerate(of):
-            dot, y = profile.dots[number], first + lane * place
-            if dot is None:
-                continue
-            drawn = ""
-            if dot.low is not None and dot.high is not None:
-                drawn = (
-                    f'<path class="line c{place}" d="M{x(dot.low)} {y}H{x(dot.high)}" stroke="{SERIES[place]}" '
-                    'stroke-width="1.5" fill="none"/>'
-                )
-            drawn += _shape(place, x(dot.value), y)
-            body.append(marks.hit(drawn, (f"{profile.name}, {level}", *dot.said), link=dot.link))
+            if found := profile.dots[number]:
+                y = top + tall / 2 + lane * (place - len(of) / 2 + 0.5)
+                drawn = line(f"line c{place}", *level(found.number, x, y))
+                drawn += dot(f"c{place}", x(found.number.value or 0.0), y)
+                body.append(hit(drawn, (f"{profile.name}, {at}", *found.said), link=found.link))
         top += tall
     for tick in scale.ticks:
-        bands.append(f'<path class="gl" d="M{x(tick)} {ticks_at + 6}V{top}" stroke="{LINE}"/>')
-        body.append(_text(x(tick), ticks_at, write(tick), fill=QUIET, size=11, anchor="middle", css="tk"))
-    return _svg("forest dotted", width, top + 4, title, [*bands, *body], group=any(dot.link for dot in dots))
+        bands.append(line("gl", (x(tick), begin - 4), (x(tick), top)))
+        body.append(text(x(tick), begin - 10, write(tick), anchor="middle"))
+    return svg("forest dotted", width, top + 4, title, [*bands, *body])
 
 
-def _shape(number: int, x: float, y: float) -> str:
-    """The mark of a series: told apart by its shape as well as its colour."""
-    outline = {
-        0: f"M{x - 4} {y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
-        1: f"M{x - 3.6} {y - 3.6}h7.2v7.2h-7.2Z",
-        2: f"M{x} {y - 4.8}L{x + 4.6} {y + 3.4}H{x - 4.6}Z",
-        3: f"M{x} {y - 5}L{x + 5} {y}L{x} {y + 5}L{x - 5} {y}Z",
-    }[number]
-    return f'<path class="mark c{number} at" d="{outline}" fill="{SERIES[number]}"/>'
+# ---- a number over something ----
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A number at one of several equal steps: a snapshot, a bin. ``said``: what is told of it, line by line; ``link``:
-    where a click leads; ``changed``: what is no longer as it was at the step before, in a few words.
+class Step:
+    """A number at ``x``: at a snapshot, a bin. ``said``: what is told of it, line by line; ``link``: where a click
+    leads; ``changed``: what is no longer as it was at the step before, in a few words.
     """
 
-    label: str
-    value: float
-    low: float | None
-    high: float | None
+    x: float
+    number: Number
     said: tuple[str, ...] = ()
     link: str = ""
     changed: str = ""
 
 
-def _levels(ticks: Sequence[tuple[float, str]], left: float, right: float, *, gap: int) -> list[str]:
-    """The lines of a vertical axis, each with its number."""
-    return [
-        f'<path class="gl" d="M{left} {at}H{right}" stroke="{LINE}"/>'
-        + _text(left - gap, at + 4, words, fill=QUIET, size=11, anchor="end", css="tk")
-        for at, words in ticks
-    ]
-
-
-def steps(
-    points: Sequence[Point],
+def lines(
+    css: str,
+    steps: Sequence[Step],
     *,
     title: str,
-    write: Callable[[float], str],
-    width: int = 560,
-    unit: float = 1.0,
+    x: Axis,
+    y: Axis,
+    ticks: Sequence[tuple[float, str]],
+    write: Write,
+    people: Sequence[Step] = (),
     base: float | None = None,
+    size: tuple[int, int] = (560, 150),
 ) -> SafeString:
-    """A number with its interval from step to step. ``unit`` as of ``marks.axis``; ``base``: a value with a line."""
-    if not points:
-        return SafeString()
-    left, top, tall = (56, 12, 150) if width > 300 else (36, 6, 84)
-    ends = [end for point in points for end in (point.value, point.low, point.high)]
-    scale = marks.axis([*ends, base], unit=unit)
-    step = (width - left - 40) / max(1, len(points) - 1)
-
-    def y(value: float) -> float:
-        share = (value - scale.low) / (scale.high - scale.low)
-        return round(top + tall * (1 - min(1.0, max(0.0, share))), 1)
-
-    body = _levels([(y(tick), write(tick)) for tick in scale.ticks], left, width, gap=8)
-    if base is not None:
-        body.append(f'<path class="ref" d="M{left} {y(base)}H{width}" stroke="{QUIET}"/>')
-    start = left + 20 if len(points) > 1 else (left + width) / 2
-    places = [(round(start + step * at, 1), y(point.value)) for at, point in enumerate(points)]
-    for point, (x, _) in zip(points, places, strict=True):
-        if point.changed:
-            body.append(
-                f'<path class="then" d="M{x} {top}V{top + tall}" stroke="{QUIET}" stroke-dasharray="3 3" fill="none"/>'
-            )
-            right = x < (left + width) / 2
-            body.append(
-                _text(x + (6 if right else -6), top + tall - 4, point.changed, fill=QUIET, size=11, css="tk",
-                      anchor="" if right else "end")
-            )  # fmt: skip
-    if len(places) > 1:
-        line = "L".join(f"{x} {at}" for x, at in places)
-        body.append(f'<path class="rng" d="M{line}" fill="none" stroke="#48535A" stroke-width="1.5"/>')
-    label_step = -(-len(points) // 6)  # as many labels as have room
-    for at, (point, (x, middle)) in enumerate(zip(points, places, strict=True)):
-        drawn = ""
-        if point.low is not None and point.high is not None:
-            drawn = f'<path class="rng" d="M{x} {y(point.low)}V{y(point.high)}" stroke="#48535A" stroke-width="2"/>'
-        drawn += f'<circle class="pt at" cx="{x}" cy="{middle}" r="3.5" fill="{INK}"/>'
-        body.append(marks.hit(drawn, (point.label, *point.said), link=point.link))
-        if at % label_step == 0:
-            body.append(_text(x, top + tall + 20, point.label, fill=QUIET, size=11, anchor="middle", css="tk"))
-    group = any(point.link for point in points)
-    return _svg(f"forest overtime{' narrow' if width <= 300 else ''}", width, top + tall + 28, title, body, group=group)
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """A value over ``x`` with its interval; ``n``: over how many, in words."""
-
-    x: float
-    value: float
-    low: float | None
-    high: float | None
-    n: str
-
-
-def curve(
-    points: Sequence[CurvePoint],
-    people: Sequence[CurvePoint],
-    *,
-    title: str,
-    x: marks.Axis,
-    y: marks.Axis,
-    base: float,
-    write_x: Callable[[float], str],
-    write_y: Callable[[float], str],
-) -> SafeString:
-    """A judge's curve with intervals over people's, on axes that several such plots share; a line at ``base``."""
-    left, top, width, tall = 36, 10, 328, 128
+    """Steps with their intervals, joined by a line, over that of people; ``ticks``: words under places on ``x``;
+    ``base``: a value with a line.
+    """
+    left, top, right, foot = 48, 10, size[0], 10 + size[1]
 
     def across(value: float) -> float:
-        return round(left + (value - x.low) / (x.high - x.low) * (width - left - 12), 1)
+        return x.at(value, left + 20, right - 20)
 
     def up(value: float) -> float:
-        return round(top + tall * (1 - min(1.0, max(0.0, (value - y.low) / (y.high - y.low)))), 1)
+        return y.at(value, foot, top)
 
-    def line(of: Sequence[CurvePoint]) -> str:
-        return "M" + "L".join(f"{across(point.x)} {up(point.value)}" for point in of)
+    def path(of: Sequence[Step]) -> list[tuple[float, float]]:
+        return [(across(step.x), up(step.number.value or 0.0)) for step in of]
 
-    body = _levels([(up(tick), write_y(tick)) for tick in y.ticks], left, width, gap=8)
-    for tick in x.ticks:
-        label = _text(across(tick), top + tall + 18, write_x(tick), fill=QUIET, size=13, anchor="middle", css="tk")
-        body.append(label)
-    body.append(f'<path class="ref" d="M{left} {up(base)}H{width}" stroke="{QUIET}"/>')
-    if len(people) > 1:
-        body.append(f'<path class="people" d="{line(people)}" fill="none" stroke="#0B696D" stroke-width="1.5"/>')
-    body.append(f'<path class="rng" d="{line(points)}" fill="none" stroke="{INK}" stroke-width="1.75"/>')
-    for point in points:
-        at, drawn = across(point.x), ""
-        if point.low is not None and point.high is not None:
-            drawn = f'<path class="rng" d="M{at} {up(point.low)}V{up(point.high)}" stroke="#48535A" stroke-width="2"/>'
-        drawn += f'<circle class="pt at" cx="{at}" cy="{up(point.value)}" r="3.5" fill="{INK}"/>'
-        ends = "" if point.low is None or point.high is None else f" [{write_y(point.low)}, {write_y(point.high)}]"
-        body.append(
-            marks.hit(drawn, (f"{write_y(point.value)}{ends}", f"longer by {write_x(point.x)}", f"n = {point.n}"))
-        )
-    return _svg("forest curve", width, top + tall + 26, title, body)
+    body = _levels(y, write, foot, top, (left, right))
+    body += [text(across(at), foot + 20, words, anchor="middle") for at, words in ticks]
+    body.append(line("ref", (left, up(base)), (right, up(base))) if base is not None else "")
+    body += [line("people", *path(people)), line("rng", *path(steps))]
+    for step, (at, middle) in zip(steps, path(steps), strict=True):
+        if step.changed:
+            side, anchor = (6, "start") if at < (left + right) / 2 else (-6, "end")
+            body.append(line("then", (at, top), (at, foot), dashed=True))
+            body.append(text(at + side, foot - 4, step.changed, anchor=anchor))
+        drawn = line("rng", *upright(step.number, up, at)) + dot("pt", at, middle, 3.5)
+        body.append(hit(drawn, step.said, link=step.link))
+    return svg(f"forest {css}", right, foot + 28, title, body)
+
+
+# ---- points on two axes ----
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A point of a scatter plot: its name, its two numbers with their intervals' ends, and where a click leads.
-    ``beside``: it is not what the plot is about, and drawn as a ring.
-    """
+class Point:
+    """A name at a price, or another ``x`` with its interval; ``value`` with its own; ``link``: where a click leads."""
 
     name: str
     x: float
-    y: float
-    x_ends: tuple[float | None, float | None] = (None, None)
-    y_ends: tuple[float | None, float | None] = (None, None)
-    words: str = ""
+    value: Number
+    words: str
     link: str = ""
-    beside: bool = False
+    x_ends: tuple[float, ...] = ()
 
 
-def _cross(place: Place, x: Callable[[float], float], y: Callable[[float], float]) -> str:
-    """The intervals of a place on both axes, as far as it has them."""
-    (low, high), (under, over) = place.x_ends, place.y_ends
-    lines = f"M{x(low)} {y(place.y)}H{x(high)}" if low is not None and high is not None else ""
-    lines += f"M{x(place.x)} {y(under)}V{y(over)}" if under is not None and over is not None else ""
-    return f'<path class="oth" d="{lines}" stroke="#C6CDD1"/>' if lines else ""
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """``write``: the value's axis; ``unit``: what it counts in; ``person``: one more person, a line with a band;
+    ``floor``: what needs no skill, with its words. ``priced``: across are prices, on a logarithmic axis, and what is
+    best for its price is a filled dot, or what is of its ``own`` name; else both axes are alike.
+    """
+
+    title: str
+    under: str
+    across: str
+    points: Sequence[Point]
+    write: Write
+    unit: float = 1.0
+    person: Number | None = None
+    floor: tuple[str, float] | None = None
+    priced: bool = True
+    own: str = ""
+
+    def place(self, x: float) -> float:
+        return log10(x) if self.priced else x
 
 
-def scatter(
-    places: Sequence[Place],
-    *,
-    title: str,
-    across: str,
-    up: str,
-    write_x: Callable[[float], str],
-    write_y: Callable[[float], str],
-    units: tuple[float, float] = (1.0, 1.0),
-    narrow: bool = False,
-) -> SafeString:
-    """Points on two axes cut to the data, with thin lines for intervals and names where they do not collide."""
-    width, tall, left, top = (300, 170, 56, 8) if narrow else (520, 280, 62, 12)
-    most = 3 if narrow else 6
-    x_scale = marks.axis([end for place in places for end in (place.x, *place.x_ends)], most=most, unit=units[0])
-    y_scale = marks.axis([end for place in places for end in (place.y, *place.y_ends)], most=5, unit=units[1])
-
-    def x(value: float) -> float:
-        share = (value - x_scale.low) / (x_scale.high - x_scale.low)
-        return round(left + 10 + min(1.0, max(0.0, share)) * (width - left - 30), 1)
-
-    def y(value: float) -> float:
-        share = (value - y_scale.low) / (y_scale.high - y_scale.low)
-        return round(top + 8 + (tall - 16) * (1 - min(1.0, max(0.0, share))), 1)
-
-    body = []
-    for tick in x_scale.ticks:
-        body.append(f'<path class="gl" d="M{x(tick)} {top}V{top + tall}" stroke="{LINE}"/>')
-        body.append(_text(x(tick), top + tall + 18, write_x(tick), fill=QUIET, size=11, anchor="middle", css="tk"))
-    body += _levels([(y(tick), write_y(tick)) for tick in y_scale.ticks], left, width - 8, gap=6)
-    body.append(_text((left + width) / 2, top + tall + 38, across, fill=INK, anchor="middle", css="lab"))
-    body.append(_text(12, top + tall / 2, up, fill=INK, anchor="middle", turn=True, css="lab"))
-    body += [_cross(place, x, y) for place in places]
-    taken: list[tuple[float, float, float]] = []
-    for place in places:
-        ring = f'class="open" fill="#FFFFFF" stroke="{INK}"' if place.beside else f'class="pt" fill="{INK}"'
-        dot = f'<circle {ring} cx="{x(place.x)}" cy="{y(place.y)}" r="4"/>'
-        body.append(marks.hit(dot, (place.name, place.words), link=place.link))
-    for place in sorted(places, key=lambda place: place.beside):  # its own name has room first
-        body.append(_label(place.name, x(place.x), y(place.y), left, width, taken))
-    return _svg(
-        f"forest scatter{' narrow' if narrow else ''}",
-        width,
-        top + tall + 46,
-        title,
-        body,
-        group=any(place.link for place in places),
-    )
+SHARED = 1200, 630  # pixels of a PNG, which social networks show
+FEWEST = 3
 
 
-def _label(name: str, x: float, y: float, left: float, width: float, taken: list[tuple[float, float, float]]) -> str:
-    """The name beside its dot, right, left, above or below, where it covers no other; else none: its title has it."""
-    wide = LETTER * len(name)
-    for begin, line in ((x + 7, y + 4), (x - 7 - wide, y + 4), (x - wide / 2, y - 8), (x - wide / 2, y + 17)):
-        free = all(abs(line - other) >= 13 or begin + wide < start or begin > end for start, end, other in taken)
-        if free and begin >= left and begin + wide <= width:
-            taken.append((begin, begin + wide, line))
-            return _text(round(begin, 1), line, name, fill=INK, css="lab")
-    return ""
+def points(plot: Plot, *, width: int = 768, height: int = 420, links: bool = True) -> SafeString:
+    body = _Points(drawing, plot, width, height, 8).drawn(links=links)
+    return svg("picture", width, height, f"{plot.title}: {plot.under}", body)
 
 
-def standing_alone(svg: SafeString) -> str:
-    """A plot as a file: with its size, which a program that has no page to fit it into needs."""
-    parts = svg.split('viewBox="0 0 ', 1)
-    if len(parts) < 2:
-        return svg
-    width, height = parts[1].split('"', 1)[0].split(" ")
-    return f'{parts[0]}width="{width}" height="{height}" viewBox="0 0 {parts[1]}'
+def narrow(plot: Plot) -> SafeString:
+    """On a phone: without points that another beats, where enough are left."""
+    best = best_for_price(plot.points)
+    return points(replace(plot, points=best) if len(best) >= FEWEST else plot, width=310, height=300)
 
 
-def _text(
-    x: float, y: float, text: str, *, fill: str, size: int = 12, anchor: str = "", weight: int = 0, turn: bool = False,
-    css: str = "",
-) -> str:  # fmt: skip
-    attributes = f' text-anchor="{anchor}"' if anchor else ""
-    attributes += f' font-weight="{weight}"' if weight else ""
-    attributes += f' transform="rotate(-90 {x} {y})"' if turn else ""
-    attributes += f' class="{css}"' if css else ""
-    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{attributes}>{format_html("{}", text)}</text>'
+def png(plot: Plot, *, at: datetime, address: str) -> bytes:
+    """The plot with its title, day, and where it is from."""
+    picture, scale = Image.new("RGB", SHARED, PAPER), 1.5
+    pen = Pixels(ImageDraw.Draw(picture), scale)
+    width, height = (side / scale for side in SHARED)
+    pen.text(24, 36, plot.title, "lab", size=22)
+    pen.text(24, 58, plot.under, size=13)
+    _Points(pen, plot, width, height - 28, 72).drawn(links=False)
+    pen.text(24, height - 12, f"{at:%-d %b %Y}", size=13)
+    pen.text(width - 24, height - 12, address, anchor="end", size=13)
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
-def _svg(css: str, width: float, height: float, title: str, body: Sequence[str], *, group: bool = False) -> SafeString:
-    """``group``: it holds links, which a picture as a whole would hide."""
-    role, label = "group" if group else "img", format_html("{}", title)
-    return mark_safe(  # noqa: S308 (numbers, and text escaped above)
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" viewBox="0 0 {round(width)} {round(height)}" '
-        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{"".join(body)}</svg>'
-    )
+class _Points:
+    """A plot between its sides."""
+
+    def __init__(self, pen: Pen, plot: Plot, width: float, height: float, top: float) -> None:
+        self.pen, self.plot, self.top = pen, plot, top
+        self.left, self.right, self.foot = 52, width - 24, height - 46
+        self.levels = []
+        if plot.person:
+            self.levels.append(("people", f"one more person {plot.write(plot.person.value or 0.0)}", plot.person))
+        if plot.floor:
+            self.levels.append(("oth", plot.floor[0], Number(plot.floor[1])))
+        across = [plot.place(end) for point in plot.points for end in (point.x, *point.x_ends)]
+        self.across = axis(across, most=6, unit=1.0 if plot.priced else plot.unit)
+        numbers = [*(point.value for point in plot.points), *(number for *_, number in self.levels)]
+        self.up = axis([end for number in numbers for end in number.ends], unit=plot.unit)
+        self.room = Room(self.left, self.right, [], [self.y(number.value) for *_, number in self.levels])
+
+    def x(self, value: float) -> float:
+        return self.across.at(self.plot.place(value), self.left + 24, self.right - 36)
+
+    def y(self, value: float | None) -> float:
+        return self.up.at(value or 0.0, self.foot - 10, self.top + 10)
+
+    def name(self, x: float, y: float, words: str, css: str = "tk", anchor: str = "start") -> str:
+        return self.pen.text(x, y, words, css, anchor=anchor, size=13)
+
+    def through(self, css: str, value: float | None) -> str:
+        """A level line."""
+        return self.pen.line(css, (self.left, self.y(value)), (self.right, self.y(value)), dashed=css == "oth")
+
+    def drawn(self, *, links: bool) -> list[str]:
+        return [*self._axes(), *self._compared(), *self._dots(links=links)]
+
+    def _axes(self) -> Iterator[str]:
+        plot = self.plot
+        for tick in self.up.ticks:
+            yield self.through("gl", tick)
+            yield self.name(self.left - 8, self.y(tick) + 4, plot.write(tick), anchor="end")
+        prices = [factor * 10.0**power for power in range(-6, 7) for factor in (1, 3)]
+        inside = [price for price in prices if not self.across.beyond(log10(price), 0.004)]
+        for tick in inside if plot.priced else self.across.ticks:
+            words = f"${tick:,.10g}" if plot.priced else plot.write(tick)
+            yield self.name(self.x(tick), self.foot + 18, words, anchor="middle")
+        yield self.name(self.right, self.foot + 38, plot.across, anchor="end")
+
+    def _compared(self) -> Iterator[str]:
+        """One more person as a band, and what needs no skill as a dashed line, with their names."""
+        for css, words, number in self.levels:
+            if number.between:
+                low, high = map(self.y, number.between)
+                yield self.pen.rect("band", self.left, high, self.right - self.left, low - high)
+            yield self.through(css, number.value)
+            y, wide = self.y(number.value) - 6, LETTER * 13 * len(words)
+            begin = self.left + 4 if css == "people" else self.right - wide
+            self.room.taken.append((begin, begin + wide, y))
+            if css == "people":
+                yield self.name(begin, y, words, css)
+            else:
+                yield self.name(self.right, y, words, anchor="end")
+
+    def _dots(self, *, links: bool) -> Iterator[str]:
+        plot, pen = self.plot, self.pen
+        best: Sequence[Point] = best_for_price(plot.points) if plot.priced else plot.points
+        if plot.priced and not plot.own:
+            yield pen.line("oth", *((self.x(point.x), self.y(point.value.value)) for point in best), dashed=True)
+        filled = [point for point in plot.points if point.name == plot.own] if plot.own else best
+        for point in plot.points:
+            x, y = self.x(point.x), self.y(point.value.value)
+            drawn = pen.line("rng" if plot.priced else "oth", *upright(point.value, self.y, x))
+            drawn += pen.line("oth", *((self.x(end), y) for end in point.x_ends))
+            drawn += pen.dot("pt" if point in filled else "open", x, y, 5)
+            yield hit(drawn, (point.name, point.words), link=point.link if links else "")
+        for point in sorted(plot.points, key=lambda point: point not in filled):
+            if spot := self.room.spot(point.name, self.x(point.x), self.y(point.value.value)):
+                yield self.name(*spot, point.name, "lab" if point in filled else "tk")
+
+
+def best_for_price(points: Sequence[Point]) -> list[Point]:
+    """Those that no cheaper one reaches, from the cheapest on."""
+    best: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.x, -(point.value.value or 0.0))):
+        if not best or (point.value.value or 0.0) > (best[-1].value.value or 0.0):
+            best.append(point)
+    return best

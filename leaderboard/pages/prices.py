@@ -1,6 +1,5 @@
 """What agreement with people costs, and what a rating costs: the pictures of the two boards."""
 
-from collections.abc import Callable
 from typing import cast
 
 from django.urls import reverse
@@ -8,16 +7,17 @@ from django.urls import reverse
 from bank.models import EvaluatedModel
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
-from leaderboard import boards
+from leaderboard import boards, queries
 from leaderboard.boards.base import cached
-from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.figures import dollars, in_brackets, percent, signed, tick, two, whole
+from leaderboard.figures import dollars, signed, tick, whole, with_interval
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
+from leaderboard.metrics import Metric
 from leaderboard.pages.address import Address, source_of
 from leaderboard.pages.models import as_shown, is_provisional, model_pages
-from leaderboard.pages.picture import Plot, Point
+from leaderboard.pages.plots import FEWEST, Plot, Point
 from leaderboard.scope import Scope
 from leaderboard.view import OF_VOTES
 
@@ -42,22 +42,21 @@ def _at(address: Address, picture: str, shape: str = "png") -> str:
     return address.to("leaderboard:picture", picture, shape, **address.view(OF_VOTES))
 
 
-def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot | None:
+def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
     if not board.against or is_kept_back(scope):
         return None
     metric = scope.kind.metric("", {row.metric for row in board.rows})
-    write = percent if metric.is_share else two
-    runs = Run.objects.filter(pk__in=board.overall()).select_related("judge").in_bulk()
+    runs = queries.runs_of(board.overall())
     rows = {
         pk: of_run[metric.name]
         for pk, of_run in board.overall().items()
         if pk in runs and metric.name in of_run and of_run[metric.name].value.value is not None
     }
-    found = [_point(address, board, runs[pk], row, write) for pk, row in rows.items()]
+    found = [_point(address, board, runs[pk], row, metric) for pk, row in rows.items()]
     points = [point for point in found if point is not None]
     baselines = {pk: run.judge for pk, run in runs.items() if pk in rows and run.judge.is_baseline}
     floors = [(judge.titled, rows[pk].value.value or 0.0) for pk, judge in baselines.items()]
-    ceiling = board.against[MAJORITY].ceiling.get(metric.name)
+    person = board.person(metric.name).number
     floor = max(floors, key=lambda pair: pair[1]) if floors and not metric.lower_is_better else None
     n = max((row.n for row in rows.values()), default=0)
     plot = Plot(
@@ -67,25 +66,19 @@ def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard) -> Plot |
         across="price of 1,000 verdicts, US dollars",
         points=points,
         write=(lambda value: f"{100 * value:.3g}") if metric.is_share else tick,
-        unit=0.01 if metric.is_share else 1.0,
-        person=ceiling.number if ceiling and ceiling.number.value is not None else None,
-        floor=(f"{floor[0].lower()} {write(floor[1])}", floor[1]) if floor else None,
+        unit=metric.unit,
+        person=person if person.value is not None else None,
+        floor=(f"{floor[0].lower()} {metric.write(floor[1])}", floor[1]) if floor else None,
     )
-    return plot if len(points) >= FEWEST and n >= PROVISIONAL else None
+    return plot if len(points) >= fewest and n >= PROVISIONAL else None
 
 
-FEWEST = 3
-
-
-def _point(
-    address: Address, board: JudgesBoard, run: Run, row: JudgeRow, write: Callable[[float | None], str]
-) -> Point | None:
+def _point(address: Address, board: JudgesBoard, run: Run, row: JudgeRow, metric: Metric) -> Point | None:
     """None for a baseline, and where the price is not known, or not to this viewer."""
     running = board.running.get(run.pk)
     if run.judge.is_baseline or running is None or not running.cost or not sees_usage(run, address.viewer):
         return None
-    said = f"{write(row.value.value)} {in_brackets(row.value, write)}".strip()
-    words = f"{dollars(running.cost)} for 1,000 verdicts, {said}"
+    words = f"{dollars(running.cost)} for 1,000 verdicts, {with_interval(row.value, metric.write)}"
     link = reverse("leaderboard:judge-detail", args=[run.judge_id])
     return Point(str(run.judge), running.cost, row.value, words, link)
 
@@ -110,7 +103,7 @@ def of_models(address: Address) -> Plot | None:
             as_shown(row.model)[0],
             prices[row.model],
             row.bt,
-            f"{dollars(prices[row.model])} for a million tokens, {signed(row.bt.value)} {in_brackets(row.bt, signed)}",
+            f"{dollars(prices[row.model])} for a million tokens, {with_interval(row.bt, signed)}",
             pages.get(row.model, ""),
         )
         for row in rows

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.figures import NONE, in_brackets, interval, whole, without_zeros
+from leaderboard.figures import NONE, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
-from leaderboard.pages.address import Address, Choice, Select, rows_at_level
+from leaderboard.pages.address import Address, Select, pick, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table
 from leaderboard.rows import UNKNOWN
@@ -48,11 +48,8 @@ def chosen(address: Address, board: ModelsBoard) -> list[str]:
 def selects(address: Address, board: ModelsBoard) -> list[Select]:
     names = sorted((row.model for row in board.rows), key=str.casefold)
     selected = dict(zip(SIDES, chosen(address, board), strict=False))
-    choices = [Choice(name, name) for name in names]
-    return [
-        Select(side, word, [("", [Choice("", "none")]), ("", choices)], selected.get(side, ""))
-        for side, word in zip(SIDES, WORDS, strict=True)
-    ]
+    sides = zip(SIDES, WORDS, strict=True)
+    return [pick(side, word, names, selected.get(side, ""), empty="none") for side, word in sides]
 
 
 def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> ProfilePage:
@@ -68,19 +65,17 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
         number = level.number(main) if level else UNKNOWN
         if level is None or number.value is None:
             return None
-        said = (f"{write(number.value)} {in_brackets(number, write)}".strip(), f"n = {whole(level.n)}", number.reason)
-        return plots.Dot(number.value, number.low, number.high, said, rows_at_level(address, scope, name, path))
+        said = (with_interval(number, write), f"n = {whole(level.n)}", number.reason)
+        return plots.Dot(number, said, rows_at_level(address, scope, name, path))
 
     def of_model(name: str) -> Column[str]:
         def cell(path: str) -> Cell:
-            level = rows[name].level(path)
-            number = level.number(main) if level else UNKNOWN
-            if level is None or number.value is None:
+            at = dot(name, path)
+            if at is None:
                 return Cell(NONE, strong=True)
-            ends = interval(number, write).removeprefix("95%: ") if number.low is not None else ""
-            small = ", ".join(filter(None, [ends, f"n {whole(level.n)}"]))
-            lead = rows_at_level(address, scope, name, path)
-            return Cell(write(number.value), small, title=number.reason, small_css="block dim", link=lead)
+            number, (_, n, reason) = at.number, at.said
+            small = ", ".join(filter(None, [" to ".join(map(write, number.between)), n.replace(" =", "")]))
+            return Cell(write(number.value), small, title=reason, small_css="block dim", link=at.link)
 
         return Column(name, cell)
 
@@ -89,20 +84,20 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
     return ProfilePage(
         measure=measure,
         table=table(
-            [names("Level", lambda path: scored.short(path), css=""), *(of_model(name) for name in chosen_names)],
+            [names("Level", lambda path: scored.level_label(path), css=""), *(of_model(name) for name in chosen_names)],
             levels,
             label="Profiles",
             caption=f"{measure} by level with 95% intervals and n",
             css="cmpt",
         ),
         plot=plots.profiles(
-            [scored.short(level) for level in levels],
+            [scored.level_label(level) for level in levels],
             [plots.Profile(name, tuple(dot(name, path) for path in levels)) for name in chosen_names],
             title=f"{measure} by level, with 95% intervals: {listed}; the table holds the same numbers",
             write=lambda value: without_zeros(write(value)),
             unit=shape.unit,
         ),
-        intervals=_intervals({drawn.low is not None for drawn in counted}),
+        intervals=_intervals({bool(drawn.number.between) for drawn in counted}),
     )
 
 

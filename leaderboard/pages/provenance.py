@@ -9,6 +9,7 @@ from django.urls import NoReverseMatch, reverse
 from accounts.rules import Viewer, allowed
 from bank.models import EvaluatedModel
 from judging.models import Judge, Run
+from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.figures import NONE, percent
 from leaderboard.metrics import SIDED
@@ -50,25 +51,25 @@ def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
     """Judged by whom, with which prompt, under which rule; or by answer keys."""
     if scope.kind.keyed:
         return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
-    runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
-    if not runs:
+    read = reader_facts(board, viewer)
+    if not read:
         who = "people, mean" if scope.kind.by_mean and scope.source == HUMANS else ""
         facts = [Fact("Judged by", who or PEOPLE_IN_WORDS.get(scope.source, scope.source))]
         return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind.pairwise else [])
-    return [*run_facts(runs, viewer), *_prompt_facts(runs)]
+    return read
 
 
 def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     """One line a run, with its settings."""
-    runs = Run.objects.filter(pk__in=ids).select_related("judge").order_by("pk")
     return [
-        Fact(f"{r.judge}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r)) for r in runs
+        Fact(f"{r.judge}, run {r.pk}", settings_in_words(r.protocol, r.settings), run_link(viewer, r))
+        for r in queries.runs_of(ids).values()
     ]
 
 
 def reader_facts(board: Board, viewer: Viewer) -> list[Fact]:
-    """Which runs read the answers that name no option themselves."""
-    runs = list(Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk"))
+    """Which runs gave the verdicts, or read the answers that name no option themselves."""
+    runs = list(queries.runs_of(board.runs).values())
     return [*run_facts(runs, viewer), *_prompt_facts(runs)] if runs else []
 
 

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from accounts.rules import allowed
-from bank.models import Recipe, Sample, SampleImage
+from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
 from leaderboard.figures import in_brackets, number_of, percent, value_or_interval
+from leaderboard.pages.address import Segment
 from leaderboard.pages.recipes import points, signed_points
-from leaderboard.pages.votes import Segment
 
 PAGE = 50
 CHOICES = ("model", "scenario", "condition", "letter", "mark", "bin")  # what the address may choose
@@ -52,9 +52,7 @@ class Answer:
     """One answer, with how it was asked for, what was read in it, and the right one."""
 
     link: str
-    key: str
-    image: SampleImage | None
-    instruction: str
+    sample: Sample
     asked: str
     text: str
     said: str
@@ -133,13 +131,13 @@ def _choices(name: str, values: Sequence[str], answers: pd.DataFrame, chosen: Ma
     """All, and each value with the number of its answers under the other choices; of too many only the chosen one."""
     others = {key: value for key, value in chosen.items() if key != name}
     found = _matching(answers, others, [key for key in others if key != "model"])
-    parts = [Segment("All", len(found), f"?{urlencode(others)}", name not in chosen)]
+    parts = [Segment("All", f"?{urlencode(others)}", name not in chosen, len(found))]
     parts += [
         Segment(
             MARKS.get(value, value),
-            int((found[name] == value).sum()),
             f"?{urlencode(others | {name: value})}",
             chosen.get(name) == value,
+            int((found[name] == value).sum()),
         )
         for value in values
         if len(values) <= MOST_CHOICES or chosen.get(name) == value
@@ -158,9 +156,7 @@ def _rows(shown: pd.DataFrame, marks: Mapping[int, Sequence[float]], *, staff: b
         rows.append(
             Answer(
                 link=reverse("bank:sample-detail", args=[sample.pk]) if staff else "",
-                key=sample.key,
-                image=next(iter(sample.images.all()), None),
-                instruction=sample.instruction,
+                sample=sample,
                 asked=f"{row.condition}{rotated}{repeat}",
                 text=row.text,
                 said=_with_option(sample, row.said),

@@ -29,16 +29,18 @@ from leaderboard.figures import (
     listed,
     number_of,
     percent,
+    signed,
     signed_points,
     span,
     two,
     value_or_interval,
     whole,
+    whole_percent,
 )
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Group, Table, names, number_cell, table, text, tiers
+from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names, number_cell, table, text, tiers
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 
@@ -150,18 +152,8 @@ def _turn(turn: Turn) -> str:
     return f"likelihood (PPL) of {answers}, by {way}{', per token' if turn.sum == 'per-token' else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointLine:
-    """An endpoint beside a recipe: what it can do, and why it cannot be asked by this one."""
-
-    name: str
-    host: str
-    model: str
-    abilities: list[tuple[str, str]]  # "yes", "no" or "not tested", and a class
-    problem: str
-
-
-def endpoints_for(spec: Spec) -> list[EndpointLine]:
+def endpoints_for(spec: Spec) -> list[tuple[Judge, list[tuple[str, str]], str]]:
+    """Each with what it can do ("yes", "no" or "not tested", and a class), and why it cannot be asked by this one."""
     lines = []
     for judge in Judge.objects.exclude(base_url="").order_by("name"):
         known = [judge.abilities.get(name) for name in ("vision", "logprobs", "prompt_logprobs")]
@@ -173,7 +165,7 @@ def endpoints_for(spec: Spec) -> list[EndpointLine]:
                 problem = "no log-probabilities: use a direct inferencer" if way == "first-token" else "use first-token"
             elif able is None:
                 problem = problem or "test it first"
-        lines.append(EndpointLine(judge.name, judge.host, judge.model, words, problem))
+        lines.append((judge, words, problem))
     return lines
 
 
@@ -181,13 +173,11 @@ def endpoints_for(spec: Spec) -> list[EndpointLine]:
 class UnderWay:
     """An evaluation that is not over, that stopped, or of which answers failed."""
 
-    model: str
-    endpoint: str
+    evaluation: Evaluation
     state: str
     run: int | None
     share: int | None  # percent of the current run's answers
     action: str  # what staff may do about it
-    pk: int
 
 
 def under_way(recipe: Recipe, *, reasons: bool) -> list[UnderWay]:
@@ -210,13 +200,11 @@ def _under_way(evaluation: Evaluation, *, reasons: bool) -> UnderWay | None:
     of_run = (reasons and current.state_reason) or current.state_words if current else "Waits"
     stopped = evaluation.state_reason or (current is not None and current.state in HALTS)
     return UnderWay(
-        evaluation.model_name,
-        evaluation.judge.name,
+        evaluation,
         f"{number_of(failed, 'answer')} failed" if over else evaluation.state_reason or of_run,
         current.pk if current else None,
         _percent_done(current) if current else None,
         "Ask again" if over else "Go on" if stopped else "",
-        evaluation.pk,
     )
 
 
@@ -257,39 +245,32 @@ def board_page(board: RecipeBoard) -> BoardPage:
     """The table of a recipe's board, with its conditions where there are several."""
     write = signed_points if board.metric.signed else points
     rows = list(board.rows)
-    scale = marks.axis([end for row in rows for end in row.value.ends], unit=0.01)
+    scale = axis_of(rows, "value", unit=0.01)
     several = len(board.scenarios) > 1
     classes = _groups([] if several else rows)
     invented = simulated()
 
-    def behind(row: RecipeRow, words: str, title: str, **chosen: str | int) -> Cell:
-        """A figure that leads to the answers it is made of."""
-        if sealed := _is_sealed(board, row):
-            return Cell(words, title=f"{title}. {SEALED}." if title else f"{SEALED}.")
-        return Cell(words, title=title, link=_behind(row, **chosen) if words != NONE and not sealed else "")
-
     def value(row: RecipeRow) -> Cell:
         reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
         ends = f"{in_brackets(row.value, write)} {row.value.method}".strip()
-        return replace(
-            behind(row, value_or_interval(row.value, write), row.value.reason if row.value.value is None else ends),
-            bar=marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference),
-        )
+        bar = marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference)
+        title = row.value.reason if row.value.value is None else ends
+        return _leading(board, row, Cell(value_or_interval(row.value, write), title=title, bar=bar))
 
     main = table(
         [
             Column("Rank", _rank, kind="rank"),
             names("Model", lambda row: model_cell(row.model, invented)),
-            text("Scenario", lambda row: row.scenario, shown=several),
-            Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, _whole_percent)),
+            text("Scenario", "scenario", shown=several),
+            Column(board.metric.title, value, kind="interval", css="", axis=marks.axis_head(scale, whole_percent)),
             Column(
                 "Right %",
-                lambda row: behind(row, value_or_interval(row.accuracy, percent), "", condition="plain"),
+                lambda row: _leading(board, row, number_cell(row.accuracy, percent), condition="plain"),
                 title="Right answers to the plain questions",
             ),
             Column(
                 "Other labels %",
-                lambda row: behind(row, value_or_interval(row.accuracy_vm, percent), ""),
+                lambda row: _leading(board, row, number_cell(row.accuracy_vm, percent)),
                 title="Right answers under other labels (Acc_vm)",
                 shown=board.metric.name == "mr",
             ),
@@ -298,10 +279,10 @@ def board_page(board: RecipeBoard) -> BoardPage:
                 lambda row: Cell(percent(row.chance), title="Follows from the number of options, not from answers"),
                 title="Of random answers",
             ),
-            Column("n", lambda row: behind(row, whole(row.n), ""), title="Questions"),
+            Column("n", lambda row: _leading(board, row, Cell(whole(row.n))), title="Questions"),
             Column(
                 "Not read",
-                lambda row: behind(row, whole(row.unread or 0), "", mark="unread"),
+                lambda row: _leading(board, row, Cell(whole(row.unread)), mark="unread"),
                 title="Answers in which no option was read: not right",
             ),
             Column(
@@ -332,6 +313,13 @@ def _is_sealed(board: RecipeBoard, row: RecipeRow) -> bool:
     return row.scenario in board.published or (row.scenario == ALL and bool(board.published))
 
 
+def _leading(board: RecipeBoard, row: RecipeRow, cell: Cell, **chosen: str | int) -> Cell:
+    """A figure that leads to the answers it is made of, or says why it does not."""
+    if _is_sealed(board, row):
+        return replace(cell, title=f"{'. '.join(filter(None, (cell.title, SEALED)))}.")
+    return replace(cell, link=_behind(row, **chosen)) if cell.text != NONE else cell
+
+
 def _behind(row: RecipeRow, **chosen: str | int) -> str:
     return answers_link(row.recipe, row.model, scenario="" if row.scenario == ALL else row.scenario, **chosen)
 
@@ -357,12 +345,8 @@ def _parts(
 def _more_tables(board: RecipeBoard, invented: Collection[str]) -> list[Table]:
     """What the figures are made of, by condition, by label and by mark."""
 
-    def leading(row: RecipeRow, found: Number, title: str = "", **chosen: str) -> Cell:
-        cell = number_cell(found, percent)
-        if _is_sealed(board, row):
-            return cell
-        words = "; ".join(filter(None, (cell.title, title)))
-        return replace(cell, title=words, link=_behind(row, **chosen) if cell.text != NONE else "")
+    def leading(row: RecipeRow, found: Number, **chosen: str) -> Cell:
+        return _leading(board, row, number_cell(found, percent), **chosen)
 
     def by_condition(row: RecipeRow) -> dict[str, Cell]:
         shown = {} if row.corruptions else row.conditions
@@ -376,14 +360,11 @@ def _more_tables(board: RecipeBoard, invented: Collection[str]) -> list[Table]:
 
     def letters(row: RecipeRow, name: str) -> dict[str, Cell]:
         condition = "plain" if "plain" in row.conditions else ""
-        return {
-            letter: leading(
-                *(row, found.number(name), f"the key of {percent(found.key)}% of the questions"),
-                condition=condition,
-                letter=letter,
-            )
-            for letter, found in row.letters.items()
-        }
+        cells = {}
+        for letter, found in row.letters.items():
+            cell = leading(row, found.number(name), condition=condition, letter=letter)
+            cells[letter] = replace(cell, title=f"{cell.title}; the key of {percent(found.key)}% of the questions")
+        return cells
 
     def by_marks(row: RecipeRow) -> dict[str, Cell]:
         return {name: leading(row, found.accuracy, condition="plain") for name, found in row.marks.items()}
@@ -407,8 +388,8 @@ def _damage(board: RecipeBoard, invented: Collection[str]) -> Table | None:
     def of(row: RecipeRow) -> Column[str]:
         def accuracy(method: str) -> Cell:
             found = row.corruptions.get(method)
-            cell = number_cell(found.accuracy if found else None, percent)
-            return cell if _is_sealed(board, row) else replace(cell, link=f"{_behind(row)}#{DAMAGE}")
+            cell = _leading(board, row, number_cell(found.accuracy if found else None, percent))
+            return replace(cell, link=cell.link and f"{cell.link}#{DAMAGE}")
 
         name = f"{row.model}, {row.scenario}" if several else row.model
         return Column(name, accuracy, head="n name", under="simulated" if row.model in invented else "")
@@ -456,12 +437,7 @@ def damage_of(row: RecipeRow, chosen: str) -> Table | None:
         [
             names("Damage", _method, css=""),
             *(at(strength) for strength in strengths),
-            text(
-                "Each",
-                lambda method: Cell(bar=marks.dots(scale, values[method], undamaged)),
-                axis=marks.axis_head(scale, _whole_percent),
-                unseen=True,
-            ),
+            drawn(scale, whole_percent, lambda method: marks.dots(scale, values[method], undamaged)),
         ],
         found,
         label=BY_DAMAGE,
@@ -494,12 +470,7 @@ def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | N
                 "Largest distance",
                 lambda each: Cell(f"±{100 * each[1].largest:.1f}", link=_behind(each[0], condition="plain")),
             ),
-            text(
-                "Each",
-                lambda each: Cell(bar=marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
-                axis=marks.axis_head(scale, _whole_percent),
-                unseen=True,
-            ),
+            drawn(scale, whole_percent, lambda each: marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
         ],
         with_queries,
         label="Accuracy by wording and repeat",
@@ -623,7 +594,7 @@ def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[R
         if not row.bins:
             continue
         bins = [
-            marks.ReliabilityBin(
+            plots.ReliabilityBin(
                 *(part.confidence, part.accuracy, part.n),
                 link="" if board is None or _is_sealed(board, row) else _behind(row, bin=number),
             )
@@ -631,7 +602,7 @@ def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[R
         ]
         gap = percent(None if row.value.value is None else 1 - row.value.value)
         title = f"{row.model}{' (simulated)' if row.model in invented else ''}"
-        drawn = marks.reliability(bins, title=title)
+        drawn = plots.reliability(bins, title=title)
         calibrated = percent(row.ece_calibrated)
         diagrams.append(Reliability(row.model, row.model in invented, gap, calibrated, whole(row.n), drawn))
     return diagrams
@@ -669,7 +640,7 @@ def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[Desidera
         )
 
     is_measured = any(each.value is not None or each.low is not None for each in numbers)
-    axis = marks.axis_head(scale, _whole_percent) if is_measured else SafeString()
+    axis = marks.axis_head(scale, whole_percent) if is_measured else SafeString()
     return Column(
         quality.plain,
         cell,
@@ -693,7 +664,7 @@ def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Map
         return Column(other.short, cell)
 
     return table(
-        [names("Quality", lambda quality: quality.plain, css=""), *(against(other) for other in measured[:-1])],
+        [names("Quality", "plain", css=""), *(against(other) for other in measured[:-1])],
         measured[1:],
         label="How the qualities go together",
         caption="Pearson's correlation of every two qualities",
@@ -708,8 +679,8 @@ def _with(chosen: Mapping[str, str], name: str, recipe: str) -> str:
 def _correlation_words(found: QualityCorrelationRow) -> str:
     if found.pearson.value is None:
         return found.pearson.reason
-    interval = in_brackets(found.pearson, _signed)
-    said = f"Pearson {_signed(found.pearson.value)}{f' {interval}' if interval else ''}, n = {found.n} models"
+    interval = in_brackets(found.pearson, signed)
+    said = f"Pearson {signed(found.pearson.value)}{f' {interval}' if interval else ''}, n = {found.n} models"
     return said if found.p is None else f"{said}, p = {found.p:.3f}"
 
 
@@ -725,29 +696,13 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
         if x.value is not None and y.value is not None:
             words = f"{across.plain} {points(x.value)}, {up.plain} {points(y.value)}"
             name = f"{row.model} (simulated)" if row.model in invented else row.model
-            places.append(plots.Place(name, x.value, y.value, x.ends[1:], y.ends[1:], words))
+            places.append(plots.Point(name, x.value, y, words, x_ends=x.between))
     if not places:
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")
-    title = f"{across.plain} and {up.plain}"
-    drawn = plots.scatter(
-        places,
-        title=title,
-        across=f"{across.plain}, %",
-        up=f"{up.plain}, %",
-        write_x=_whole_percent,
-        write_y=_whole_percent,
-        units=(0.01, 0.01),
-    )
-    return Scatter(title, said, drawn)
-
-
-def _signed(value: float | None) -> str:
-    return NONE if value is None else f"{value:+.2f}".replace("-", MINUS)
-
-
-def _whole_percent(share: float) -> str:
-    return f"{100 * share:.0f}".replace("-", MINUS)
+    title = f"{up.plain}, %, by {across.plain.lower()}"
+    plot = plots.Plot(title, said, f"{across.plain}, %", places, whole_percent, unit=0.01, priced=False)
+    return Scatter(title, said, plots.points(plot, height=360))
 
 
 def _together_cell(
@@ -762,7 +717,7 @@ def _together_cell(
     css = f"heat {shade}{' sure' if _is_significant(row) else ''}"
     title = f"{quality.plain} and {other.plain}: {_correlation_words(row)}"
     link = f"{_with(chosen, TOGETHER, f'{other.name},{quality.name}')}#{TOGETHER}"
-    return Cell(_signed(value), css=css, title=title, link=link)
+    return Cell(signed(value), css=css, title=title, link=link)
 
 
 def _is_significant(row: QualityCorrelationRow) -> bool:

@@ -7,11 +7,11 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.abilities import AbilitiesBoard
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
-from leaderboard.figures import NONE, in_brackets, interval, percent, value_or_interval, whole
+from leaderboard.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, rows_at_level
+from leaderboard.pages.address import Address, Segment, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.models import (
     RANK_IN_WORDS,
@@ -21,34 +21,13 @@ from leaderboard.pages.models import (
     model_pages,
     n_cell,
     rank_column,
+    ranked_table,
     sorted_rows,
     value_of,
 )
-from leaderboard.pages.table import (
-    OUTSIDE,
-    UNRANKED,
-    Chooser,
-    Column,
-    Sorting,
-    Table,
-    choose,
-    names,
-    number_cell,
-    table,
-    text,
-    tiers,
-)
+from leaderboard.pages.table import Chooser, Column, Sorting, Table, axis_of, interval_of, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Columns of one depth of the tree, or of the categories; ``link`` leads to the next depth."""
-
-    label: str
-    link: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +35,20 @@ class ScoredPage:
     """The table, and for multiple choice those of ``steps`` and ``letters`` below it."""
 
     table: Table
+    chooser: Chooser | None
+    ranked: int
+    provisional: int
     main: NumberColumn
     beside: tuple[NumberColumn, ...]
     in_words: str
     levels: bool
     level_word: str
-    ranked: int
-    provisional: int
-    depths: list[Group]
+    depths: list[Segment]
     heat_low: str
     heat_high: str
     letters: Table | None
     steps: Table | None
     has_key: bool  # whether the first row of ``letters`` is the key's
-    chooser: Chooser | None
 
 
 def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> ScoredPage:
@@ -80,38 +59,22 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     sortable = {*("rank", "model", "n", "mean_length", main.name), *(column.name for column in shape.beside)}
     sorting = Sorting.of(address, sortable | {f"level:{name}" for name in levels})
     rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
-    settled = [row for row in rows if not is_provisional(row)]
-    tier_of = tiers((row.model, row.tier) for row in settled) if sorting.is_usual else {}
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
-    shown = _scored_columns(address, scope, shape, rows, levels, (low, high))
-    columns, chooser = choose(shown, address, sorting.column)
+    columns = _scored_columns(address, scope, shape, rows, levels, (low, high))
     return ScoredPage(
-        table=table(
-            columns,
-            rows,
-            sorting=sorting,
-            row_css=lambda row: OUTSIDE["provisional"] if is_provisional(row) else "",
-            group=lambda row: UNRANKED if is_provisional(row) else tier_of.get(row.model),
-            label="Board of models",
-            caption=f"Models by {main.title.lower()}",
-            css="lb lines",
-            fill=True,
-        ),
+        *ranked_table(address, sorting, columns, rows, caption=f"Models by {main.title.lower()}", fill=True),
         main=main,
         beside=shape.beside,
         in_words=shape.in_words,
         levels=bool(levels),
         level_word=scope.kind.part_word,
-        ranked=sum(row.rank is not None for row in settled),
-        provisional=len(rows) - len(settled),
         depths=depths,
         heat_low=main.write(low),
         heat_high=main.write(high),
         letters=_letters(address, scope, choices) if choices and choices.letters else None,
         steps=_steps(address, scope, choices) if choices else None,
         has_key=bool(choices and choices.right),
-        chooser=chooser,
     )
 
 
@@ -126,9 +89,7 @@ def _scored_columns(
     """Of what is seen as an edition the rows lead nowhere."""
     main, kind = shape.main, scope.kind
     settled = [row for row in rows if not is_provisional(row)]
-    scale = marks.axis(
-        [end for row in settled or rows for end in row.number(main.name).ends], unit=shape.unit, width=marks.COLUMN
-    )
+    scale = axis_of(settled or rows, lambda row: row.number(main.name), unit=shape.unit, width=marks.COLUMN)
 
     def answers(row: ModelRow) -> str:
         return _answers(address, scope, row.model)
@@ -136,22 +97,14 @@ def _scored_columns(
     def main_cell(row: ModelRow) -> Cell:
         number = row.number(main.name)
         bar = marks.interval_bar(scale, *number.ends, write=main.write, provisional=is_provisional(row))
-        return Cell(
-            value_or_interval(number, main.write), title=interval(number, main.write), link=answers(row), bar=bar
-        )
-
-    def tick(value: float) -> str:
-        return whole(100 * value) if shape.unit != 1.0 else f"{value:g}"
+        return Cell(value_or_interval(number, main.write), title=interval(number, main.write), bar=bar)
 
     def beside(column: NumberColumn) -> Column[ModelRow]:
-        def cell(row: ModelRow) -> Cell:
-            return number_cell(row.number(column.name), column.write, link=answers(row))
-
-        return Column(column.label, cell, sort=column.name, title=column.title)
+        return Column(column.label, column.name, column.write, opens=answers, sort=column.name, title=column.title)
 
     def at_level(name: str) -> Column[ModelRow]:
         return Column(
-            short(name),
+            level_label(name),
             lambda row: _level_cell(name, row.level(name), main, *ends, rows_at_level(address, scope, row.model, name)),
             kind="heat",
             css="c level",
@@ -169,9 +122,10 @@ def _scored_columns(
             main_cell,
             kind="interval",
             css="plotted",
+            opens=answers,
             sort=main.name,
             title=main.title,
-            axis=marks.axis_head(scale, tick),
+            axis=marks.axis_head(scale, whole_percent if shape.unit != 1.0 else short),
         ),
         Column("n", lambda row: n_cell(row, main.label, answers(row), main.name), sort="n", title="Samples or items"),
         *(beside(column) for column in shape.beside),
@@ -190,19 +144,19 @@ def shape_of(scope: Scope, board: ModelsBoard) -> Shape:
     return scope.kind.shapes.get(board.ranked_by, scope.kind.shape)
 
 
-def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Group]]:
+def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Segment]]:
     """The columns by level or category, and the switch between depths of the tree."""
     depths = board.level_columns
     asked = whole_number(address.params.get("depth")) or 1
     current = asked - 1 if asked <= len(depths) else 0
     groups = [
-        Group(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == current)
+        Segment(f"L-{depth + 1}", address.link(depth=str(depth + 1) if depth else None, sort=None), depth == current)
         for depth in range(len(depths))
     ]
     return depths[current] if depths else [], groups if len(groups) > 1 else []
 
 
-def short(path: str) -> str:
+def level_label(path: str) -> str:
     name = path.rpartition(" / ")[2] or "No level"
     return name.replace("_", " ").replace("/", "/\u200b")
 
@@ -235,18 +189,13 @@ def abilities_of(board: AbilitiesBoard, main: NumberColumn, unit: float) -> Tabl
     rows = board.rows
     if len(rows) < 2 or max(row.models for row in rows) < 2:
         return None
-    scale = marks.axis([end for row in rows for end in row.mean.ends], unit=unit, width=marks.WIDE)
+    scale = axis_of(rows, "mean", unit=unit, width=marks.WIDE)
     return table(
         [
-            names("Ability", lambda row: row.ability, css=""),
+            names("Ability", "ability", css=""),
             Column(main.label, lambda row: Cell(main.write(row.mean.value), in_brackets(row.mean, main.write))),
-            text(
-                "Interval",
-                lambda row: Cell(bar=marks.interval_bar(scale, *row.mean.ends, write=main.write)),
-                axis=marks.axis_head(scale, lambda value: whole(100 * value) if unit != 1.0 else f"{value:g}"),
-                unseen=True,
-            ),
-            Column("n", lambda row: whole(row.n)),
+            interval_of("mean", scale, whole_percent if unit != 1.0 else short, main.write),
+            Column("n", "n"),
         ],
         rows,
         label="All models together, by ability",
@@ -267,20 +216,20 @@ STEPS = {
 def _steps(address: Address, scope: Scope, board: ChoiceBoard) -> Table:
     """How the options of each model's answers were found."""
 
-    def answers(text: str, row: ChoiceRow) -> Cell:
-        return Cell(text, link=_answers(address, scope, row.model))
+    def answers(row: ChoiceRow) -> str:
+        return _answers(address, scope, row.model)
 
-    def extracted(row: ChoiceRow) -> Cell:
-        total, found = sum(row.extraction.values()), row.extraction["label"] + row.extraction["judge"]
-        return answers(percent(found / total if total else None), row)
+    def extracted(row: ChoiceRow) -> float | None:
+        total = sum(row.extraction.values())
+        return (row.extraction["label"] + row.extraction["judge"]) / total if total else None
 
     def counted(step: str) -> Column[ChoiceRow]:
-        return Column(STEPS[step], lambda row: answers(f"{row.extraction[step]:,}", row))
+        return Column(STEPS[step], lambda row: row.extraction[step], opens=answers)
 
     columns = [
-        names("Model", lambda row: row.model),
+        names("Model", "model"),
         *(counted(step) for step in STEPS),
-        Column("Found %", extracted),
+        Column("Found %", extracted, percent, opens=answers),
     ]
     rows = sorted(board.rows, key=lambda row: row.model.casefold())
     caption = "How the option of each answer was found"

@@ -1,9 +1,10 @@
 """Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden; and pages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from rapidfuzz import fuzz, process, utils
 
@@ -49,19 +50,13 @@ PAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    words: str
-    to: str
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: its name, its link (empty if the viewer may not open it), and a description."""
+    """One result: its name, its link (empty if the viewer may not open it), a description, and its places."""
 
     name: str
     to: str = ""
     about: str = ""
-    places: list[Link] = field(default_factory=list)
+    places: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +123,11 @@ def _benchmarks(text: str, viewer: Viewer) -> list[Hit]:
     ]
 
 
+def _places(benchmarks: Sequence[Benchmark] | QuerySet[Benchmark], page: str) -> list[tuple[str, str]]:
+    named = benchmarks[:BENCHMARKS_NAMED]
+    return [(benchmark.titled, reverse(f"leaderboard:{page}", args=[benchmark])) for benchmark in named]
+
+
 def _models(text: str, viewer: Viewer) -> list[Hit]:
     answers = Response.objects.visible_to(viewer)
     models = EvaluatedModel.objects.filter(Q(name__icontains=text) | Q(organisation__icontains=text))
@@ -135,8 +135,8 @@ def _models(text: str, viewer: Viewer) -> list[Hit]:
     hits = []
     for model in models[: MOST + 1]:
         answers_there = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))
-        benchmarks = Benchmark.objects.visible_to(viewer).filter(answers_there).order_by("-pk")[:BENCHMARKS_NAMED]
-        places = [Link(benchmark.titled, reverse("leaderboard:models", args=[benchmark])) for benchmark in benchmarks]
+        benchmarks = Benchmark.objects.visible_to(viewer).filter(answers_there).order_by("-pk")
+        places = _places(benchmarks, "models")
         to = reverse("leaderboard:model-detail", args=[model.pk]) if places else ""
         hits.append(Hit(model.name, to, model.organisation, places))
     return hits
@@ -152,10 +152,7 @@ def _judges(text: str, viewer: Viewer) -> list[Hit]:
         benchmarks = Benchmark.objects.filter(Exists(runs.filter(judge=judge, benchmark=OuterRef("pk")))).order_by(
             "-pk"
         )
-        places = [
-            Link(benchmark.titled, reverse("leaderboard:judges", args=[benchmark]))
-            for benchmark in benchmarks[:BENCHMARKS_NAMED]
-        ]
+        places = _places(benchmarks, "judges")
         to = reverse("leaderboard:judge-detail", args=[judge.pk])
         hits.append(Hit(str(judge), to, "built in" if judge.is_baseline else "", places))
     return hits
@@ -185,7 +182,7 @@ def _samples(text: str, viewer: Viewer) -> list[Hit]:
             sample.key,
             urls.get(sample.pk, ""),
             sample.instruction[:300],
-            [Link(sample.benchmark.titled, reverse("leaderboard:benchmark", args=[sample.benchmark]))],
+            _places([sample.benchmark], "benchmark"),
         )
         for sample in hits
     ]

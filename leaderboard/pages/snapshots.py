@@ -17,15 +17,16 @@ from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, number_of, percent, signed
+from leaderboard.figures import NONE, number_of, percent, short, signed, with_interval
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
+from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import Fact, verdicts_link
-from leaderboard.pages.table import Table, table, text
-from leaderboard.rows import JSON
+from leaderboard.pages.table import Column, Table, axis_of, interval_of, names, table, text
+from leaderboard.rows import JSON, Number, number_in
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.
@@ -88,38 +89,25 @@ def facts(snapshot: Snapshot) -> list[Fact]:
     return [*shown, Fact("Computed", "", at=snapshot.computed_at)]
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
-    form: str
-    text: str
-
-
 def citation_of(title: str, key: str, permalink: str) -> str:
     """BibTeX of a page that goes on changing, as of today."""
-    today, key = timezone.now(), key.replace("@", "-")
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", title)
-    return (
-        f"@misc{{evalsite-{key},\n  title = {{{escaped}}},\n  howpublished = {{evalsite leaderboard}},\n"
-        f"  year = {{{today:%Y}}},\n  note = {{as of {today.day} {today:%B %Y}}},\n  url = {{{permalink}}}\n}}"
-    )
+    today = timezone.now()
+    note = f"as of {today.day} {today:%B %Y}"
+    return _bibtex(key.replace("@", "-"), title, year=f"{today:%Y}", note=note, url=permalink)
 
 
-def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
+def _bibtex(key: str, title: str, **more: str) -> str:
+    fields = {"title": re.sub(r"([&%$#_{}])", r"\\\1", title), "howpublished": "evalsite leaderboard"} | more
+    said = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{evalsite-{key},\n{said}\n}}"
+
+
+def citations(snapshot: Snapshot, title: str, permalink: str) -> list[tuple[str, str]]:
     """How to cite a snapshot: in words, as BibTeX and as CSL JSON."""
     name = f"{snapshot.benchmark.title} {snapshot.benchmark.version}, {title}"
     made = snapshot.computed_at
     note = f"Snapshot {snapshot.code}, data {snapshot.fingerprint[:8]}"
-    escaped = re.sub(r"([&%$#_{}])", r"\\\1", name)
-    bibtex = (
-        f"@misc{{evalsite-{snapshot.code},\n"
-        f"  title = {{{escaped}}},\n"
-        f"  howpublished = {{evalsite leaderboard}},\n"
-        f"  year = {{{made:%Y}}},\n"
-        f"  month = {{{made:%b}}},\n"
-        f"  note = {{{note}}},\n"
-        f"  url = {{{permalink}}}\n"
-        "}"
-    )
+    bibtex = _bibtex(snapshot.code, name, year=f"{made:%Y}", month=f"{made:%b}", note=note, url=permalink)
     csl = {
         "id": f"evalsite-{snapshot.code}",
         "type": "dataset",
@@ -129,24 +117,13 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[Citation]:
         "URL": permalink,
     }
     return [
-        Citation("BibTeX", bibtex),
-        Citation("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
-        Citation("CSL JSON", json.dumps(csl, ensure_ascii=False)),
+        ("BibTeX", bibtex),
+        ("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
+        ("CSL JSON", json.dumps(csl, ensure_ascii=False)),
     ]
 
 
 # ---- history ----
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One number of a model or judge at one snapshot."""
-
-    snapshot: Snapshot
-    value: str
-    interval: str
-    rank: str
-    bar: SafeString
 
 
 def same_view(a: Snapshot, b: Snapshot) -> bool:
@@ -199,19 +176,26 @@ def plot_of(line: Line, *, links: bool = True) -> SafeString:
     name, snapshot_rows = _followed(line.same, line.entry)
     write, unit = (percent, 0.01) if name in SHARES else (three, 1.0)
     with_value = [(snapshot, row) for snapshot, row in snapshot_rows if row.get(name) is not None]
-    moments, before = [], None
+    moments: list[plots.Step] = []
+    before = None
     for snapshot, row in with_value:
-        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-        ends = "" if low is None else f" [{write(low)}, {write(high)}]"
+        number = number_in(row, name)
         rank = f"rank {row['rank']}" if row.get("rank") else ""
         changed: list[str] = changed_in_words(before, snapshot) if before else []
-        link = reverse("leaderboard:snapshot-detail", args=[snapshot.code]) if links else ""
-        said = (f"{write(row[name])}{ends}", rank, *changed)
-        moments.append(plots.Point(_day(snapshot), row[name], low, high, said, link, ", ".join(changed[:1])))
+        link = _page(snapshot) if links else ""
+        said = (_day(snapshot), with_interval(number, write), rank, *changed)
+        moments.append(plots.Step(len(moments), number, said, link, ", ".join(changed[:1])))
         before = snapshot
-    title = f"{line.entry}: {number_name(name)} over snapshots, 95% intervals"
-    return plots.steps(
-        moments, title=title, write=lambda value: _axis_tick(100 * value if unit != 1.0 else value), unit=unit
+    if not moments:
+        return SafeString()
+    last, step = len(moments) - 1, -(-len(moments) // 6)  # as many days as have room
+    return plots.lines(
+        *("overtime", moments),
+        title=f"{line.entry}: {number_name(name)} over snapshots, 95% intervals",
+        x=marks.Axis(min(0, last - 1), max(1, last), ()),
+        y=axis_of(moments, "number", unit=unit),
+        ticks=[(moment.x, moment.said[0]) for moment in moments[::step]],
+        write=lambda value: short(100 * value if unit != 1.0 else value),
     )
 
 
@@ -245,10 +229,6 @@ def changed_in_words(before: Snapshot, after: Snapshot) -> list[str]:
     return words
 
 
-def _axis_tick(value: float) -> str:
-    return f"{value:g}".replace("-", "−")
-
-
 def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tuple[Snapshot, JSON]]]:
     snapshot_rows = [
         (snapshot, row) for snapshot in snapshots for row in snapshot.rows if entry_of(snapshot.what, row) == entry
@@ -256,22 +236,36 @@ def _followed(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[tupl
     return next((name for name in FOLLOWED for _, row in snapshot_rows if row.get(name) is not None), ""), snapshot_rows
 
 
-def history(snapshots: Sequence[Snapshot], entry: str) -> tuple[str, list[Point], SafeString]:
-    """The tracked number of one row over snapshots of the same view, oldest first; its name, and the axis."""
-    name, snapshot_rows = _followed(snapshots, entry)
-    ends = [row.get(end) for _, row in snapshot_rows for end in (name, f"{name}_low", f"{name}_high")]
-    scale = marks.axis(ends, width=marks.WIDE)
-    points = [
-        Point(
-            snapshot,
-            three(row.get(name)),
-            "" if row.get(f"{name}_low") is None else f"{three(row[f'{name}_low'])} to {three(row[f'{name}_high'])}",
-            str(row.get("rank") or NONE),
-            marks.interval_bar(scale, row.get(name), row.get(f"{name}_low"), row.get(f"{name}_high")),
-        )
-        for snapshot, row in snapshot_rows
-    ]
-    return number_name(name), points, marks.axis_head(scale, _axis_tick)
+def history(line: Line) -> Table:
+    """The tracked number of one row over snapshots of the same view, oldest first."""
+    name, rows = _followed(line.same, line.entry)
+
+    def number(each: tuple[Snapshot, JSON]) -> Number:
+        return number_in(each[1], name)
+
+    def made(each: tuple[Snapshot, JSON]) -> str:
+        return f"{_day(each[0])}, {each[0].computed_at:%H:%M}"
+
+    def ends(each: tuple[Snapshot, JSON]) -> str:
+        return " to ".join(map(three, number(each).between)) or NONE
+
+    return table(
+        [
+            names("Snapshot", made, opens=lambda each: _page(each[0])),
+            Column("Rank", lambda each: str(each[1].get("rank") or NONE)),
+            Column(f"{number_name(name).capitalize()}", lambda each: Cell(three(each[1].get(name)), strong=True)),
+            interval_of(number, axis_of(rows, number, width=marks.WIDE), short),
+            Column("95%", ends),
+        ],
+        rows,
+        label="History",
+        caption=f"{number_name(name)} of {line.entry} over snapshots",
+        css="cmpt",
+    )
+
+
+def _page(snapshot: Snapshot) -> str:
+    return reverse("leaderboard:snapshot-detail", args=[snapshot.code])
 
 
 # ---- changes ----
@@ -353,13 +347,13 @@ def _entries_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterat
     if after.what != "models":
         return
     old, new = (entries_of(each) for each in (before, after))
-    for word, names in (
+    for word, models in (
         ("added", [name for name in new if name not in old]),
         ("gone", [name for name in old if name not in new]),
     ):
-        if names:
-            link = _rows_link(view, model=names[0]) if word == "added" and len(names) == 1 else ""
-            yield Cause(f"{number_of(len(names), 'model')} {word}: {', '.join(names)}.", link)
+        if models:
+            link = _rows_link(view, model=models[0]) if word == "added" and len(models) == 1 else ""
+            yield Cause(f"{number_of(len(models), 'model')} {word}: {', '.join(models)}.", link)
 
 
 def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:

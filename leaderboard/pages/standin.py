@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from judging.models import Run
+from leaderboard import queries
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
-from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, two, whole
+from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, short, whole, whole_percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Segment, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Table, names, number_cell, on_axis, table, text
-from leaderboard.rows import Number
+from leaderboard.pages.table import Column, Table, names, on_axis, table, text
 from leaderboard.scope import Scope
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
@@ -39,7 +39,7 @@ READING = [
 @dataclass(frozen=True, slots=True)
 class TestPanel:
     table: Table
-    steps: list[tuple[str, str, bool]]  # epsilon, link, chosen
+    steps: list[Segment]
     people: str
     distance: bool
 
@@ -49,40 +49,45 @@ def panel_of(address: Address, board: StandInBoard, *, kind: Kind) -> TestPanel:
     selected = f"{epsilon_of(address):g}"
     default = f"{EPSILON:g}"
     steps = [
-        (
-            f"{whole(100 * float(step))}",
+        Segment(
+            whole(100 * float(step)),
             address.link(epsilon=None if step == default else step) + "#stand-in",
             step == selected,
         )
         for step in STEPS
     ]
-    runs = Run.objects.filter(pk__in=[row.run for row in board.rows]).select_related("judge").in_bulk()
+    runs = queries.runs_of(row.run for row in board.rows)
 
-    def beside_people(text: str, row: StandInRow) -> Cell:
-        return Cell(text, link=people_of(runs.get(row.run)))
+    def beside(row: StandInRow) -> str:
+        return people_of(runs.get(row.run))
 
     columns: list[Column[StandInRow]] = [
         names("Judge", lambda row: Cell(row.shown, f"run {row.run}"), css=""),
         text("Result", lambda row: standin_cell(row, runs.get(row.run)), css="maystand"),
         Column(
             "At least as close %",
-            lambda row: beside_people(percent(row.advantage), row),
+            "advantage",
+            percent,
+            opens=beside,
             title="Advantage: mean share of items on which the judge is at least as close to the others as the person "
             "left out",
         ),
         Column(
             "Winning rate",
-            lambda row: beside_people(two(row.winning_rate), row),
+            "winning_rate",
+            opens=beside,
             title="Share of the tested people whom the judge may replace; 0.5 or more passes",
         ),
         Column(
             "Tested",
-            lambda row: beside_people(f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE, row),
+            lambda row: f"{row.tested} of {len(row.annotators)}" if row.annotators else NONE,
+            opens=beside,
             title="People with 30 shared items or more",
         ),
         Column(
             "Labels",
-            lambda row: beside_people(whole(row.n or None), row),
+            lambda row: whole(row.n or None),
+            opens=beside,
             title="Labels on items that the judge has a verdict on",
         ),
     ]
@@ -117,8 +122,8 @@ def standin_cell(row: StandInRow, run: Run | None = None) -> Cell:
 
 
 def judge_select(scope: Scope, run: int | None) -> Select:
-    choices = [Choice(str(group[-1].pk), f"{group[-1].judge}, run {group[-1].pk}") for group in judges_of(scope)]
-    return Select("run", "Judge", [("", choices)], str(run or ""))
+    newest = [group[-1] for group in judges_of(scope)]
+    return pick("run", "Judge", {str(of.pk): f"{of.judge}, run {of.pk}" for of in newest}, str(run or ""))
 
 
 RANKED = "The 95% range of this model's rank by both; its tier is 1 + the models that are significantly better"
@@ -132,14 +137,14 @@ def levels_table(scope: Scope, board: TogetherBoard) -> Table | None:
     write = scope.kind.shape.main.write
     return table(
         [
-            names("Level", lambda row: Cell(row.level), css=""),
-            text("Model", lambda row: row.model),
-            Column("Both", lambda row: number_cell(row.both, write)),
+            names("Level", "level", css=""),
+            text("Model", "model"),
+            Column("Both", "both", write),
             Column("95% interval", lambda row: in_brackets(row.both, write)),
-            Column("People", lambda row: number_cell(row.people, write)),
-            Column("Shared n", lambda row: whole(row.n)),
-            Column("Further N", lambda row: whole(row.further)),
-            Column("λ", lambda row: two(row.weight)),
+            Column("People", "people", write),
+            Column("Shared n", "n"),
+            Column("Further N", "further"),
+            Column("λ", "weight"),
         ],
         rows,
         label="By level",
@@ -159,9 +164,7 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
         link = address.to(scope.kind.rows_page, **(address.view() | {"run": None}), model=row.model)
         return Cell(row.model, link=link, chips=(Chip("simulated"),) if row.model in invented else ())
 
-    def ticks(value: float) -> str:
-        return whole(100 * value) if shape.hundred else f"{value:g}"
-
+    ticks = whole_percent if shape.hundred else short
     place, invented = {row.model: row for row in board.ranks}, simulated()
 
     def rank(row: TogetherRow) -> Cell:
@@ -172,17 +175,17 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
         [
             Column("Rank", rank, title=RANKED, shown=bool(place)),
             names("Model", model),
-            on_axis("Both", lambda row: Number(reason=row.reason) if row.reason else row.both, scale, ticks, write),
-            on_axis("People", lambda row: row.people, scale, ticks, write),
+            on_axis("Both", "shown", scale, ticks, write),
+            on_axis("People", "people", scale, ticks, write),
             Column("Labelled", lambda row: whole(row.people_n or None)),
-            Column("Shared n", lambda row: whole(row.n), title="Items that people and the judge share"),
-            Column("Further N", lambda row: whole(row.further), title="Items that the judge alone has"),
+            Column("Shared n", "n", title="Items that people and the judge share"),
+            Column("Further N", "further", title="Items that the judge alone has"),
             Column(
                 "λ",
-                lambda row: two(row.weight),
+                "weight",
                 title="Lambda: 0 uses people alone, 1 trusts the judge as far as the labels allow",
             ),
-            Column("Judge alone", lambda row: write(row.judge)),
+            Column("Judge alone", "judge", write),
         ],
         board.rows,
         label="People and judge",

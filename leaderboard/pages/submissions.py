@@ -1,12 +1,11 @@
 """What pages and the API say about a submission: its scores, what exactly each of them is, and its faults."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.safestring import SafeString
 
 from accounts.rules import Viewer, allowed
 from bank.models import Submission, SubmissionScore, ToldScore
@@ -15,16 +14,17 @@ from judging.runs import submissions as queue
 from judging.runs.submissions import Progress
 from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
-from leaderboard.figures import rank_range, tick
+from leaderboard.figures import NONE, percent, rank_range, two, whole_percent
 from leaderboard.models import Edition
-from leaderboard.pages.marks import WIDE, Axis, axis, axis_head, interval_bar
+from leaderboard.pages.marks import WIDE, Axis, Cell, axis
+from leaderboard.pages.table import Column, Table, Write, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
 from stats.disclosure import MIN_SAMPLES
 from stats.ladder import ERRORS, LEAST
 from stats.proportions import wilson
 
-FIRST = 20  # faults of each kind that a page lists; the others are in the file
+FIRST = 20  # faults of each kind that a page lists
 FOR_TELLING = ("answered", "alike")  # stored beside the numbers, which they are none of
 ONE_PASS, CIRCULAR, ACCURACY = "vanilla", "circular", "accuracy"
 NAMES = {
@@ -54,45 +54,56 @@ METHODS = {
 }
 
 
-def percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}%"
-
-
-def _tick(value: float) -> str:
-    return f"{100 * value:.0f}"
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A number with its interval."""
+    """A number with its interval; ``small``: what stands beside its name; ``best``: that of the best model."""
 
     name: str
-    meaning: str
-    short: str
-    value: str
-    interval: str
-    n: int | None
-    method: str
-    bar: SafeString
+    number: Number
+    small: str = ""
+    is_level: bool = False
+    best: Number = UNKNOWN
+
+
+def _scores_table(
+    label: str, heads: tuple[str, str], lines: list[Line], write: Write, scale: Axis, ticks: Write, best: str = ""
+) -> Table:
+    """``heads``: what the lines are, and what their numbers; ``best``: whose stand beside them."""
+
+    def between(number: Number) -> Cell:
+        low, high = number.between or (None, None)
+        return Cell(f"{write(low)} to {write(high)}" if number.between else NONE, title=number.method or number.reason)
+
+    return table(
+        [
+            names(heads[0], lambda line: Cell(line.name, line.small, small_css="wide-only")),
+            Column(heads[1], lambda line: Cell(write(line.number.value), strong=not line.is_level)),
+            interval_of("number", scale, ticks, write, css="axis"),
+            Column("95% interval", lambda line: between(line.number)),
+            Column("n", lambda line: line.number.n),
+            Column(best, lambda line: write(line.best.value), shown=bool(best)),
+            Column("95% interval", lambda line: between(line.best), shown=bool(best)),
+        ],
+        lines,
+        row_css=lambda line: "lvl" if line.is_level else "",
+        label=label,
+        caption=label,
+        css="scores",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The scores of one part of one split, with what they are in words."""
+    """The scores of one part of one split. ``board``: the kind of board that counts it."""
 
-    split: str
+    seen: "SeenScore"
     title: str
-    hidden: bool
     kept: bool
     halved: bool
-    is_open: bool  # everybody may see the keys
-    board: str  # the kind of board that counts it
-    n: int | None
-    words: str
-    lines: list[Line] = field(default_factory=list)
-    levels: list[tuple[str, list[Line]]] = field(default_factory=list)
-    extraction: str = ""
-    chance: str = ""
+    board: str
+    table: Table | None
+    extraction: str
+    chance: str
 
 
 def split_name(split: str) -> str:
@@ -173,14 +184,10 @@ def _told_interval(score: SubmissionScore, told: ToldScore | None) -> str:
     if number is None or number["low"] is None:
         return ""
     return (
-        f" Their interval, {_whole_percent(number['low'])} to {_whole_percent(number['high'])}, follows from this "
+        f" Their interval, {whole_percent(number['low'])}% to {whole_percent(number['high'])}%, follows from this "
         "rounded figure alone, so that it tells nothing more: as if answers about one picture were right or wrong "
         "together."
     )
-
-
-def _whole_percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f}%"
 
 
 def _told_words(score: SubmissionScore, told: ToldScore | None) -> str:
@@ -190,12 +197,12 @@ def _told_words(score: SubmissionScore, told: ToldScore | None) -> str:
             f"told of {MOST_TOLD} submissions."
         )
     if told.kept:
-        return f"{_whole_percent(told.value)} of the kept half, whose score ranks, as it was at its release."
+        return f"{whole_percent(told.value)}% of the kept half, whose score ranks, as it was at its release."
     if told.value is not None:
-        return f"At least {_whole_percent(told.value)}."
+        return f"At least {whole_percent(told.value)}%."
     if told.best is not None:
-        return f"No better than your best ({_whole_percent(told.best)})."
-    return f"No better than chance ({_whole_percent(score.numbers.get('chance') or 0.5)})."
+        return f"No better than your best ({whole_percent(told.best)}%)."
+    return f"No better than chance ({whole_percent(score.numbers.get('chance') or 0.5)}%)."
 
 
 def _part_words(score: SubmissionScore) -> str:
@@ -226,46 +233,30 @@ def _block(one: SeenScore, submission: Submission) -> Block:
     counts, about = numbers.get("extraction"), ""
     if counts is None and score.kind == SubmissionScore.Kind.CHOICE:
         counts, about = submission.counts.get("read"), "Of the whole file, "
+    write = percent if score.open else whole_percent
+    lines = [Line(NAMES[name], _number(numbers[name]), MEANINGS.get(name, "")) for name in NAMES if numbers.get(name)]
+    for level in numbers.get("levels", []):
+        title = ", ".join(name or "no level" for name in level["names"])
+        present = [name for name in NAMES if level.get(name)]
+        shorts = [SHORT.get(name, "") if len(present) > 1 else "" for name in present]
+        lines += [Line(title, _number(level[n]), short, True) for n, short in zip(present, shorts, strict=True)]
+    title, is_kept = f"{split_name(score.split)}, {kind}", score.part == SubmissionScore.Part.KEPT
+    label = f"{title}{', kept half' if is_kept else ''}"
     return Block(
-        split=score.split,
-        title=f"{split_name(score.split)}, {kind}",
-        hidden=score.hidden,
-        kept=score.part == SubmissionScore.Part.KEPT,
+        seen=one,
+        title=title,
+        kept=is_kept,
         halved=score.part == SubmissionScore.Part.SHOWN,
-        is_open=score.open,
         board=score.kind.replace("_", "-"),
-        n=one.n,
-        words=one.words,
-        lines=[_line(name, numbers[name], in_whole_percent=not score.open) for name in NAMES if numbers.get(name)],
-        levels=[
-            (
-                ", ".join(name or "no level" for name in level["names"]),
-                [_line(n, level[n], in_whole_percent=not score.open) for n in NAMES if level.get(n)],
-            )
-            for level in numbers.get("levels", [])
-        ],
+        table=_scores_table(label, ("Measure", "Value, %"), lines, write, UNIT, whole_percent) if lines else None,
         extraction=about + _extraction(counts, score.kind) if counts else "",
-        chance=percent(numbers["chance"]) if numbers.get("chance") else "",
+        chance=f"{percent(numbers['chance'])}%" if numbers.get("chance") else "",
     )
 
 
-def _line(name: str, number: dict[str, Any], *, in_whole_percent: bool) -> Line:
-    low, high = number["low"], number["high"]
-    digits = 0 if in_whole_percent else 1
-    return Line(
-        name=NAMES[name],
-        meaning=MEANINGS.get(name, ""),
-        short=SHORT.get(name, ""),
-        value="–" if number["value"] is None else f"{100 * number['value']:.{digits}f}",
-        interval="–" if low is None else f"{100 * low:.{digits}f} to {100 * high:.{digits}f}",
-        n=number["n"],
-        method=METHODS.get(number["method"], number["method"]),
-        bar=interval_bar(UNIT, number["value"], low, high, write=percent),
-    )
-
-
-def axis_ticks() -> SafeString:
-    return axis_head(UNIT, _tick)
+def _number(stored: dict[str, Any]) -> Number:
+    method = METHODS.get(stored["method"], stored["method"])
+    return Number(stored["value"], stored["low"], stored["high"], n=stored["n"], method=method)
 
 
 def _whole_words(score: SubmissionScore, submission: Submission) -> str:
@@ -318,11 +309,11 @@ class Next:
 def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> Next:
     """The steps that a submission has before it."""
     listed = list(shown)
-    closed = next((block for block in listed if not block.is_open), None)
+    closed = next((block for block in listed if not block.seen.score.open), None)
     scored = submission.state == Submission.State.SCORED
     to_come, view, query = False, {}, ""
     if closed is not None:
-        view = {"kind": closed.board, "split": closed.split if closed.hidden else ""}
+        view = {"kind": closed.board, "split": closed.seen.score.split if closed.seen.score.hidden else ""}
         query = f"?{urlencode({name: value for name, value in view.items() if value})}"
     if closed is not None and scored and submission.released_at is not None:
         editions = Edition.objects.filter(benchmark=submission.benchmark, what=Edition.What.MODELS, **view)
@@ -340,20 +331,6 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedLine:
-    """A number of the submission beside that of the best."""
-
-    name: str
-    value: str
-    interval: str
-    bar: SafeString
-    n: int | None
-    method: str
-    best: str
-    best_interval: str
-
-
-@dataclass(frozen=True, slots=True)
 class Judged:
     """How far the judging of a submission is, in words, and what came of it."""
 
@@ -361,24 +338,25 @@ class Judged:
     title: str
     words: str
     standing: Standing | None = None
-    heading: str = ""
     rank: str = ""
     ranks: str = ""
     board: str = ""  # its address
-    ticks: SafeString | None = None
-    lines: list[JudgedLine] = field(default_factory=list)
+    table: Table | None = None
 
 
-def _judged_numbers(standing: Standing, row: ModelRow, column: str) -> list[tuple[str, int | None, Number, Number]]:
+def _judged_lines(standing: Standing, row: ModelRow, column: str) -> list[Line]:
     """The submission's number as a whole and by level, how many it counts, and that of the best model."""
     parts: list[tuple[str, Any, Any]] = [("All", row, standing.best)]
     if not standing.whole:
-        parts += [
-            (name or "no level", level, standing.best and standing.best.level(name))
-            for name, level in row.levels.items()
-        ]
+        of_best = standing.best.level if standing.best else lambda name: None
+        parts += [(name or "no level", level, of_best(name)) for name, level in row.levels.items()]
     return [
-        (name, None if standing.whole else own.n, own.number(column), best.number(column) if best else UNKNOWN)
+        Line(
+            name,
+            replace(own.number(column), n=None if standing.whole else own.n),
+            is_level=own is not row,
+            best=best.number(column) if best else UNKNOWN,
+        )
         for name, own, best in parts
     ]
 
@@ -395,39 +373,22 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     if standing.scope is None or standing.row is None:
         return replace(made, standing=standing)
     column, unit = standing.scope.kind.shape.main, standing.scope.kind.shape.unit
-    numbers = _judged_numbers(standing, standing.row, column.name)
-    scale = axis([end for *_, own, _ in numbers for end in own.ends], unit=unit)
+    lines = _judged_lines(standing, standing.row, column.name)
+    scale = axis([end for line in lines for end in line.number.ends], unit=unit)
+    best, ticks = standing.best.model if standing.best else "Best", whole_percent if unit == 0.01 else two
     row, scope = standing.row, standing.scope
     view = {"kind": scope.kind.in_address} if scope.kind.in_address else {}
     view |= {"source": scope.source}
     return replace(
         made,
         standing=standing,
-        heading=column.label,
         rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
         ranks=rank_range(row.place, row.rank_low, row.rank_high)
         if row.rank_low is not None and not standing.whole
         else "",
         board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
-        ticks=axis_head(scale, _tick if unit == 0.01 else tick),
-        lines=[
-            JudgedLine(
-                name,
-                column.write(own.value),
-                _between(own, column.write),
-                interval_bar(scale, own.value, own.low, own.high, write=column.write),
-                n,
-                own.method or own.reason,
-                column.write(best.value),
-                _between(best, column.write),
-            )
-            for name, n, own, best in numbers
-        ],
+        table=_scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best),
     )
-
-
-def _between(number: Number, write: Callable[[float | None], str]) -> str:
-    return "–" if number.low is None else f"{write(number.low)} to {write(number.high)}"
 
 
 def _judging_words(progress: Progress) -> str:
@@ -461,33 +422,6 @@ def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | 
         "judge": progress.run.judge.name if progress.run else None,
         "standing": shown.standing.as_json() if shown.standing else None,
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """What was wrong with a file, the first of each kind and how many there are."""
-
-    rows: list[list[str]]
-    row_count: int
-    missing: list[str]
-    missing_count: int
-    extra: list[str]
-    extra_count: int
-
-    @property
-    def any(self) -> bool:
-        return bool(self.row_count or self.missing_count or self.extra_count)
-
-
-def faults(problems: dict[str, Any]) -> Faults:
-    return Faults(
-        rows=problems.get("problems", [])[:FIRST],
-        row_count=problems.get("problem_count", 0),
-        missing=problems.get("missing", [])[:FIRST],
-        missing_count=problems.get("missing_count", 0),
-        extra=problems.get("extra", [])[:FIRST],
-        extra_count=problems.get("extra_count", 0),
-    )
 
 
 def fault_rows(problems: dict[str, Any]) -> Iterable[list[str]]:
@@ -554,11 +488,10 @@ def _headline(scores: list[SeenScore], told: list[ToldScore]) -> Headline | None
         split = split_name(one.score.split)
         for name in (CIRCULAR, ONE_PASS, ACCURACY):
             if number := one.numbers.get(name):
-                line = _line(name, number, in_whole_percent=not one.score.open)
-                parts = [line.interval] if number["low"] is not None else []
-                parts += [SHORT[name]] if SHORT[name] else []
-                parts += [split] if line.n is None else [split, f"n = {line.n:,}"]
-                return Headline(line.value, ", ".join(parts))
+                write, n = percent if one.score.open else whole_percent, number["n"]
+                ends = "" if number["low"] is None else f"{write(number['low'])} to {write(number['high'])}"
+                parts = filter(None, (ends, SHORT[name], split, "" if n is None else f"n = {n:,}"))
+                return Headline(write(number["value"]), ", ".join(parts))
     if ordered:
         first = ordered[0].score
         row = next((row for row in told if (row.split, row.kind) == (first.split, first.kind)), None)

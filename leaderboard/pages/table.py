@@ -3,7 +3,7 @@ differences. ``_table.html`` draws it.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
@@ -25,15 +25,22 @@ K = TypeVar("K", bound=Hashable)
 Write = Callable[[float | None], str]
 
 
+def _of(row: T, field: Callable[[T], Any] | str) -> Any:
+    return getattr(row, field) if isinstance(field, str) else field(row)
+
+
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """A column: its heading and what it shows of a row. ``kind``: how ``_table.html`` draws its cells: plain (a figure,
-    unless ``css`` says otherwise), name (heads the row), rank, interval (on an axis), heat or tick. ``sort``: what
-    addresses call it, where a click on the head sorts by it; ``link``: where else that click leads.
+    """A column: its heading and what it shows of a row, or the field of rows that it shows as ``write`` has numbers.
+    ``kind``: how ``_table.html`` draws its cells: plain (a figure,
+    unless ``css`` says otherwise), name (heads the row), rank, interval (on an axis) or heat. ``sort``: what
+    addresses call it, where a click on the head sorts by it; ``link``: where else that click leads; ``opens``: where
+    one on a cell does.
     """
 
     label: str
-    cell: Callable[[T], Cell | str]
+    cell: Callable[[T], Any] | str
+    write: Write = two
     _: KW_ONLY
     kind: str = "plain"
     css: str = "n"
@@ -42,6 +49,7 @@ class Column(Generic[T]):
     axis: SafeString = BLANK
     sort: str = ""
     link: str = ""
+    opens: Callable[[T], str] | None = None
     head: str = ""  # classes of the heading, where they are others than the cells'
     key: str = ""  # what the chooser calls it, where that is not ``sort``
     choice: str = ""  # its words in the chooser, where they are not the heading
@@ -53,33 +61,47 @@ class Column(Generic[T]):
     def name(self) -> str:
         return self.key or self.sort
 
+    def of(self, row: T) -> Cell:
+        cell = self._cell(row)
+        return replace(cell, link=self.opens(row)) if self.opens and not cell.link else cell
 
-def names(label: str, cell: Callable[[T], Cell | str], **more: Any) -> Column[T]:
+    def _cell(self, row: T) -> Cell:
+        value = _of(row, self.cell)
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, Number):
+            return number_cell(value, self.write)
+        if isinstance(value, str):
+            return Cell(value)
+        return Cell(whole(value) if isinstance(value, int) else self.write(value))
+
+
+def names(label: str, cell: Callable[[T], Any] | str, **more: Any) -> Column[T]:
     """The column that heads the rows."""
     return Column(label, cell, **{"kind": "name", "css": "stick", **more})
 
 
-def text(label: str, cell: Callable[[T], Cell | str], **more: Any) -> Column[T]:
+def text(label: str, cell: Callable[[T], Any] | str, **more: Any) -> Column[T]:
     return Column(label, cell, **{"css": "", **more})
 
 
-def figure(label: str, number: Callable[[T], Number | None], write: Write = two, **more: Any) -> Column[T]:
-    """A number, with its interval and n as the cell's title."""
-    return Column(label, lambda row: number_cell(number(row), write), **more)
+def axis_of(rows: Iterable[T], number: Callable[[T], Number] | str, *others: float | None, **size: Any) -> marks.Axis:
+    """One that holds a number of each row with its interval, and the ``others``."""
+    return marks.axis([*others, *(end for row in rows for end in _of(row, number).ends)], **size)
 
 
 def on_axis(
     label: str,
-    number: Callable[[T], Number],
+    number: Callable[[T], Number] | str,
     scale: marks.Axis,
     ticks: Callable[[float], str],
     write: Write = two,
     **more: Any,
-) -> Column[T]:
+) -> Column[Any]:
     """A number with its interval drawn on the axis of the column; in place of one that is missing the reason."""
 
-    def cell(row: T) -> Cell:
-        value = number(row)
+    def cell(row: Any) -> Cell:
+        value: Number = _of(row, number)
         if value.reason and value.value is None and value.low is None:
             return Cell(value.reason)
         bar = marks.interval_bar(scale, *value.ends, write=write)
@@ -88,23 +110,44 @@ def on_axis(
     return Column(label, cell, kind="interval", css="", axis=marks.axis_head(scale, ticks), **more)
 
 
-def change(
-    label: str, number: Callable[[T], Number], scale: marks.Axis, ticks: Callable[[float], str], write: Write
-) -> list[Column[T]]:
+def drawn(scale: marks.Axis, ticks: Callable[[float], str], bar: Callable[[T], SafeString], css: str = "") -> Column[T]:
+    """A mark on an axis, its heading for those alone who cannot see it."""
+    return text("Interval", lambda row: Cell(bar=bar(row)), axis=marks.axis_head(scale, ticks), unseen=True, css=css)
+
+
+def interval_of(
+    number: Callable[[T], Number] | str,
+    scale: marks.Axis,
+    ticks: Callable[[float], str],
+    write: Write = two,
+    marked: Callable[[T], dict[str, Any]] = lambda row: {},
+    css: str = "",
+) -> Column[T]:
+    """A number's mark alone, for beside its figure. ``marked``: what else stands on the axis, as ``interval_bar`` has
+    it.
+    """
+
+    def bar(row: T) -> SafeString:
+        return marks.interval_bar(scale, *_of(row, number).ends, write=write, **marked(row))
+
+    return drawn(scale, ticks, bar, css)
+
+
+def change(scale: marks.Axis, ticks: Callable[[float], str], write: Write) -> list[Column[Any]]:
     """A difference with its interval in figures, and both drawn on an axis."""
 
-    def bar(row: T) -> Cell:
-        return Cell(bar=marks.interval_bar(scale, *number(row).ends, write=write))
+    def figures(row: Any) -> Cell:
+        number: Number = row.difference
+        return Cell(write(number.value), in_brackets(number, write), strong=True, title=number.reason)
 
-    def figures(row: T) -> Cell:
-        return Cell(write(number(row).value), in_brackets(number(row), write), strong=True, title=number(row).reason)
-
-    axis = marks.axis_head(scale, ticks)
-    return [Column(label, figures), text("Interval", bar, axis=axis, unseen=True)]
+    return [Column("Difference, 95%", figures), interval_of("difference", scale, ticks, write)]
 
 
-def p_column(p: Callable[[T], float | None], significant: Callable[[T], bool | None]) -> Column[T]:
-    return Column("p", lambda row: Cell(p_value(p(row)), strong=bool(significant(row))))
+def _p(row: Any) -> Cell:
+    return Cell(p_value(row.p), strong=bool(row.significant))
+
+
+P_VALUE: Column[Any] = Column("p", _p)
 
 
 def upright(label: str, cell: Callable[[T], Cell], title: str = "") -> Column[T]:
@@ -181,6 +224,9 @@ class TableRow:
     group: "Group | None" = None
     worse: str = ""
 
+    def of_kind(self, kind: str) -> list[Cell]:
+        return [cell for column, cell in self.cells if column.kind == kind]
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -218,14 +264,13 @@ def table(
     """
     present = [column for column in columns if column.shown]
     heads = [sorting.head(column) if sorting and column.sort else Head(column, column.link, "") for column in present]
-    drawn, last = [], None
+    shown, last = [], None
     for row in rows:
         own = group(row)
-        cells = [(column, column.cell(row)) for column in present]
-        as_cells = [(column, Cell(cell) if isinstance(cell, str) else cell) for column, cell in cells]
-        drawn.append(TableRow(as_cells, row_css(row), row_key(row), own if own != last else None, worse(row)))
+        cells = [(column, column.of(row)) for column in present]
+        shown.append(TableRow(cells, row_css(row), row_key(row), own if own != last else None, worse(row)))
         last = own or last
-    return Table(heads, drawn, **more)
+    return Table(heads, shown, **more)
 
 
 @dataclass(frozen=True, slots=True)

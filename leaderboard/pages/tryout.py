@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from accounts.models import User
-from bank.models import Item, SampleImage, with_answers
+from bank.models import Item, with_answers
 from judging import protocols
 from judging.judgments import analyses
 from judging.models import Judgment, Run
@@ -48,7 +48,6 @@ class TriedItem:
     """
 
     item: Item
-    image: SampleImage | None
     models: str
     people: str
     votes: str
@@ -156,11 +155,9 @@ def _tried(
     matches = votes_page.match(verdict, people.verdict) if pair else ""
     state, note = _state(run, calls, matches, people.verdict)
     agreeing = people.counts.get(people.verdict or "", 0)
-    images = list(item.sample.images.all())
     seconds = [call.judgment.latency for call in calls if call.judgment.latency is not None]
     return TriedItem(
         item=item,
-        image=images[0] if images else None,
         models=" and ".join(response.model.name for response in item.ordered_responses()) if pair else "",
         people=WORDS.get(people.verdict or "", people.verdict or ("split" if people.total else NONE)),
         votes=f"{agreeing} of {people.total}" if pair and people.verdict else "",

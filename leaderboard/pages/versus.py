@@ -1,24 +1,24 @@
 """Two models or judges side by side, as a page: measures with the interval of their difference, levels, items."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
+from django.utils.safestring import SafeString
 
-from bank.models import SampleImage
+from bank.models import Sample
 from leaderboard import queries, votes
-from leaderboard.boards.versus import STRENGTH, Measure, Versus
-from leaderboard.figures import NONE, in_brackets, listed, percent, signed, signed_points, two, whole
+from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
+from leaderboard.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Choice, Select, settings_in_words
+from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Table, Write, change, names, p_column, table, text
+from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
-from leaderboard.rows import Number
 from leaderboard.scope import PEOPLE, Scope
 from leaderboard.votes import scores
 
@@ -69,25 +69,19 @@ def yes_and_no(what: str, kind: Kind) -> tuple[str, str]:
 @dataclass(frozen=True, slots=True)
 class DifferRow:
     link: str
-    key: str
-    instruction: str
+    sample: Sample
     pair: str  # the models whose answers are compared, in words
-    level: str
-    image: SampleImage | None
     a: str
     b: str
     people: str
 
 
-def side_select(name: str, label: str, names: Sequence[str], chosen: str) -> Select:
-    return choice_select(name, label, [Choice(model, model) for model in names], chosen)
+def side_selects(address: Address, choices: Mapping[str, str] | Iterable[str]) -> list[Select]:
+    sides = {"a": "One", "b": "Other"}
+    return [pick(side, label, choices, address.params.get(side, ""), empty="choose") for side, label in sides.items()]
 
 
-def choice_select(name: str, label: str, choices: list[Choice], chosen: str) -> Select:
-    return Select(name, label, [("", [Choice("", "choose")]), ("", choices)], chosen)
-
-
-def judge_choices(scope: Scope) -> list[Choice]:
+def judge_choices(scope: Scope) -> dict[str, str]:
     """Every judge and setting with verdicts of the view's kind."""
     newest = [runs[-1] for runs in votes.judge_groups(scope)]
     settings = Counter(run.judge_id for run in newest)
@@ -96,7 +90,7 @@ def judge_choices(scope: Scope) -> list[Choice]:
         more = f": {settings_in_words(run.protocol, run.settings)}" if settings[run.judge_id] > 1 else ""
         return f"{run.judge.titled}, run {run.pk}{more}"
 
-    return [Choice(f"run-{run.pk}", words(run)) for run in newest]
+    return {f"run-{run.pk}": words(run) for run in newest}
 
 
 def build_versus_page(versus: Versus) -> VersusPage:
@@ -111,12 +105,11 @@ def build_versus_page(versus: Versus) -> VersusPage:
 
 
 def _levels(versus: Versus) -> Table:
-    scale, write = _scale([row.difference for row in versus.levels]), _writer(versus.unit)
     return table(
         [
             names("Level", lambda row: row.level or "No level", css=""),
-            *change("Difference, 95%", lambda row: row.difference, scale, _ticks(versus.unit), write),
-            Column("n", lambda row: whole(row.n)),
+            *change(_scale(versus.levels), _ticks(versus.unit), _writer(versus.unit)),
+            Column("n", "n"),
         ],
         versus.levels,
         label="By level",
@@ -128,8 +121,8 @@ def _levels(versus: Versus) -> Table:
 def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Table:
     """Measures of two, on one axis of their differences; strengths, of another unit, have one of their own."""
     known = [row for row in measures if row.difference.value is not None]
-    shares = [row.difference for row in known if row.measure != STRENGTH]
-    scale = _scale(shares or [row.difference for row in known])
+    shares = [row for row in known if row.measure != STRENGTH]
+    scale = _scale(shares or known)
 
     def value(row: Measure, of: float | None) -> str:
         return signed(of) if row.measure == STRENGTH else percent(of) if unit == "points" else two(of)
@@ -138,22 +131,22 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
         write = signed if row.measure == STRENGTH else _writer(unit)
         return Cell(write(row.difference.value), in_brackets(row.difference, write), strong=True)
 
-    def bar(row: Measure) -> Cell:
+    def bar(row: Measure) -> SafeString:
         own = row.measure == STRENGTH and bool(shares)
-        axis = marks.axis([0.0, *row.difference.ends], width=marks.WIDE) if own else scale
+        axis = axis_of([row], "difference", 0.0, width=marks.WIDE) if own else scale
         axis = replace(axis, ticks=(0.0,)) if own else axis  # its lines would not be those of the head
-        return Cell(bar=marks.interval_bar(axis, *row.difference.ends))
+        return marks.interval_bar(axis, *row.difference.ends)
 
     return table(
         [
-            names("Measure", lambda row: row.measure, css=""),
+            names("Measure", "measure", css=""),
             Column(a, lambda row: value(row, row.a), head="n name"),
             Column(b, lambda row: value(row, row.b), head="n name"),
             Column("Difference, 95%", difference),
-            text("Interval", bar, axis=marks.axis_head(scale, _ticks(unit if shares else STRENGTH)), unseen=True),
-            p_column(lambda row: row.p, lambda row: row.significant),
+            drawn(scale, _ticks(unit if shares else STRENGTH), bar),
+            P_VALUE,
             text("Test", lambda row: METHODS.get(row.method, row.method) or NONE, css="dim"),
-            Column("n", lambda row: whole(row.n)),
+            Column("n", "n"),
         ],
         measures,
         label="Measures",
@@ -162,16 +155,15 @@ def measures_table(a: str, b: str, measures: Sequence[Measure], unit: str) -> Ta
     )
 
 
-def _scale(differences: list[Number]) -> marks.Axis:
+def _scale(rows: Sequence[Measure | LevelMeasure]) -> marks.Axis:
     """One axis with 0 on it."""
-    ends = [end for difference in differences for end in difference.ends if end is not None]
-    return marks.axis([0.0, *ends], width=marks.WIDE, unit=0.01) if ends else marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
+    if all(row.difference.value is None for row in rows):
+        return marks.Axis(-1.0, 1.0, (0.0,), marks.WIDE)
+    return axis_of(rows, "difference", 0.0, width=marks.WIDE, unit=0.01)
 
 
 def _ticks(unit: str) -> Callable[[float], str]:
-    if unit == "points":
-        return lambda value: whole(100 * value)
-    return lambda value: f"{value:g}".replace("-", "−")
+    return whole_percent if unit == "points" else short
 
 
 def _writer(unit: str) -> Write:
@@ -238,19 +230,14 @@ def rows(address: Address, versus: Versus, table: pd.DataFrame, words: tuple[str
         names = queries.model_names(table.index)
     differing = []
     for pk, row in zip(table.index.tolist(), table.to_dict("records"), strict=True):
-        sample = samples[pk]
-        images = list(sample.images.all())
         item = pk if versus.by == "item" else row.get("item")
         has_item = item is not None and item == item  # NaN is not itself
         verdicts = [_in_words(row[side], names.get(pk, []), versus.unit, words) for side in ("a", "b", "people")]
         differing.append(
             DifferRow(
                 address.to("leaderboard:item", int(item), **address.view()) if has_item else "",
-                sample.key,
-                sample.instruction,
+                samples[pk],
                 " and ".join(names.get(pk, [])),
-                sample.capability.path if sample.capability else "",
-                images[0] if images else None,
                 *verdicts,
             )
         )

@@ -7,30 +7,19 @@ from typing import Any
 import pandas as pd
 from django.utils.safestring import SafeString
 
-from bank.models import Item, SampleImage
+from bank.models import Sample
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.definitions import DROPPED, HALF
 from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
-from leaderboard.pages.address import Address, Choice, Select
+from leaderboard.pages.address import Address, Segment, Select, pick, segments
 from leaderboard.scope import Scope
 
-PAGE = 50
 SAMPLES = 20  # a page of pairs
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """One part of a switch, with its link and its count."""
-
-    label: str
-    n: int
-    link: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +27,7 @@ class VoteRow:
     """One item of a list."""
 
     link: str
-    key: str
-    instruction: str
-    level: str
-    image: SampleImage | None
+    sample: Sample
     answers: str  # whose: both models of a pair
     first: str  # one voter's verdict
     second: str
@@ -49,28 +35,20 @@ class VoteRow:
 
 
 def outcome_segments(address: Address, votes: queries.VoteList) -> list[Segment]:
-    selected = address.params.get("outcome", "")
-    counts = {"win": votes.wins, "tie": votes.ties, "loss": votes.losses}
-    all_votes = Segment("All", votes.items, address.link(outcome=None, page=None), not selected)
-    return [
-        all_votes,
-        *(
-            Segment(word.capitalize(), counts[name], address.link(outcome=name, page=None), selected == name)
-            for name, word in OUTCOME_WORDS.items()
-        ),
-    ]
+    counts = zip(OUTCOME_WORDS.items(), (votes.wins, votes.ties, votes.losses), strict=True)
+    parts = [("", "All", votes.items), *((name, word.capitalize(), n) for (name, word), n in counts)]
+    return segments(address, "outcome", parts)
 
 
 def model_select(address: Address, names: Sequence[str]) -> Select:
-    groups = [("", [Choice("", "choose")]), ("", [Choice(name, name) for name in names])]
-    return Select("model", "Model", groups, address.params.get("model", ""))
+    return pick("model", "Model", names, address.params.get("model", ""), empty="choose")
 
 
 def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
     if len(names) < 2 and "other" not in address.params:
         return []
-    groups = [("", [Choice("", "all")]), ("", [Choice(name, name) for name in names])]
-    return [Select("other", "Against", groups, address.params.get("other", ""), on="other" in address.params)]
+    other = address.params.get("other", "")
+    return [pick("other", "Against", names, other, on=bool(other), empty="all")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +78,7 @@ class PairLine:
 class SamplePairs:
     """The pairs of one sample."""
 
-    key: str
-    instruction: str
-    level: str
-    image: SampleImage | None
+    sample: Sample
     link: str
     lines: list[PairLine]
 
@@ -123,10 +98,7 @@ def pairs_by_sample(
     found = []
     for sample in samples:
         lines = [_pair_line(address, row, judges) for row in groups[sample].to_dict("records")]
-        of = known[sample]
-        images = list(of.images.all())
-        level = of.capability.path if of.capability else ""
-        found.append(SamplePairs(of.key, of.instruction, level, images[0] if images else None, lines[0].link, lines))
+        found.append(SamplePairs(known[sample], lines[0].link, lines))
     return found
 
 
@@ -183,34 +155,20 @@ def only_segments(address: Address, found: queries.VoteList) -> list[Segment]:
     """Parts of the list by how verdicts go together; none where nobody but one is heard."""
     words = {"differ": "Judges differ from people", "split": "People split", "order": "Order mattered"}
     selected = address.params.get("only", "")
-    parts = [
-        Segment(words[name], n, address.link(only=name, page=None), selected == name)
-        for name, n in found.parts.items()
-        if n or selected == name
-    ]
-    return [Segment("All", found.items, address.link(only=None, page=None), not selected), *parts] if parts else []
-
-
-def _sample_cells(item: Item) -> tuple[str, str, str, SampleImage | None]:
-    sample = item.sample
-    images = list(sample.images.all())
-    level = sample.capability.path if sample.capability else ""
-    return sample.key, sample.instruction, level, images[0] if images else None
+    parts = [(name, words[name], n) for name, n in found.parts.items() if n or selected == name]
+    return segments(address, "only", [("", "All", found.items), *parts]) if parts else []
 
 
 def has_pictures(rows: Sequence[Any]) -> bool:
     """Whether the list needs a column for pictures."""
-    return any(row.image for row in rows)
+    return any(row.sample.picture for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
     """One answer of a model with its score or mark; ``link`` leads to the item, if there is one."""
 
-    key: str
-    instruction: str
-    level: str
-    image: SampleImage | None
+    sample: Sample
     text: str
     link: str
     value: str
@@ -225,14 +183,10 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -
     rows = []
     for row in table.to_dict("records"):
         sample = samples[row["sample"]]
-        images = list(sample.images.all())
         item = row["item"]
         rows.append(
             AnswerRow(
-                key=sample.key,
-                instruction=sample.instruction,
-                level=sample.capability.path if sample.capability else "",
-                image=images[0] if images else None,
+                sample=sample,
                 text=texts.get(sample.pk, ""),
                 link=address.to("leaderboard:item", item, **address.view()) if item is not None else "",
                 value="" if row["value"] is None else kind.shape.main.write(row["value"]),
@@ -244,9 +198,8 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -
 
 
 def mark_segments(address: Address, counts: dict[str, int], n: int) -> list[Segment]:
-    selected = address.params.get("mark", "")
     parts = (("", "All", sum(counts.values())), *((name, name.capitalize(), k) for name, k in counts.items()))
-    return [Segment(label, k, address.link(mark=name or None, page=None), selected == name) for name, label, k in parts]
+    return segments(address, "mark", parts)
 
 
 def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
@@ -258,14 +211,14 @@ def compared_rows(address: Address, table: pd.DataFrame) -> list[VoteRow]:
         rows.append(
             VoteRow(
                 address.to("leaderboard:item", pk, **address.view()),
-                *_sample_cells(items[pk]),
+                items[pk].sample,
                 answers=_whose(names[pk]),
                 first=verdict_words(row["first"], names[pk]),
                 second=verdict_words(row["second"], names[pk]),
                 same=bool(row["same"]),
             )
         )
-    return sorted(rows, key=lambda row: row.key)
+    return sorted(rows, key=lambda row: row.sample.key)
 
 
 def _whose(models: Sequence[str]) -> str:
@@ -276,18 +229,10 @@ def _whose(models: Sequence[str]) -> str:
 
 def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: bool) -> list[Segment]:
     """``reads_options``: whether both say which option an answer means, so that the differences are of two sorts."""
-    selected = address.params.get("match", "")
     labels = {"": "All", "same": "Same", "different": "Different"}
     labels |= {"none": "One reads no option", "options": "Two options"} if reads_options else {}
-    return [
-        Segment(
-            label,
-            int(queries.MATCHES[match](table).sum()),
-            address.link(match=match or None, page=None),
-            selected == match,
-        )
-        for match, label in labels.items()
-    ]
+    parts = [(match, label, int(queries.MATCHES[match](table).sum())) for match, label in labels.items()]
+    return segments(address, "match", parts)
 
 
 def division(part: int, n: int, what: str, *, decided: bool = False) -> str:
@@ -319,31 +264,19 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonLine:
-    who: str
-    verdict: str
-    campaign: str
-    excluded: bool
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeLine:
     """One judge: its verdict over all calls, and each call in words."""
 
-    judge: str
-    baseline: bool
-    run: int
+    run: Run
     link: str
     verdict: str
     calls: list[str]
     match: str  # "agrees", "differs" or "" if people have no verdict to compare with
 
 
-def people_lines(people: one_item.PeopleVotes, names: Sequence[str]) -> list[PersonLine]:
-    return [
-        PersonLine(vote.who, verdict_words(vote.choice, names, vote.situation), vote.campaign, vote.excluded)
-        for vote in people.votes
-    ]
+def people_lines(people: one_item.PeopleVotes, names: Sequence[str]) -> list[tuple[one_item.OneVote, str]]:
+    """Each vote with its verdict in words."""
+    return [(vote, verdict_words(vote.choice, names, vote.situation)) for vote in people.votes]
 
 
 def counts_in_words(people: one_item.PeopleVotes, names: Sequence[str]) -> str:
@@ -358,9 +291,7 @@ def judge_lines(
     """``people``: their verdict, if it may be shown."""
     return [
         JudgeLine(
-            judge=judge.run.judge.titled,
-            baseline=judge.run.judge.is_baseline,
-            run=judge.run.pk,
+            run=judge.run,
             link=run_link(judge.run),
             verdict=sentence(judge.verdict, names),
             calls=_calls(judge, names),

@@ -15,7 +15,7 @@ from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
-from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.view import scope_of
 from stats.rankings import rank_correlation
@@ -224,9 +224,7 @@ def _repeats(scope: Scope) -> list[SpreadRow]:
             levels = {name: by_level[name] for name in level_names(scope) if by_level.get(name)}
             rows.append(
                 SpreadRow(
-                    judge=runs[-1].judge.name,
-                    simulated=runs[-1].judge.simulated,
-                    run=runs[-1].pk,
+                    **of_judge(runs[-1]),
                     model=str(model),
                     repeats=of_all[1],
                     mean=of_all[0].mean,

@@ -16,16 +16,16 @@ from bank.views.common import benchmark_named
 from leaderboard import queries
 from leaderboard.cache import until_changed
 from leaderboard.kinds import available
-from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import dashboard, search
 from leaderboard.pages import home as home_page
 from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
+from leaderboard.pages.address import Address
 from leaderboard.pages.snapshots import citation_of
 from leaderboard.submissions import open_benchmarks
 from leaderboard.tables import BOARDS
-from leaderboard.views.frame import frame
+from leaderboard.views.frame import frame, of_benchmark
 
 
 @requires("read-public")
@@ -117,11 +117,11 @@ def data(request: HttpRequest) -> HttpResponse:
 
 
 @requires("read-public")
-def benchmark(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("benchmark")
+def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""
-    address = addresses.read_address(request, "leaderboard:benchmark", name, parameters=())
     page = until_changed(
-        ("benchmark", name, role_of(request.user)),
+        ("benchmark", address.name, role_of(request.user)),
         lambda: benchmark_page.build_benchmark_page(address),
         benchmark=address.benchmark.pk,
     )

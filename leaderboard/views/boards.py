@@ -26,6 +26,7 @@ from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.figures import number_of, two, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
+from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
 from leaderboard.models import Edition, Snapshot
 from leaderboard.pages import address as addresses
@@ -50,7 +51,7 @@ from leaderboard.views.frame import beside_filters, downloads, fragment, frame, 
 from leaderboard.views.plots import plot_link
 
 
-def _models(request: HttpRequest, address: Address) -> str:
+def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     scope = source.scope
     shown = models_page.filtered_board(address, cached(scope, "models", boards.models))
@@ -65,29 +66,34 @@ def _models(request: HttpRequest, address: Address) -> str:
     ]
     note = " ".join(filter(None, [source.note, shown.note]))
     context = frame(request, address, "models", selects) | {"board": board, "note": note}
-    context |= {"kinds": addresses.kind_segments(address), "keyed": scope.kind.keyed}
-    context["views"] = addresses.view_segments(address) if board.rows else []
+    context |= {"keyed": scope.kind.keyed} if board.rows else {"views": [], "keyed": scope.kind.keyed}
     if rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
         if board.rated:
             beside = boards.rated_otherwise(scope, board)
-            of_models = _models_context(address, scope, cast(PairsBoard, board), beside=beside)
-            context["fragment"] = fragment("leaderboard/_models.html", address, of_models)
-            told = of_models["page"].told
+            template, of_models = "_models", _models_context(address, scope, cast(PairsBoard, board), beside=beside)
         else:
-            of_models = _scored_context(address, scope, board)
-            context["fragment"] = fragment("leaderboard/_scored.html", address, of_models)
-            told = False
+            template, of_models = "_scored", _scored_context(address, scope, board)
         page = of_models["page"]
-        context |= beside_filters(page.table, page.chooser, rows="models", told=told)
-        context["downloads"] = downloads("models", address, scope, board)
+        context |= _whole("models", template, address, scope, board, of_models)
+        context |= beside_filters(page.table, page.chooser, rows="models", told=board.rated and page.told)
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
         context["downloads"] += _to_share(prices.of_models_at(address))
-        context["cite"] = address.to("leaderboard:snapshot-new", "models", **address.params)
-    return render_to_string("leaderboard/models.html", context, request)
+    return context
+
+
+def _whole(
+    name: str, template: str, address: Address, scope: Scope, board: Board, context: dict[str, Any]
+) -> dict[str, Any]:
+    """A board as HTML, its files, and where it can be frozen."""
+    return {
+        "fragment": fragment(f"leaderboard/{template}.html", address, context),
+        "downloads": downloads(name, address, scope, board),
+        "cite": address.to("leaderboard:snapshot-new", name, **address.params),
+    }
 
 
 def _to_share(picture: str) -> list[tuple[str, str, str]]:
@@ -162,7 +168,7 @@ def _abilities(scope: Scope, main: NumberColumn) -> Table | None:
     return scored_page.abilities_of(cached(scope, "abilities", abilities.abilities), main, scope.kind.shape.unit)
 
 
-def _judges(request: HttpRequest, address: Address) -> str:
+def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "judges", boards.judges)
     selects = [
@@ -172,31 +178,68 @@ def _judges(request: HttpRequest, address: Address) -> str:
         *addresses.people_selects(address, scope),
     ]
     context = frame(request, address, "judges", selects) | {"board": board}
-    context["kinds"] = addresses.kind_segments(address)
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
-        context["fragment"] = fragment("leaderboard/_judges.html", address, of_judges)
+        context |= _whole("judges", "_judges", address, scope, board, of_judges)
         page = of_judges["page"]
         context |= {"finding": page.finding} | beside_filters(page.table, page.chooser, rows="judges")
-        context["downloads"] = downloads("judges", address, scope, board)
         if not is_kept_back(scope):
-            reviewed = cached(scope, "reviews", reviews.reviews)
-            compared = cached(scope, "analyses", reviews.compared)
-            asked_again = cached(scope, "repeats", repeats.repeats)
-            by_version = cached(scope, "versions", versions.versions)
-            context["downloads"] += [
-                *table_files("ceiling", address, rows="People against people"),
-                *(table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []),
-                *(table_files("reviews", address, rows="Reviews of verdicts") if reviewed.rows else []),
-                *(table_files("analyses", address, rows="Analyses compared") if compared.rows else []),
-                *(table_files("repeats", address, rows="Repeats that are the same") if asked_again.rows else []),
-                *(table_files("versions", address, rows="Versions of prompts") if by_version.rows else []),
-            ]
+            context["downloads"] += table_files("ceiling", address, rows="People against people")
+            context["downloads"] += (
+                table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []
+            )
+            for name, below in BELOW_JUDGES.items():
+                if cached(scope, name, below.make).rows:
+                    context["downloads"] += table_files(name, address, rows=below.file)
         context["downloads"] += _to_share(prices.of_judges_at(address))
-        context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
-    return render_to_string("leaderboard/judges.html", context, request)
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """A table below the board of judges. ``file``: what the menu of downloads calls it."""
+
+    file: str
+    title: str
+    foot: str
+    make: Callable[[Scope], Any]
+    draw: Callable[[Any, Kind], Table | None]
+
+
+BELOW_JUDGES = {
+    "reviews": Below(
+        "Reviews of verdicts",
+        "Verdicts as people reviewed them",
+        "By consensus: verdicts with fewer or more than three reviews do not count in the first two.",
+        reviews.reviews,
+        judges_page.reviewed,
+    ),
+    "analyses": Below(
+        "Analyses compared",
+        "Two judges' analyses, as people compared them",
+        "Preferred: the first of the two, a tie counting half. Of each item the most frequent verdict counts. People "
+        "did not see whose analysis was which.",
+        reviews.compared,
+        judges_page.compared,
+    ),
+    "versions": Below(
+        "Versions of prompts",
+        "Versions of prompts, each beside the one before it",
+        "Against people, on the items that both versions judged, by a paired test. Point at a number for its measure.",
+        versions.versions,
+        judges_page.prompt_versions,
+    ),
+    "repeats": Below(
+        "Repeats that are the same",
+        "Asked again: how many verdicts are the same",
+        "In % of the items that the judge gave a verdict on, labelled or not. A reply without a verdict is like no "
+        "other.",
+        repeats.repeats,
+        judges_page.repeated,
+    ),
+}
 
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
@@ -206,15 +249,12 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
     tested = standin.stand_ins(scope, standin_page.epsilon_of(address)) if live and scope.kind.stand_in else None
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
-    by_version = cached(scope, "versions", versions.versions) if live else None
+    below = BELOW_JUDGES if live else {}
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = standin_page.panel_of(address, tested, kind=scope.kind) if tested and tested.rows else None
     return {
         "test": test,
-        "reviewed": judges_page.reviewed(cached(scope, "reviews", reviews.reviews)) if live else None,
-        "compared": judges_page.compared(cached(scope, "analyses", reviews.compared)) if live else None,
-        "repeated": judges_page.repeated(cached(scope, "repeats", repeats.repeats)) if live else None,
-        "versions": judges_page.prompt_versions(by_version, scope.kind) if by_version else None,
+        "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
         "page": page,
         "scale": marks.heat_scale(),
         "plot": plot_link(address, "judges"),
@@ -237,26 +277,23 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
     }
 
 
-def _bias(request: HttpRequest, address: Address) -> str:
+def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "bias", boards.bias_of)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "bias", selects) | {"board": board}
-    context["kinds"] = addresses.kind_segments(address)
     if any(row.run for row in board.rows):  # people alone are nothing to compare with
         of_biases = _bias_context(address, scope, board)
-        context["fragment"] = fragment("leaderboard/_bias.html", address, of_biases)
+        context |= _whole("bias", "_bias", address, scope, board, of_biases)
         context["finding"] = of_biases["page"].finding
-        files = [(label, link, "") for label, link in of_biases["page"].files]
-        context["downloads"] = [*downloads("bias", address, scope, board), *files]
-        context["cite"] = address.to("leaderboard:snapshot-new", "bias", **address.params)
+        context["downloads"] += [(label, link, "") for label, link in of_biases["page"].files]
     if not votes.is_large(address.benchmark):
         found = cached(scope, "lengths", lengths.lengths)
         context["lengths"] = lengths_page.tables_of(found)
         parts = (("answers", "Lengths of answers", found.rows), ("replies", "Lengths of replies", found.replies))
         of_lengths = [table_files("lengths", address, rows=words, part=part) for part, words, rows in parts if rows]
         context["downloads"] = [*context.get("downloads", ()), *chain.from_iterable(of_lengths)]
-    return render_to_string("leaderboard/bias.html", context, request)
+    return context
 
 
 def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
@@ -272,12 +309,11 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
     }
 
 
-def _correlation(request: HttpRequest, address: Address) -> str:
+def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
-    context["kinds"] = addresses.kind_segments(address)
     context["languages"] = languages_page.panels_of(address, scope)
     parts = (
         ("pairs", "These rows", board.rows),
@@ -295,7 +331,7 @@ def _correlation(request: HttpRequest, address: Address) -> str:
         context["page"] = correlation_page.build_correlation_page(board)
         context["reading"] = correlation_page.READING
         context["plot"] = plot_link(address, "correlation")
-    return render_to_string("leaderboard/correlation.html", context, request)
+    return context
 
 
 def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -> SafeString:
@@ -305,9 +341,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     if "board" not in snapshot.tables:
         return SafeString()
     try:
-        scope = replace(
-            addresses.source_of(address).scope if snapshot.what == "models" else address.scope(), staff=False
-        )
+        scope = replace(addresses.board_scope(address, snapshot.what), staff=False)
     except BadScope:
         return SafeString()
     kinds: dict[str, tuple[type[Board], str, Callable[..., dict[str, Any]]]] = {
@@ -329,7 +363,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
-def _agreement(request: HttpRequest, address: Address) -> str:
+def _agreement(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = cached(scope, "agreement", boards.agreement_of)
     selects = [
@@ -340,10 +374,8 @@ def _agreement(request: HttpRequest, address: Address) -> str:
     context = frame(request, address, "agreement", selects) | {"board": board}
     if board.rows:
         of_voters = _agreement_context(address, scope, board)
-        context["fragment"] = fragment("leaderboard/_agreement.html", address, of_voters)
-        context["downloads"] = downloads("agreement", address, scope, board)
-        context["cite"] = address.to("leaderboard:snapshot-new", "agreement", **address.params)
-    return render_to_string("leaderboard/agreement.html", context, request)
+        context |= _whole("agreement", "_agreement", address, scope, board, of_voters)
+    return context
 
 
 def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) -> dict[str, Any]:
@@ -363,12 +395,12 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     }
 
 
-def _matrix(request: HttpRequest, address: Address) -> str:
+def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "note": source.note, "scale": marks.heat_scale()}
+    context |= {"note": source.note, "scale": marks.heat_scale()}
     if board.of:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
@@ -376,10 +408,10 @@ def _matrix(request: HttpRequest, address: Address) -> str:
             "plot": plot_link(address, "matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
-    return render_to_string("leaderboard/matrix.html", context, request)
+    return context
 
 
-def _profile(request: HttpRequest, address: Address) -> str:
+def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
     source = addresses.source_of(address)
     board = cached(source.scope, "models", boards.models)
     selects = [
@@ -387,7 +419,6 @@ def _profile(request: HttpRequest, address: Address) -> str:
         *addresses.verdict_selects(address, source),
     ]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     context["note"] = source.note
     if board.rows:
         page = profile_page.build_profile_page(address, source.scope, board)
@@ -397,17 +428,16 @@ def _profile(request: HttpRequest, address: Address) -> str:
             "plot": plot_link(address, "profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
-    return render_to_string("leaderboard/profile.html", context, request)
+    return context
 
 
-def _together(request: HttpRequest, address: Address) -> str:
+def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     run = standin.run_beside(scope)
     board = standin.together(scope, run) if run is not None else None
     judges = [standin_page.judge_select(scope, run)] if run is not None else []
     selects = [*judges, *addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "models", selects)
-    context |= {"views": addresses.view_segments(address), "kinds": addresses.kind_segments(address)}
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
@@ -419,19 +449,19 @@ def _together(request: HttpRequest, address: Address) -> str:
             *table_files("people-and-judge", address, rows="Ranks", run=str(run), part="ranks"),
             *table_files("people-and-judge", address, rows="By level", run=str(run), part="levels"),
         ]
-    return render_to_string("leaderboard/together.html", context, request)
+    return context
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of a board. ``path``: its address below the benchmark's; ``parameters``: what its address may say;
-    ``main``: what it shows, as HTML; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
+    ``main``: what its template shows; ``alone``: whether it shows nothing of other benchmarks; ``picture``: where the
     one is that stands for the page elsewhere.
     """
 
     path: str
     parameters: Sequence[str]
-    main: Callable[[HttpRequest, Address], str]
+    main: Callable[[HttpRequest, Address], dict[str, Any]]
     alone: bool = True
     picture: Callable[[Address], str] = lambda address: ""
 
@@ -440,9 +470,7 @@ OF_RANKING = (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "epsilon", SHOW)
 OF_VOTERS = (*SAMPLES, *PEOPLE, "metric", "who", "all", "page")
 PAGES = {
-    "models": Page(
-        "models", (*OF_VOTES, "elo", "sort", "depth", SHOW, *models_page.FILTERS), _models, picture=prices.of_models_at
-    ),
+    "models": Page("models", OF_RANKING, _models, picture=prices.of_models_at),
     "matrix": Page("models/matrix", (*OF_VOTES, *matrix_page.BLOCKS), _matrix),
     "profile": Page("models/profile", (*OF_VOTES, "depth", *profile_page.SIDES), _profile),
     "together": Page("models/together", OF_VOTES, _together),
@@ -460,8 +488,12 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
     key = (address.page, name, role_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
+
+    def drawn() -> str:
+        return render_to_string(f"leaderboard/{what}.html", page.main(request, address), request)
+
     try:
-        html = until_changed(key, lambda: page.main(request, address), benchmark=of_benchmark)
+        html = until_changed(key, drawn, benchmark=of_benchmark)
         social = until_changed((*key, "picture"), lambda: page.picture(address), benchmark=of_benchmark)
     except BadScope as error:
         return refused(request, address, error)

@@ -13,27 +13,23 @@ from judging.models import Run
 from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.models import Edition
-from leaderboard.pages import address as addresses
-from leaderboard.pages.address import settings_in_words
+from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.editions import checks_of, revealed_by
 from leaderboard.pages.sealed import parts_of
 from leaderboard.scope import BadScope
-from leaderboard.views.frame import refused
+from leaderboard.views.frame import of_benchmark
 
 
 @requires("publish")
 @require_http_methods(["GET", "HEAD", "POST"])
-def edition_new(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("models", "kind", "split", "what")
+def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
     """What the next edition would tell, whose verdicts it counts, and the button that publishes it."""
-    address = addresses.read_address(request, "leaderboard:models", name, parameters=("kind", "split", "what"))
     what = Edition.What.JUDGES if address.params.get("what") == Edition.What.JUDGES else Edition.What.MODELS
-    try:
-        scope = address.scope()
-        if not rests_on_hidden(scope):
-            raise BadScope("Nothing hidden is in this board: everybody sees it live.")
-        runs = [] if what == Edition.What.JUDGES else editions.runs_to_read(scope)
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = address.scope()
+    if not rests_on_hidden(scope):
+        raise BadScope("Nothing hidden is in this board: everybody sees it live.")
+    runs = [] if what == Edition.What.JUDGES else editions.runs_to_read(scope)
     board = address.to(f"leaderboard:{what}", **address.view(("kind", "split")))
     asked = request.POST.get("run") if request.method == "POST" else request.GET.get("run")
     run: Run | None = next((run for run in runs if str(run.pk) == asked), None)

@@ -1,7 +1,11 @@
 """What the pages of one benchmark share: heading, tabs, controls, and their cache."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -37,6 +41,7 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
     """Heading, tabs and controls."""
     names = {select.name for select in selects}
     in_sight, more = addresses.folded(selects)
+    page = address.page.removeprefix("leaderboard:")
     kept_along = {"kind", "sort", "all", "anchor", "depth", SHOW} - names
     return {
         "section": "leaderboards",
@@ -49,11 +54,13 @@ def frame(request: HttpRequest, address: Address, board: str, selects: list[addr
             (label, page, address.to(f"leaderboard:{page}", **address.view((*SAMPLES, *PEOPLE))))
             for label, page in TABS
         ],
+        "kinds": addresses.kind_segments(address) if page in addresses.SWITCHED else [],
+        "views": addresses.view_segments(address) if page in addresses.WAYS else [],
         "selects": in_sight,
         "more": more,
         "printed": _as_printed(address, names),
         "beyond": _beyond_visitors(address, board),
-        "hidden": [(name, value) for name, value in address.params.items() if name in kept_along],
+        "hidden": address.kept(*sorted(kept_along)),
         "filtered": any(select.on for select in selects),
         "clear": reverse(address.page, args=[address.name]),
         "compare_link": _compare_link(address, board),
@@ -148,9 +155,40 @@ def table_files(
     ]
 
 
+PAGE = 50  # rows
+
+
+def paged(request: HttpRequest, address: Address, rows: Any, size: int = PAGE) -> tuple[Page[Any], str]:
+    """The rows of the page that is asked for, and what its links to other pages say of the view."""
+    others = {name: value for name, value in address.params.items() if name != "page"}
+    return Paginator(rows, size).get_page(request.GET.get("page")), urlencode(others)
+
+
 def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:
     """The requested view does not exist, or not for this viewer; the message says what exists."""
     title = "Only staff see this view" if isinstance(error, Withheld) else "This view does not exist"
-    context = frame(request, address, address.page.removeprefix("leaderboard:"), [])
+    usual = replace(address, params={})  # what it asks for may be no kind of board at all
+    context = frame(request, usual, address.page.removeprefix("leaderboard:"), [])
     context |= {"problem": str(error), "title": title}
     return render(request, "leaderboard/refused.html", context, status=400)
+
+
+Shown = Callable[..., HttpResponse]
+
+
+def of_benchmark(page: str, *parameters: str) -> Callable[[Shown], Shown]:
+    """The page of a benchmark, which gets its address. A view of it that there is none of is refused in words."""
+
+    def declare(view: Shown) -> Shown:
+        @wraps(view)
+        def answer(request: HttpRequest, name: str, **rest: Any) -> HttpResponse:
+            here = f"leaderboard:{page.format(**rest)}"
+            address = addresses.read_address(request, here, name, parameters=parameters)
+            try:
+                return view(request, address, **rest)
+            except BadScope as error:
+                return refused(request, address, error)
+
+        return answer
+
+    return declare

@@ -1,7 +1,7 @@
 """Every plot of a board as a file."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -10,22 +10,21 @@ from django.utils.text import get_valid_filename
 
 from accounts.rules import requires
 from leaderboard import boards, queries
-from leaderboard.boards import cached
+from leaderboard.boards import Board, cached
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.definitions import JUDGED
 from leaderboard.pages import address as addresses
 from leaderboard.pages import agreement as agreement_page
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import correlation as correlation_page
+from leaderboard.pages import drawing, plots, prices
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
-from leaderboard.pages import picture as pictures
-from leaderboard.pages import plots, prices
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
-from leaderboard.pages.picture import Plot
+from leaderboard.pages.plots import Plot
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
@@ -50,55 +49,50 @@ def _forest(address: Address) -> SafeString:
 
 def _matrix_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = matrix_page.board_of(address, scope)
-    if not board.of:
-        return SafeString()
-    page = matrix_page.build_matrix_page(address, scope, board)
+    page = matrix_page.build_matrix_page(address, scope, _drawable(matrix_page.board_of(address, scope)))
     title = f"Wins of the row against the column, %: {address.benchmark.title}"
-    return plots.heatmap(page.others, page.heat, title=title, low="0", high="100")
+    return plots.heatmap(page.table, title=title, low="0", high="100")
+
+
+B = TypeVar("B", bound=Board)
+
+
+def _drawable(board: B) -> B:
+    """Raises BadScope where it has no rows."""
+    if not board.rows:
+        raise BadScope("nothing to draw")
+    return board
 
 
 def _profile_plot(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
-    board = cached(scope, "models", boards.models)
-    return profile_page.build_profile_page(address, scope, board).plot if board.rows else SafeString()
+    return profile_page.build_profile_page(address, scope, _drawable(cached(scope, "models", boards.models))).plot
 
 
 def _judges(address: Address) -> SafeString:
     scope = address.scope()
-    board = cached(scope, "judges", boards.judges)
-    if not board.rows:
-        return SafeString()
+    board = _drawable(cached(scope, "judges", boards.judges))
     page = judges_page.build_judges_page(address, board, kind=scope.kind)
-    if not page.heat:
-        return SafeString()
     title = f"{page.metric_label} of judges with people: {address.benchmark.title}"
-    names = [name or "No level" for name in page.levels]
-    return plots.heatmap(names, page.heat, title=title, low="15 or more below one more person", high="level or better")
+    return plots.heatmap(page.table, title=title, low="15 or more below one more person", high="level or better")
 
 
 def _agreement(address: Address) -> SafeString:
-    board = cached(address.scope(), "agreement", boards.agreement_of)
-    if not board.rows:
-        return SafeString()
+    board = _drawable(cached(address.scope(), "agreement", boards.agreement_of))
     page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     title = f"{page.metric_label} of every two: {address.benchmark.title}"
-    names = [agreement_page.short_name(name) for name, _ in page.heat]
-    return plots.heatmap(names, page.heat, title=title, low=page.heat_low, high=page.heat_high)
+    return plots.heatmap(page.matrix, title=title, low=page.heat_low, high=page.heat_high)
 
 
 def _correlation(address: Address) -> SafeString:
-    board = queries.correlated(address.scope(), address.viewer)
-    if not board.rows:
-        return SafeString()
-    rows = correlation_page.build_correlation_page(board).heat
+    board = _drawable(queries.correlated(address.scope(), address.viewer))
     title = f"Spearman's correlation of rankings: {address.benchmark.title}"
-    return plots.heatmap([name for name, _ in rows], rows, title=title, low="−1", high="1")
+    return plots.heatmap(correlation_page.build_correlation_page(board).matrix, title=title, low="−1", high="1")
 
 
 def _bias(address: Address) -> SafeString:
-    board = cached(address.scope(), "bias", boards.bias_of)
-    return bias_page.plot_of(board, address.params.get("metric", ""), address.kind) if board.rows else SafeString()
+    board = _drawable(cached(address.scope(), "bias", boards.bias_of))
+    return bias_page.plot_of(board, address.params.get("metric", ""), address.kind)
 
 
 def _history(address: Address) -> SafeString:
@@ -140,9 +134,9 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
         raise Http404("fewer than three have a price")
     stem = f"{address.benchmark.slug}-{what}"
     if shape == "svg":
-        return as_file(pictures.svg(plot, links=False), stem)
+        return as_file(plots.points(plot, links=False), stem)
     where = f"{request.get_host()}{address.link()}"
-    response = HttpResponse(pictures.png(plot, at=timezone.now(), address=where), content_type="image/png")
+    response = HttpResponse(plots.png(plot, at=timezone.now(), address=where), content_type="image/png")
     response["Content-Disposition"] = f'inline; filename="{get_valid_filename(stem)}.png"'
     return response
 
@@ -164,6 +158,6 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 
 def as_file(svg: SafeString, stem: str) -> HttpResponse:
-    response = HttpResponse(plots.standing_alone(svg), content_type="image/svg+xml")
+    response = HttpResponse(drawing.standing_alone(svg), content_type="image/svg+xml")
     response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.svg"'
     return response

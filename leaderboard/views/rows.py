@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.utils.http import urlencode
 
 import bank.criteria
 from accounts.rules import requires
@@ -20,20 +18,17 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import simulated
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import frame, refused
+from leaderboard.views.frame import frame, of_benchmark, paged
+
+OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
 
 
 @requires("read-public")
-def votes(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("votes", *OF_LIST, "page")
+def votes(request: HttpRequest, address: Address) -> HttpResponse:
     """The items behind a model's number, and how each went."""
-    address = addresses.read_address(
-        request, "leaderboard:votes", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q", "page")
-    )
-    try:
-        source = addresses.source_of(address)
-        board = _vote_table(source.scope, address)
-    except BadScope as error:
-        return refused(request, address, error)
+    source = addresses.source_of(address)
+    board = _vote_table(source.scope, address)
     names = board.models
     model = address.params.get("model", "")
     vote_list = None
@@ -46,9 +41,7 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     if model in names:
         vote_list = _votes_of(board, source.scope, address)
         with_people = bool(vote_list.table[list(queries.SIDES)].to_numpy().any())
-        page = Paginator(vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES).get_page(
-            request.GET.get("page")
-        )
+        page, query = paged(request, address, vote_list.table["sample"].unique().tolist(), votes_page.SAMPLES)
         groups = votes_page.pairs_by_sample(address, vote_list.table, list(page.object_list), board.judges)
         context |= {
             "found": vote_list,
@@ -56,10 +49,10 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
             "only": votes_page.only_segments(address, vote_list),
             "groups": groups,
             "judges": board.judges,
-            "pictures": any(group.image for group in groups),
+            "pictures": votes_page.has_pictures(groups),
             "with_people": with_people,
             "page": page,
-            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+            "query": query,
             "division": votes_page.division_of_wins(source.scope, vote_list),
             "pairs": len(vote_list.table),
             "columns": 2 + len(board.judges) + with_people,
@@ -79,53 +72,45 @@ def votes(request: HttpRequest, name: str) -> HttpResponse:
     context["back"] = address.to(
         "leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES if key != "level"}
     )
-    context["hidden"] = [
-        (key, address.params[key]) for key in ("outcome", "only", *PEOPLE, "anchor") if key in address.params
-    ]
+    context["hidden"] = address.kept("outcome", "only", *PEOPLE, "anchor")
     return render(request, "leaderboard/votes.html", context)
 
 
 @requires("read-public")
-def answers(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("answers", *OF_VOTES, "model", "mark", "sort", "page")
+def answers(request: HttpRequest, address: Address) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
-    address = addresses.read_address(
-        request, "leaderboard:answers", name, parameters=(*OF_VOTES, "model", "mark", "sort", "page")
-    )
     model = address.params.get("model", "")
-    try:
-        source = addresses.source_of(address)
-        if source.scope.kind.rows_page != "leaderboard:answers":
-            raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
-        if len(model) and not queries.has_answered(source.scope.benchmark, model, request.user):
-            raise Http404("no such model here")
-        table, sealed = single_answers.of_model(source.scope, model, request.user)
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = addresses.source_of(address).scope
+    if scope.kind.rows_page != "leaderboard:answers":
+        raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
+    if len(model) and not queries.has_answered(scope.benchmark, model, request.user):
+        raise Http404("no such model here")
+    table, sealed = single_answers.of_model(scope, model, request.user)
     counts = {"right": int((table["right"] == True).sum()), "wrong": int((table["right"] == False).sum())}  # noqa: E712
     mark = address.params.get("mark", "")
     if mark in counts:
         table = table[table["right"] == (mark == "right")]
     if address.params.get("sort") in ("value", "-value"):
         table = table.sort_values("value", ascending=address.params["sort"] == "value", kind="stable")
-    page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
+    page, query = paged(request, address, table)
     context = frame(request, address, "models", addresses.sample_selects(address)) | {
         "model": model,
-        "value_head": "" if source.scope.kind.keyed else source.scope.kind.shape.main.label,
+        "value_head": "" if scope.kind.keyed else scope.kind.shape.main.label,
         "n": len(table),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},
         "segments": votes_page.mark_segments(address, counts, len(table)),
-        "rows": votes_page.answer_rows(address, page.object_list, model, source.scope.kind),
+        "rows": votes_page.answer_rows(address, page.object_list, model, scope.kind),
         "sort": address.params.get("sort", ""),
         "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
         "page": page,
-        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+        "query": query,
         "back": address.to("leaderboard:models", **{key: address.params.get(key) for key in OF_VOTES}),
     }
-    context["hidden"] = [(key, address.params[key]) for key in ("model", *OF_VOTES) if key in address.params]
-    context["hidden"] = [(key, value) for key, value in context["hidden"] if key not in SAMPLES]
+    context["hidden"] = address.kept("model", *(name for name in OF_VOTES if name not in SAMPLES))
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, "mark", "sort", "page")))
-    context["pictures"] = any(row.image for row in context["rows"])
+    context["pictures"] = votes_page.has_pictures(context["rows"])
     return render(request, "leaderboard/answers.html", context)
 
 
@@ -148,24 +133,19 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 
 
 @requires("read-public")
-def compare(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("compare", *SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
+def compare(request: HttpRequest, address: Address) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
-    address = addresses.read_address(
-        request, "leaderboard:compare", name, parameters=(*SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
-    )
+    scope = address.scope()
     try:
-        scope = address.scope()
         first, second = (queries.voter(scope, address.params.get(side, ""), request.user) for side in ("a", "b"))
-    except BadScope as error:
-        return refused(request, address, error)
     except queries.NoSuchVoter:
         raise Http404("no such voter") from None
     table = queries.side_by_side(first, second)
     if decided := address.params.get("only") == "decided":
         table = table[table["first"].isin(("first", "second"))]
     matches = queries.MATCHES.get(address.params.get("match", ""), queries.MATCHES[""])
-    matching = table[matches(table)]
-    page = Paginator(matching, votes_page.PAGE).get_page(request.GET.get("page"))
+    page, query = paged(request, address, table[matches(table)])
     rows = votes_page.compared_rows(address, page.object_list)
     context = frame(request, address, "agreement", addresses.sample_selects(address)) | {
         "first": first,
@@ -175,23 +155,18 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
         "rows": rows,
-        "pictures": votes_page.has_pictures(rows),
         "page": page,
-        "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
-        "hidden": [
-            (key, address.params[key]) for key in ("kind", "a", "b", "only", "match", *PEOPLE) if key in address.params
-        ],
+        "query": query,
+        "hidden": address.kept("kind", "a", "b", "only", "match", *PEOPLE),
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)
 
 
 @requires("read-public")
-def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
+@of_benchmark("item", *OF_LIST)
+def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""
-    address = addresses.read_address(
-        request, "leaderboard:item", name, parameters=(*OF_VOTES, "model", "other", "outcome", "only", "q")
-    )
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)

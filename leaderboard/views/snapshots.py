@@ -18,42 +18,31 @@ from leaderboard.pages import address as addresses
 from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
-from leaderboard.pages.address import Address
-from leaderboard.pages.votes import Segment
-from leaderboard.scope import BadScope, Scope
+from leaderboard.pages.address import Address, Segment
+from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
 from leaderboard.views import boards as boards_views
-from leaderboard.views.frame import frame, refused
+from leaderboard.views.frame import frame, of_benchmark
 
 NOW = "now"  # in place of a snapshot's code
 
 
-def public_scope(address: Address, what: str) -> Scope:
-    """The view of the address as everybody sees it. Raises BadScope."""
-    if what == "models":
-        return replace(addresses.source_of(address).scope, staff=False)
-    return replace(address.scope(), staff=False)
-
-
 @requires("be-signed-in")
 @require_POST
-def snapshot_new(request: HttpRequest, name: str, what: str) -> HttpResponse:
+@of_benchmark("{what}", *OF_VOTES, "elo")
+def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpResponse:
     """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
-    try:
-        scope = public_scope(address, what)
-        board = cached(scope, what, BOARDS[what])
-        view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
-        if scope.run is not None:
-            view["run"] = str(scope.run)
-        elif what == "models":
-            view["source"] = scope.source
-        snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
-    except (BadScope, actions.NothingToFreeze) as error:
-        return refused(request, address, BadScope(str(error)))
+    scope = replace(addresses.board_scope(address, what), staff=False)
+    board = cached(scope, what, BOARDS[what])
+    view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
+    if scope.run is not None:
+        view["run"] = str(scope.run)
+    elif what == "models":
+        view["source"] = scope.source
+    snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
     return redirect("leaderboard:snapshot-detail", snapshot.code)
 
 
@@ -103,18 +92,17 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
 
 def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
     """The frozen view alone, beside today's, or what moved of it."""
-    moved = beside.n_moved
-    parts = (("", "As frozen", 0), ("beside", "Beside today", 0), ("moved", f"Only what moved, {moved}", moved))
-    return [Segment(label, n, f"{path}?view={name}" if name else path, name == view) for name, label, n in parts]
+    parts = {"": "As frozen", "beside": "Beside today", "moved": f"Only what moved, {beside.n_moved}"}
+    return [Segment(label, f"{path}?view={name}" if name else path, name == view) for name, label in parts.items()]
 
 
 @requires("read-public")
 @require_safe
-def leads(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("benchmark")
+def leads(request: HttpRequest, address: Address) -> HttpResponse:
     """Who leads on a benchmark, which judge is nearest to people, and what moved since its newest snapshot: a row of
     the index, which loads it.
     """
-    address = addresses.read_address(request, "leaderboard:benchmark", name, parameters=())
 
     def drawn() -> str:
         page = benchmark_page.build_benchmark_page(address)
@@ -125,7 +113,7 @@ def leads(request: HttpRequest, name: str) -> HttpResponse:
         context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
         return render_to_string("leaderboard/_leads.html", context)
 
-    key = ("leads", name, role_of(request.user))
+    key = ("leads", address.name, role_of(request.user))
     return HttpResponse(until_changed(key, drawn, benchmark=address.benchmark.pk))
 
 
@@ -140,9 +128,9 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 
 
 @requires("read-public")
-def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("snapshot-list", "of", "entry")
+def snapshot_list(request: HttpRequest, address: Address) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
-    address = addresses.read_address(request, "leaderboard:snapshot-list", name, parameters=("of", "entry"))
     line = snapshots_page.line_of(address)
     selected = line.chosen
     context: dict[str, Any] = frame(request, address, "", []) | {
@@ -150,9 +138,8 @@ def snapshot_list(request: HttpRequest, name: str) -> HttpResponse:
         "chosen": selected,
     }
     if selected is not None:
-        label, points, axis = snapshots_page.history(line.same, line.entry)
         context |= {"entries": snapshots_page.entries_of(selected), "entry": line.entry}
-        context |= {"label": label, "points": points, "axis": axis, "plot": snapshots_page.plot_of(line)}
+        context |= {"history": snapshots_page.history(line), "plot": snapshots_page.plot_of(line)}
         context["plot_link"] = address.to("leaderboard:plot", "history", of=selected.code, entry=line.entry)
         context["chosen_title"] = snapshots_page.title_of(selected)
     return render(request, "leaderboard/snapshots.html", context)
@@ -167,7 +154,7 @@ def _live(request: HttpRequest, snapshot: Snapshot) -> Address:
 def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
     """What the frozen view would be if it were frozen now; None where there is no such view any more."""
     try:
-        scope = public_scope(live, snapshot.what)
+        scope = replace(addresses.board_scope(live, snapshot.what), staff=False)
         board = cached(scope, snapshot.what, BOARDS[snapshot.what])
     except BadScope:
         return None
@@ -198,14 +185,11 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
 
 
 @requires("read-public")
-def board_file(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
+@of_benchmark("{what}", *OF_VOTES, "elo")
+def board_file(request: HttpRequest, address: Address, what: str, shape: str) -> HttpResponse:
     """The rows of a board's view as a file."""
     if what not in BOARDS:
         raise Http404("no such board")
-    address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=(*OF_VOTES, "elo"))
-    try:
-        scope = addresses.source_of(address).scope if what == "models" else address.scope()
-        board = cached(scope, what, BOARDS[what])
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = addresses.board_scope(address, what)
+    board = cached(scope, what, BOARDS[what])
     return files.answer(board.as_json(), shape, f"{address.benchmark.slug}-{what}-{board.data}")

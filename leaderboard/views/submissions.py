@@ -1,6 +1,7 @@
 """Submissions: researchers send a model's responses and read its scores; curators see all and keep the rules."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 from django.contrib import messages
@@ -120,7 +121,7 @@ def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dic
         if "check" in request.POST:
             name = actions.clean_name(data["model"])
             checked = actions.check_only(person=person, benchmark=data["benchmark"], name=name, path=path, now=now)
-            context |= {"checked": checked, "faults": shown.faults(checked.faults())}
+            context |= {"checked": checked, "faults": checked.faults()}
             if max(checked.problem_count, checked.missing_count, checked.extra_count) > shown.FIRST:
                 context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(checked.faults()))
             return None
@@ -149,8 +150,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "section": "submissions",
         "submission": submission,
         "blocks": blocks,
-        "ticks": shown.axis_ticks(),
-        "faults": shown.faults(submission.problems),
+        "faults": submission.problems,
         "judged": shown.judged(submission, request.user),
         "on_boards": on_boards(submission.model, request.user) if submission.model else None,
         "page": page,
@@ -184,84 +184,69 @@ def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
     return submissions.csv_file(header, rows, f"submission-{pk}-answers.csv")
 
 
-def _changed(request: HttpRequest, pk: int, change: Callable[[Submission], str]) -> HttpResponse:
-    """Change a submission and go back to it, with a message about the change or why it was refused."""
-    submission = get_object_or_404(_visible(request), pk=pk)
-    try:
-        messages.success(request, change(submission))
-    except Refused as error:
-        messages.error(request, str(error))
-    return redirect("leaderboard:submission-detail", pk)
+Change = Callable[[HttpRequest, Submission], str]
 
 
-def _reason(request: HttpRequest) -> str:
+def _changing(rule: str) -> Callable[[Change], Callable[[HttpRequest, int], HttpResponse]]:
+    """A view that changes a submission and goes back to it, with a message about the change or why it was refused."""
+
+    def made(change: Change) -> Callable[[HttpRequest, int], HttpResponse]:
+        @requires(rule)
+        @require_POST
+        @wraps(change)
+        def view(request: HttpRequest, pk: int) -> HttpResponse:
+            submission = get_object_or_404(_visible(request), pk=pk)
+            try:
+                messages.success(request, change(request, submission))
+            except (BadInput, Refused) as error:
+                messages.error(request, str(error))
+            return redirect("leaderboard:submission-detail", pk)
+
+        return view
+
+    return made
+
+
+def _by(request: HttpRequest) -> dict[str, Any]:
+    """Who changes it, when, and why."""
     form = Reason(request.POST)
-    return str(form.cleaned_data["reason"]) if form.is_valid() else ""
+    reason = str(form.cleaned_data["reason"]) if form.is_valid() else ""
+    return {"by": cast(User, request.user), "reason": reason, "now": timezone.now()}
 
 
-@requires("submit")
-@require_POST
-def submission_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
+@_changing("submit")
+def submission_withdraw(request: HttpRequest, submission: Submission) -> str:
     """Take a submission out of what counts; it stays listed."""
-
-    def withdraw(submission: Submission) -> str:
-        person = cast(User, request.user)
-        actions.withdraw(submission=submission, by=person, reason=_reason(request), now=timezone.now())
-        return f"{submission.name} is withdrawn. It stays listed."
-
-    return _changed(request, pk, withdraw)
+    actions.withdraw(submission=submission, **_by(request))
+    return f"{submission.name} is withdrawn. It stays listed."
 
 
-@requires("manage-submissions")
-@require_POST
-def submission_restore(request: HttpRequest, pk: int) -> HttpResponse:
+@_changing("manage-submissions")
+def submission_restore(request: HttpRequest, submission: Submission) -> str:
     """Undo a withdrawal, with a reason."""
-
-    def restore(submission: Submission) -> str:
-        person = cast(User, request.user)
-        actions.restore(submission=submission, by=person, reason=_reason(request), now=timezone.now())
-        return f"{submission.name} is restored. {SCORED}"
-
-    return _changed(request, pk, restore)
+    actions.restore(submission=submission, **_by(request))
+    return f"{submission.name} is restored. {SCORED}"
 
 
-@requires("manage-submissions")
-@require_POST
-def submission_judge_again(request: HttpRequest, pk: int) -> HttpResponse:
+@_changing("manage-submissions")
+def submission_judge_again(request: HttpRequest, submission: Submission) -> str:
     """Let a submission whose judging was stopped queue again."""
-
-    def judge_again(submission: Submission) -> str:
-        try:
-            queue.judge_again(submission=submission)
-        except BadInput as error:
-            raise Refused(str(error)) from None
-        return f"{submission.name} is in the queue again."
-
-    return _changed(request, pk, judge_again)
+    queue.judge_again(submission=submission)
+    return f"{submission.name} is in the queue again."
 
 
-@requires("manage-submissions")
-@require_POST
-def submission_release(request: HttpRequest, pk: int) -> HttpResponse:
+@_changing("manage-submissions")
+def submission_release(request: HttpRequest, submission: Submission) -> str:
     """Let the model rank, and tell the submitter the figure of the kept half."""
-
-    def release(submission: Submission) -> str:
-        actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
-        return f"{submission.by} sees the score that ranks now, and is told so."
-
-    return _changed(request, pk, release)
+    actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
+    return f"{submission.by} sees the score that ranks now, and is told so."
 
 
-@requires("manage-submissions")
-@require_POST
-def submission_rescore(request: HttpRequest, pk: int) -> HttpResponse:
+@_changing("manage-submissions")
+def submission_rescore(request: HttpRequest, submission: Submission) -> str:
     """Score it again after keys or rules have changed."""
-
-    def rescore(submission: Submission) -> str:
-        actions.rescore(submission=submission)
-        return SCORED
-
-    return _changed(request, pk, rescore)
+    actions.rescore(submission=submission)
+    return SCORED
 
 
 @requires("manage-submissions")

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
 
 from accounts.rules import requires
 from leaderboard import boards
@@ -22,52 +20,41 @@ from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
-from leaderboard.views.frame import frame, refused, table_files
+from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 
 @requires("read-public")
-def models(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("models-compare", *OF_VOTES, "a", "b", "page")
+def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
-    address = addresses.read_address(
-        request, "leaderboard:models-compare", name, parameters=(*OF_VOTES, "a", "b", "page")
-    )
-    try:
-        source = addresses.source_of(address)
-        scope = source.scope
-        names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
-        a, b = address.params.get("a", ""), address.params.get("b", "")
-        result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
-    except BadScope as error:
-        return refused(request, address, error)
+    source = addresses.source_of(address)
+    scope = source.scope
+    names = sorted((row.model for row in cached(scope, "models", boards.models).rows), key=str.casefold)
+    a, b = address.params.get("a", ""), address.params.get("b", "")
+    result = _kept(address, lambda: two.models(scope, a, b)) if a and b else None
     selects = [
-        versus_page.side_select("a", "One", names, a),
-        versus_page.side_select("b", "Other", names, b),
+        *versus_page.side_selects(address, names),
         *addresses.verdict_selects(address, source),
     ]
     return _page(request, address, scope, "models", selects, result)
 
 
 @requires("read-public")
-def judges(request: HttpRequest, name: str) -> HttpResponse:
+@of_benchmark("judges-compare", *OF_VERDICTS, "a", "b", "page")
+def judges(request: HttpRequest, address: Address) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""
-    parameters = (*OF_VERDICTS, "a", "b", "page")
-    address = addresses.read_address(request, "leaderboard:judges-compare", name, parameters=parameters)
     ticked = request.GET.getlist("judge")
     for side, run in zip(("a", "b"), ticked, strict=False):
         address.params.setdefault(side, run[:30])
-    try:
-        scope = address.scope()
-        choices = versus_page.judge_choices(scope)
-        runs = [judge_run(address.params.get(side, "")) for side in ("a", "b")]
-        if len(ticked) > 2:
-            raise BadScope("Choose two judges: this page compares two at a time.")
-        first, second = runs
-        result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
-    except BadScope as error:
-        return refused(request, address, error)
+    scope = address.scope()
+    choices = versus_page.judge_choices(scope)
+    runs = [judge_run(address.params.get(side, "")) for side in ("a", "b")]
+    if len(ticked) > 2:
+        raise BadScope("Choose two judges: this page compares two at a time.")
+    first, second = runs
+    result = _kept(address, lambda: two.judges(scope, first, second)) if first and second else None
     selects = [
-        versus_page.choice_select("a", "One", choices, address.params.get("a", "")),
-        versus_page.choice_select("b", "Other", choices, address.params.get("b", "")),
+        *versus_page.side_selects(address, choices),
         *addresses.sample_selects(address),
         *addresses.people_selects(address, scope),
     ]
@@ -86,13 +73,13 @@ def _page(
     sides = [select for select in selects if select.name in ("a", "b")]
     shown = selects if result else [select for select in selects if select not in sides]
     context = frame(request, address, board, shown) | {"found": result, "what": board, "sides": sides}
-    context["hidden"] = [(key, address.params[key]) for key in ("kind", "anchor") if key in address.params]
+    context["hidden"] = address.kept("kind", "anchor")
     context["view"] = [(key, value) for key, value in address.params.items() if key not in ("a", "b", "page")]
     context["clear"] = address.link(**dict.fromkeys((*SAMPLES, *PEOPLE, "page")))
     context["back"] = address.to(f"leaderboard:{board}", **address.view())
     if result is not None:
         table, held_back = versus_page.differing_items(result, scope, address)
-        page = Paginator(table, votes_page.PAGE).get_page(request.GET.get("page"))
+        page, query = paged(request, address, table)
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
@@ -103,7 +90,7 @@ def _page(
             "columns": versus_page.columns_in_words(result, board, scope.kind),
             "held": held_back,
             "pictures": votes_page.has_pictures(rows),
-            "query": urlencode(address.params | {"page": ""}).replace("&page=", ""),
+            "query": query,
             "downloads": [
                 *table_files("compare", address, rows="The measures"),
                 *(table_files("compare", address, rows="By level", part="levels") if result.levels else []),

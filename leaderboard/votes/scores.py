@@ -16,7 +16,7 @@ from judging.models import Run
 from leaderboard import hidden
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
-from leaderboard.votes import dataset_of, samples_in
+from leaderboard.votes import dataset_of, pairs, samples_in
 from stats.rankings import Ranking
 
 
@@ -41,6 +41,11 @@ def items_of(scope: Scope) -> pd.DataFrame:
     frame = hidden.as_told(scope, frame)
     frame["models"] = [tuple(models.get(item, ())) for item in frame.index]
     return frame[["sample", "level", "group", "dataset", "models"]].sort_index()
+
+
+def items_asked(scope: Scope) -> pd.DataFrame:
+    """The same of any kind of item."""
+    return pairs(scope) if scope.kind.pairwise else items_of(scope)
 
 
 def counted_labels(scope: Scope) -> QuerySet[Label]:

@@ -489,3 +489,10 @@ def test_every_figure_of_a_board_leads_to_its_rows_or_says_why_not(voted, client
     found = Dead(page(client, f"/leaderboards/grove/{board}/"))
     assert found.figures
     assert found.dead == []
+
+
+def test_a_kind_of_board_that_there_is_none_of_is_refused_in_words(voted, client):
+    for page in ("models", "judges", "bias", "correlation", "models/profile"):
+        answer = client.get(f"/leaderboards/grove/{page}/?kind=nonsense")
+        assert answer.status_code == 400
+        assert "Unknown kind of board" in answer.content.decode()

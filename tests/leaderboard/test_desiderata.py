@@ -91,12 +91,12 @@ def test_a_cell_of_the_matrix_opens_the_models_behind_it(measured, client):
     page = client.get("/desiderata/").content.decode()
     assert 'href="?together=accuracy%2Ccalibration#together"' in page
     page = client.get("/desiderata/?together=accuracy,calibration").content.decode()
-    plot = page[page.index('class="forest scatter"') :]
+    plot = page[page.index('class="picture"') :]
     assert plot.count("<circle") == 6
     assert "<title>model 5\nRight answers 87.5, Knows when it is right 81.5</title>" in plot
     assert "n = 6 models" in page
     for other in ("accuracy", "accuracy,accuracy", "accuracy,nothing", "robustness,accuracy"):
-        assert "scatter" not in client.get(f"/desiderata/?together={other}").content.decode()
+        assert 'class="picture"' not in client.get(f"/desiderata/?together={other}").content.decode()
 
 
 def test_page_command_and_api_show_the_same(measured, client):

@@ -9,7 +9,7 @@ from PIL import Image
 from bank import exposure
 from bank.models import EvaluatedModel
 from judging.models import Judge, Judgment, Run
-from leaderboard.pages.picture import Point, best_for_price
+from leaderboard.pages.plots import Point, best_for_price
 from leaderboard.rows import Number
 from tests.leaderboard.conftest import judgments
 from tests.markup import flat

@@ -8,7 +8,8 @@ from django.core.cache import cache
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard.models import Snapshot
-from leaderboard.pages import marks, plots
+from leaderboard.pages import drawing, plots
+from leaderboard.rows import Number
 from tests.leaderboard.conftest import by_model, judgments
 from tests.leaderboard.test_graded_boards import scores
 from tests.markup import flat
@@ -100,7 +101,7 @@ def test_a_profile_shows_the_chosen_models_with_their_intervals(brought, client)
 
 def test_a_profile_leaves_a_gap_where_there_is_no_number_and_cuts_no_name():
     long_name = "an-uncommonly-long/name-of-a-model-with-20261125"
-    dot = plots.Dot(0.5, 0.4, 0.6, ("50.0 [40.0, 60.0]", "n = 40"), "/rows/")
+    dot = plots.Dot(Number(0.5, 0.4, 0.6), ("50.0 [40.0, 60.0]", "n = 40"), "/rows/")
     drawn = plots.profiles(
         ["one", "two"],
         [plots.Profile(long_name, (dot, dot)), plots.Profile("<b>", (None, dot))],
@@ -114,9 +115,9 @@ def test_a_profile_leaves_a_gap_where_there_is_no_number_and_cuts_no_name():
 
 
 def test_a_long_name_takes_as_many_lines_as_it_needs():
-    assert marks.in_lines("short", 20) == ["short"]
-    assert marks.in_lines("qwen/qwen-2-vl-72b-instruct", 20) == ["qwen/qwen-2-vl-72b-", "instruct"]
-    assert marks.in_lines("x" * 45, 20) == ["x" * 20, "x" * 20, "x" * 5]
+    assert drawing.in_lines("short", 20) == ["short"]
+    assert drawing.in_lines("qwen/qwen-2-vl-72b-instruct", 20) == ["qwen/qwen-2-vl-72b-", "instruct"]
+    assert drawing.in_lines("x" * 45, 20) == ["x" * 20, "x" * 20, "x" * 5]
 
 
 def test_a_board_draws_ratings_in_a_column_with_length_held_equal_as_open_dots(voted, client):

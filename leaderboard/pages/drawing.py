@@ -1,0 +1,190 @@
+"""What plots are drawn with: lines, boxes, dots and names, as SVG by attributes alone, or painted for a PNG.
+
+Classes give a page's colours, light and dark; the attributes are what a downloaded file shows.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from PIL import ImageDraw, ImageFont
+
+from leaderboard.rows import Number
+
+INK, QUIET, PAPER, LINE = "#14191C", "#616C73", "#FFFFFF", "#E1E5E7"
+COLOURS = {
+    "gl": LINE, "ref": QUIET, "then": QUIET, "tk": QUIET, "lab": INK, "pt": INK, "open": PAPER, "rng": "#48535A",
+    "oth": "#868F95", "people": "#0B696D", "band": "#DCEEEC", "calm": "#F6F8F8", "gap": "#C2691C", "w": "#2F6DB5",
+    "t": "#8F999F", "q0": "#F7F8F8", "q1": "#ECF4F4", "q2": "#DCEDED", "q3": "#C8E3E2", "q4": "#AFD6D5", "qx": PAPER,
+    # told apart by people who do not tell all colours apart
+    "c0": "#2F6DB5", "c1": "#C4631F", "c2": "#1E8A63", "c3": "#8A63B8",
+}  # fmt: skip
+WIDTHS = {"rng": 1.5, "oth": 1.5, "people": 1.5, "gap": 1.5}
+SHAPES = {  # of a series: told apart by them as well
+    "c0": "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
+    "c1": "m-3.6 -3.6h7.2v7.2h-7.2Z",
+    "c2": "m0 -4.8l4.6 8.2h-9.2Z",
+    "c3": "m0 -5l5 5l-5 5l-5 -5Z",
+}
+LETTER = 0.58  # width of a letter, as a share of its size
+Spot = tuple[float, float]
+
+
+def line(css: str, *spots: Spot, dashed: bool = False) -> str:
+    """Through these spots; empty with fewer than two."""
+    if len(spots) < 2:
+        return ""
+    path = "L".join(f"{round(x, 1)} {round(y, 1)}" for x, y in spots)
+    stroke = f'stroke="{COLOURS[css[-2:]] if css[-2:] in SHAPES else COLOURS[css]}" stroke-width="{WIDTHS.get(css, 1)}"'
+    dash = ' stroke-dasharray="4 3"' * dashed
+    return f'<path class="{css}" d="M{path}" fill="none" {stroke}{dash}/>'
+
+
+def rect(css: str, x: float, y: float, width: float, height: float) -> str:
+    size = f'width="{round(width, 1)}" height="{round(height, 1)}"'
+    return f'<rect class="{css}" x="{round(x, 1)}" y="{round(y, 1)}" {size} fill="{COLOURS[css]}"/>'
+
+
+def dot(css: str, x: float, y: float, r: float = 4) -> str:
+    """A circle, a ring where it is ``open``, or the shape of a series."""
+    if css in SHAPES:
+        return f'<path class="mark {css} at" d="M{x} {y}{SHAPES[css]}" fill="{COLOURS[css]}"/>'
+    edge = f' stroke="{INK}" stroke-width="1.5"' if css == "open" else ""
+    return f'<circle class="{css}" cx="{round(x, 1)}" cy="{round(y, 1)}" r="{r}" fill="{COLOURS[css]}"{edge}/>'
+
+
+def text(x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0) -> str:
+    """``y`` is the line that the letters stand on."""
+    return format_html(
+        '<text class="{}" x="{}" y="{}" font-size="{}" fill="{}" text-anchor="{}">{}</text>',
+        *(css, round(x, 1), round(y, 1), size or (12 if css == "lab" else 11), COLOURS[css], anchor, words),
+    )
+
+
+class Pen(Protocol):
+    """What draws: this module, or ``Pixels``."""
+
+    def line(self, css: str, *spots: Spot, dashed: bool = False) -> str: ...
+    def rect(self, css: str, x: float, y: float, width: float, height: float) -> str: ...
+    def dot(self, css: str, x: float, y: float, r: float = 4) -> str: ...
+    def text(
+        self, x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0
+    ) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """The same, painted at once."""
+
+    draw: ImageDraw.ImageDraw
+    scale: float
+
+    def _at(self, *places: float) -> list[float]:
+        return [place * self.scale for place in places]
+
+    def line(self, css: str, *spots: Spot, dashed: bool = False) -> str:
+        for start, end in pairwise(self._at(*spot) for spot in spots):
+            for a, b in _dashes(start, end, 7 * self.scale) if dashed else [(start, end)]:
+                self.draw.line([*a, *b], fill=COLOURS[css], width=round(WIDTHS.get(css, 1) * self.scale))
+        return ""
+
+    def rect(self, css: str, x: float, y: float, width: float, height: float) -> str:
+        self.draw.rectangle(self._at(x, y, x + width, y + height), fill=COLOURS[css])
+        return ""
+
+    def dot(self, css: str, x: float, y: float, r: float = 4) -> str:
+        box = self._at(x - r, y - r, x + r, y + r)
+        self.draw.ellipse(box, fill=COLOURS[css], outline=INK, width=round(1.5 * self.scale))
+        return ""
+
+    def text(self, x: float, y: float, words: object, css: str = "tk", *, anchor: str = "start", size: int = 0) -> str:
+        font = ImageFont.load_default((size or 12) * self.scale)
+        side = {"start": "ls", "middle": "ms", "end": "rs"}[anchor]
+        self.draw.text((x * self.scale, y * self.scale), str(words), fill=COLOURS[css], font=font, anchor=side)
+        return ""
+
+
+def _dashes(start: Sequence[float], end: Sequence[float], step: float) -> Iterable[tuple[list[float], list[float]]]:
+    many = max(1, int(max(abs(b - a) for a, b in zip(start, end, strict=True)) / step))
+    for n in range(many):
+        a, b = ([a + (b - a) * share / many for a, b in zip(start, end, strict=True)] for share in (n, n + 0.6))
+        yield a, b
+
+
+def hit(drawn: str, said: Iterable[str], *, link: str = "") -> str:
+    """Something that can be pointed at: ``said`` stands beside it then, line by line. ``link``: where a click leads."""
+    told = format_html("<title>{}</title>", "\n".join(filter(None, said)))
+    if not link:
+        return f'<g class="hit">{told}{drawn}</g>'
+    return format_html('<a class="hit" href="{}">', link) + f"{told}{drawn}</a>"
+
+
+def upright(number: Number, up: Callable[[float], float], x: float) -> list[Spot]:
+    """The ends of its interval, on an axis that goes up."""
+    return [(x, up(end)) for end in number.between]
+
+
+def level(number: Number, across: Callable[[float], float], y: float) -> list[Spot]:
+    """The same on one that goes across."""
+    return [(across(end), y) for end in number.between]
+
+
+def svg(css: str, width: float, height: float, title: str, body: Iterable[str]) -> SafeString:
+    """Those with links are a group, for as a picture they would hide these."""
+    drawn = "".join(body)
+    role, label = "group" if "<a class" in drawn else "img", format_html("{}", title)
+    return mark_safe(  # noqa: S308 (numbers, and text escaped above)
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" viewBox="0 0 {round(width)} {round(height)}" '
+        f'font-family="system-ui, sans-serif" role="{role}" aria-label="{label}">{drawn}</svg>'
+    )
+
+
+def standing_alone(svg: SafeString) -> str:
+    """A plot as a file: with its size, which a program that has no page to fit it into needs."""
+    return re.sub(r'(viewBox="0 0 (\d+) (\d+)")', r'width="\2" height="\3" \1', svg, count=1)
+
+
+def in_lines(name: str, letters: int) -> list[str]:
+    """A name in lines of so many letters, broken after a space, a hyphen, a dash or a stroke where it has one."""
+    lines = [""]
+    for part in re.findall(r"[^\s/_-]*[\s/_-]?", name):
+        if len(lines[-1]) + len(part.rstrip()) > letters and lines[-1]:
+            lines.append("")
+        while len(part.rstrip()) > letters:
+            lines[-1], part = part[:letters], part[letters:]
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]
+
+
+def name_in_lines(lines: Sequence[str], x: float, y: float, css: str, size: int) -> str:
+    """A name around a middle ``y``."""
+    begin, step = y + 4 - (len(lines) - 1) * (size + 2) / 2, size + 2
+    return "".join(text(x, begin + step * at, words, css, size=size) for at, words in enumerate(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Between two sides: where names stand already (start, end, line), and level lines that none may cross."""
+
+    left: float
+    right: float
+    taken: list[tuple[float, float, float]]
+    lines: Sequence[float]
+
+    def spot(self, name: str, x: float, y: float) -> Spot | None:
+        """Where a name covers no other: right, left, above or below its dot, near or a little farther; None where it
+        would.
+        """
+        wide = LETTER * 12 * len(name)
+        for begin, at in ((start, y + away) for away in (16, -8, 30, -24) for start in (x + 9, x - 9 - wide)):
+            covers = any(abs(at - row) < 15 and begin < end and begin + wide > start for start, end, row in self.taken)
+            crosses = any(at - 13 < level < at + 5 for level in self.lines)
+            if not covers and not crosses and begin >= self.left and begin + wide <= self.right:
+                self.taken.append((begin, begin + wide, at))
+                return begin, at
+        return None
