@@ -175,6 +175,7 @@ def _judges(request: HttpRequest, address: Address) -> str:
     context["kinds"] = addresses.kind_segments(address)
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
+    context["held_out"] = address.to("leaderboard:held-out") if allowed(address.viewer, "publish") else ""
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
         context["fragment"] = fragment("leaderboard/_judges.html", address, of_judges)
@@ -197,6 +198,9 @@ def _judges(request: HttpRequest, address: Address) -> str:
         context["downloads"] += _to_share(prices.of_judges_at(address))
         context["cite"] = address.to("leaderboard:snapshot-new", "judges", **address.params)
     return render_to_string("leaderboard/judges.html", context, request)
+
+
+SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OUT)  # of the notes of a board
 
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
@@ -226,7 +230,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         ),
         "facts": judges_page.facts(scope, board),
         "notes": [
-            *(note for note in board.notes if note in (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED)),
+            *(note for note in board.notes if note in SHOWN),
             *without_interval(
                 row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
             ),

@@ -220,7 +220,7 @@ def item(request: HttpRequest, name: str, pk: int) -> HttpResponse:
         "judges": votes_page.judge_lines(
             judges,
             names,
-            people=None if scored else people.verdict,
+            people=None if scored else people.compared,
             run_link=lambda run: provenance.run_link(request.user, run),
         ),
         **_neighbours(address, pair.pk),
