@@ -36,6 +36,7 @@ from leaderboard.boards.variance import VarianceRow
 from leaderboard.boards.versions import VersionRow
 from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED, POOL
+from leaderboard.disagreements import DisagreementRow, disagreements
 from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
@@ -244,6 +245,13 @@ def of_versions(scope: Scope, asked: TableQuery) -> Rows:
     items that both judged, with the interval of the difference and p of the paired test.
     """
     return _rows_of(cached(scope, "versions", versions.versions))
+
+
+def disagreed(scope: Scope, asked: TableQuery) -> Rows:
+    """Where a judge decides otherwise than most people do: the items by what both say, and within by what those who
+    labelled them ticked or wrote there. For those who may read single labels.
+    """
+    return Rows(plain(disagreements(scope, asked.viewer)))
 
 
 def held_out(scope: Scope, asked: TableQuery) -> Rows:
@@ -591,6 +599,13 @@ TABLES = {
     "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
     "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
     "versions": Table(make=of_versions, board="judges", rows_are={VersionRow: {}}, view=OF_REPEATS),
+    "disagreements": Table(
+        make=disagreed,
+        board="judges",
+        rows_are={DisagreementRow: {}},
+        view=("source", "run", *OF_LABELS),
+        rule="read-labels",
+    ),
     "held-out": Table(
         make=held_out,
         board="judges",

@@ -11,6 +11,7 @@ from bank.models import Item, SampleImage
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.definitions import DROPPED, HALF
+from leaderboard.disagreements import DisagreementRow
 from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
@@ -313,6 +314,42 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
     """The verdict as a line of its own: capitalized, unless it starts with a model's name."""
     words = verdict_words(choice, names)
     return words if choice in ("first", "second") else words.capitalize()
+
+
+# ---- where a judge differs from people ----
+
+MOST_LINKED = 12  # items of a line
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLine:
+    """One thing that people said, and the items on which they did: links to the first, and how many more there are."""
+
+    said: str
+    by: str
+    n: int
+    items: list[tuple[str, str]]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What people say and what the judge says, on how many items, and what was said there."""
+
+    people: str
+    judged: str
+    n: int
+    lines: list[SaidLine]
+
+
+def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> list[Disagreement]:
+    keys = {pk: item.sample.key for pk, item in queries.items_with_samples({i for r in rows for i in r.items}).items()}
+    groups: dict[tuple[str, str], Disagreement] = {}
+    for row in rows:
+        group = groups.setdefault((row.people, row.judged), Disagreement(row.people, row.judged, row.of, []))
+        links = [(address.to("leaderboard:item", pk), keys[pk]) for pk in row.items[:MOST_LINKED]]
+        group.lines.append(SaidLine(row.said, row.by, row.n, links, row.n - len(links)))
+    return list(groups.values())
 
 
 # ---- one item ----

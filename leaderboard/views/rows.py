@@ -1,5 +1,6 @@
 """The rows behind a number: lists of items, and one item with everybody's verdict."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -10,17 +11,19 @@ from django.utils.http import urlencode
 import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
+from leaderboard import disagreements as apart
 from leaderboard import queries
+from leaderboard import votes as verdicts
 from leaderboard.boards import cached
 from leaderboard.pages import address as addresses
 from leaderboard.pages import answers as single_answers
 from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address
+from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.models import simulated
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import frame, refused
+from leaderboard.views.frame import frame, refused, table_files
 
 
 @requires("read-public")
@@ -174,6 +177,7 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
+        "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "pictures": votes_page.has_pictures(rows),
         "page": page,
@@ -184,6 +188,37 @@ def compare(request: HttpRequest, name: str) -> HttpResponse:
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)
+
+
+def _said_about(address: Address, first: str, second: str) -> str:
+    """Where what people wrote is beside a judge's disagreements with them, for those who may read it."""
+    if first != queries.MAJORITY or not second.startswith("run-") or not queries.sees_labels(address.viewer):
+        return ""
+    return address.to("leaderboard:disagreements", **address.view(), run=second.removeprefix("run-"))
+
+
+@requires("read-labels")
+def disagreements(request: HttpRequest, name: str) -> HttpResponse:
+    """Where a judge's run decides otherwise than most people do, grouped by what people ticked and wrote there."""
+    parameters = (*SAMPLES, *PEOPLE, "kind", "source", "run")
+    address = addresses.read_address(request, "leaderboard:disagreements", name, parameters=parameters)
+    try:
+        scope = address.scope()
+        rows = apart.disagreements(scope, request.user)
+    except BadScope as error:
+        return refused(request, address, error)
+    runs = [
+        Choice(str(runs[-1].pk), f"{runs[-1].judge}, run {runs[-1].pk}")
+        for runs in verdicts.judge_groups(replace(scope, run=None, source=HUMANS))
+    ]
+    chosen = str(rows[0].run) if rows else address.params.get("run", "")
+    selects = [Select("run", "Judge", [("", runs)], chosen, on=True), *addresses.sample_selects(address)]
+    context = frame(request, address, "judges", selects) | {
+        "groups": votes_page.disagreement_groups(address, rows),
+        "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{chosen}"),
+        "downloads": table_files("disagreements", address) if rows else [],
+    }
+    return render(request, "leaderboard/disagreements.html", context)
 
 
 @requires("read-public")

@@ -59,10 +59,10 @@ def turn(benchmark, samples):
 def compared(client):
     """Every table that compares judges with people, as staff and everybody else get it, by command, API and as CSV."""
     runs = {name: f"run-{Run.objects.get(judge__name=name).pk}" for name in ("keen", "dull")}
-    two = {"a": runs["keen"], "b": runs["dull"]}
+    asks = {"compare": {"a": runs["keen"], "b": runs["dull"]}, "disagreements": {"source": "dull"}}
     rows = {}
     for what in tables.TABLES.keys() - OF_ONE - NOT_HERE:
-        query = two if what == "compare" else {}
+        query = asks.get(what, {})
         options = [part for name, value in query.items() for part in (f"--{name}", value)]
         rows[what] = told(what, *options), told(what, *options, shape="csv"), got(client, what, **query).json()
     return rows
@@ -107,7 +107,15 @@ def test_no_board_command_api_or_file_tells_how_a_judge_compares_with_people_the
     assert {what for what in before if before[what] != after[what]} == set()
     others = set(halved.samples.values_list("pk", flat=True)) - held(halved)
     turn(halved, others)
-    at_least = {"judges", "agreement", "bias", "stand-in", "people-and-judge", "correlation", "compare"}
+    at_least = {
+        "judges",
+        "agreement",
+        "bias",
+        "stand-in",
+        "people-and-judge",
+        "correlation",
+        *("compare", "disagreements"),
+    }
     changed = compared(client_of("researcher"))
     assert at_least <= {what for what in after if after[what] != changed[what]}
 

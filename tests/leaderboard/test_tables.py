@@ -33,6 +33,7 @@ STAFF = READERS - {Role.RESEARCHER}
 NEEDED = {
     "compare": {"a": "Alder", "b": "Cedar"},
     "places": {"source": "keen"},
+    "disagreements": {"source": "dull"},
     "apart": {"source": "dull"},
 }  # without which there are no rows
 
