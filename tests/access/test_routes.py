@@ -294,6 +294,7 @@ TABLE = {
     "api-webhook-list": {"administrator"},
     "api-webhook-detail": {"administrator"},
     "api-webhook-test": {"administrator"},
+    "api-webhook-deliveries": {"administrator"},
     "api-prompt-list": READERS,
     "api-prompt-detail": READERS,
     "api-judgment-list": READERS,
