@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework import serializers
 
@@ -139,9 +140,9 @@ def hold_out(
     # Locked, so that two requests at once have two numbers.
     if not HeldOutHalf.objects.select_for_update().filter(benchmark=benchmark):
         raise BadInput(f"{benchmark} holds no half out.", "benchmark")
-    kind = next((kind for kind in KINDS.values() if run.protocol in kind.protocols and kind.metrics), None)
-    if run.benchmark_id != benchmark.pk or kind is None or run.kind != Run.Kind.JUDGMENTS or run.state in Run.GOING:
+    if run not in compared_runs(benchmark):
         raise BadInput(f"Run {run.pk} is no finished run of a judge that people's labels on {benchmark} fit.", "run")
+    kind = next(kind for kind in KINDS.values() if run.protocol in kind.protocols)
     scope = scope_of(benchmark=benchmark, kind=kind, run=run.pk, staff=True)
     found = beside(judges(replace(scope, half=OPEN)), judges(replace(scope, half=HELD)), run.pk)
     if not found.rows:
@@ -156,6 +157,13 @@ def hold_out(
     about = f"{benchmark}, {run.judge}, run {run.pk}, request {asked.number}"
     audit.record("held-out-shown", by=by, command=command, about=about)
     return asked
+
+
+def compared_runs(benchmark: Benchmark) -> QuerySet[Run]:
+    """The finished runs of judges whose verdicts boards compare with people's, the newest first."""
+    protocols = [protocol for kind in KINDS.values() if kind.metrics for protocol in kind.protocols]
+    runs = benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=protocols).exclude(state__in=Run.GOING)
+    return runs.select_related("judge").order_by("-pk")
 
 
 def _labelled(benchmark: Benchmark) -> Counter[str]:

@@ -355,12 +355,11 @@ class Samples(TakesRows, ReadOnly):
         asked = SampleChanges(data=request.data, partial=True)
         asked.is_valid(raise_exception=True)
         values, by = dict(asked.validated_data), cast(User, request.user)
-        if path := values.get("capability"):
-            values["capability"] = sample.benchmark.capabilities.filter(path=path).first()
-            if values["capability"] is None:
+        if "capability" in values:
+            path, nodes = values["capability"], sample.benchmark.capabilities
+            values["capability"] = nodes.filter(path=path).first()
+            if path and values["capability"] is None:
                 raise exceptions.ValidationError({"capability": f"{sample.benchmark} has no capability {path!r}."})
-        elif path is not None:
-            values["capability"] = None
         try:
             changed = change_sample(by=by, sample=sample, note=values.pop("note", ""), values=values)
         except Stale as error:

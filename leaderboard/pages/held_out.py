@@ -10,32 +10,28 @@ from leaderboard.metrics import Metric
 from leaderboard.models import HeldOutRelease
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, number_cell, table, text
-from leaderboard.rows import Number
 
 Line = tuple[HeldOutRelease, HeldOutRow]
 
 
 def table_of(told: Sequence[tuple[HeldOutRelease, HeldOutBoard]]) -> Table:
     """Every request, the newest first, with its judge's leading metric against people's majority on both halves."""
-    lines = [(asked, row) for asked, board in reversed(told) if (row := _leading(board))]
 
-    def judge(line: Line) -> Cell:
-        asked, row = line
-        return Cell(row.shown, f"run {row.run}, request {asked.number}")
+    def half(label: str, number: str) -> Column[Line]:
+        def cell(line: Line) -> Cell:
+            return number_cell(line[1].number(number), percent if _metric(line[1]).is_share else two)
 
-    def half(line: Line, number: Number) -> Cell:
-        metric = _metric(line[1])
-        return number_cell(number, percent if metric.is_share else two)
+        return Column(label, cell, title="As it was when it was asked for")
 
     return table(
         [
-            names("Judge", judge),
+            names("Judge", lambda line: Cell(line[1].shown, f"run {line[1].run}, request {line[0].number}")),
             text("Asked by", lambda line: Cell(str(line[0].by or "a command"), f"{line[0].at:%-d %b %Y}")),
-            text("Against people", lambda line: Cell(_label(_metric(line[1])))),
-            Column("Open half", lambda line: half(line, line[1].open), title="As it was when it was asked for"),
-            Column("Held-out half", lambda line: half(line, line[1].held_out)),
+            text("Against people", lambda line: _label(_metric(line[1]))),
+            half("Open half", "open"),
+            half("Held-out half", "held_out"),
         ],
-        lines,
+        [(asked, row) for asked, board in reversed(told) if (row := _leading(board))],
         label="Requests",
         caption="Who asked for a judge's figures on the half that is held out, and what was told",
         fill=True,

@@ -10,11 +10,9 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
-from judging.models import Run
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
 from leaderboard.hidden import held_out_in
-from leaderboard.kinds import KINDS
 from leaderboard.models import HeldOutRelease
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import settings_in_words
@@ -31,8 +29,6 @@ def held_out(request: HttpRequest, name: str) -> HttpResponse:
     if problem is None:
         return redirect("leaderboard:held-out", name)
     told = releases(address.benchmark)
-    compared = {protocol for kind in KINDS.values() if kind.metrics for protocol in kind.protocols}
-    runs = address.benchmark.runs.filter(kind=Run.Kind.JUDGMENTS, protocol__in=compared).exclude(state__in=Run.GOING)
     context = {
         "section": "leaderboards",
         "benchmark": address.benchmark,
@@ -42,7 +38,7 @@ def held_out(request: HttpRequest, name: str) -> HttpResponse:
         "told": told,
         "table": table_of(told),
         "runs": [
-            (run, settings_in_words(run.protocol, run.settings)) for run in runs.select_related("judge").order_by("-pk")
+            (run, settings_in_words(run.protocol, run.settings)) for run in actions.compared_runs(address.benchmark)
         ],
         "downloads": table_files("held-out", address, rows="All metrics") if told else [],
         "problem": problem,

@@ -14,7 +14,8 @@ from annotations.campaigns.run_doubts import doubts_of, subset_of
 from bank.models import Benchmark, HeldOutHalf, Item, Sample
 from bank.samples import held_out as halves
 from judging.models import Judgment, Run
-from leaderboard import cache, tables
+from leaderboard import cache, queries, tables
+from leaderboard.view import scope_of
 from leaderboard.votes import verdict_cache
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.test_tables import API, got, told
@@ -149,6 +150,15 @@ def test_pages_of_votes_show_verdicts_there_and_compare_none(halved, client_of):
     assert "dull" in here
     assert not any(word in here for word in ("agrees", "differs"))
     assert any(word in there for word in ("agrees", "differs"))
+
+
+def test_the_list_of_votes_holds_every_item_and_tells_what_differs_on_the_open_half_alone(halved):
+    table = queries.vote_table(scope_of(benchmark=halved, staff=True), "Alder").table
+    here = table["sample"].isin(held(halved))
+    assert here.any()
+    assert table["people"][here].isna().all()
+    assert (table["differ"][here] == 0).all()
+    assert (table["differ"][~here] > 0).any()
 
 
 def test_neither_doubts_nor_the_hard_subset_of_a_run_hold_its_disagreements_there(halved):
