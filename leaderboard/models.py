@@ -71,9 +71,6 @@ class HeldOutRelease(models.Model):
         ordering = ["benchmark_id", "number"]
         constraints = [models.UniqueConstraint(fields=["benchmark", "number"], name="held_out_release_number")]
 
-    def __str__(self) -> str:
-        return f"request {self.number} of {self.benchmark_id}, run {self.run_id}"
-
 
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def visible_to(self, viewer: "Viewer") -> "SnapshotQuerySet":

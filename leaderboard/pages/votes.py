@@ -318,17 +318,19 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
 
 # ---- where a judge differs from people ----
 
-MOST_LINKED = 12  # items of a line
+MOST_LINKED = 6  # items of a line
 
 
 @dataclass(frozen=True, slots=True)
 class SaidLine:
-    """One thing that people said, and the items on which they did: links to the first, and how many more there are."""
+    """One thing that people said, and the items on which they did: links to the first with the keys of their samples
+    and whose answers they are, and how many more there are.
+    """
 
     said: str
     by: str
     n: int
-    items: list[tuple[str, str]]
+    items: list[tuple[str, str, str]]
     more: int
 
 
@@ -343,11 +345,15 @@ class Disagreement:
 
 
 def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> list[Disagreement]:
-    keys = {pk: item.sample.key for pk, item in queries.items_with_samples({i for r in rows for i in r.items}).items()}
+    linked = {item for row in rows for item in row.items[:MOST_LINKED]}
+    items, whose = queries.items_with_samples(linked), queries.model_names(linked)
     groups: dict[tuple[str, str], Disagreement] = {}
     for row in rows:
         group = groups.setdefault((row.people, row.judged), Disagreement(row.people, row.judged, row.of, []))
-        links = [(address.to("leaderboard:item", pk), keys[pk]) for pk in row.items[:MOST_LINKED]]
+        links = [
+            (address.to("leaderboard:item", pk), items[pk].sample.key, _whose(whose[pk]))
+            for pk in row.items[:MOST_LINKED]
+        ]
         group.lines.append(SaidLine(row.said, row.by, row.n, links, row.n - len(links)))
     return list(groups.values())
 

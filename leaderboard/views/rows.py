@@ -21,7 +21,7 @@ from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, Choice, Select
 from leaderboard.pages.models import simulated
-from leaderboard.scope import HUMANS, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
 from leaderboard.views.frame import frame, refused, table_files
 
@@ -200,22 +200,19 @@ def _said_about(address: Address, first: str, second: str) -> str:
 @requires("read-labels")
 def disagreements(request: HttpRequest, name: str) -> HttpResponse:
     """Where a judge's run decides otherwise than most people do, grouped by what people ticked and wrote there."""
-    parameters = (*SAMPLES, *PEOPLE, "kind", "source", "run")
+    parameters = (*SAMPLES, *PEOPLE, "kind", "run")
     address = addresses.read_address(request, "leaderboard:disagreements", name, parameters=parameters)
     try:
-        scope = address.scope()
-        rows = apart.disagreements(scope, request.user)
+        groups = verdicts.judge_groups(replace(address.scope(), run=None))
+        run = address.params.setdefault("run", str(groups[0][-1].pk) if groups else "")
+        rows = apart.disagreements(address.scope(), request.user)
     except BadScope as error:
         return refused(request, address, error)
-    runs = [
-        Choice(str(runs[-1].pk), f"{runs[-1].judge}, run {runs[-1].pk}")
-        for runs in verdicts.judge_groups(replace(scope, run=None, source=HUMANS))
-    ]
-    chosen = str(rows[0].run) if rows else address.params.get("run", "")
-    selects = [Select("run", "Judge", [("", runs)], chosen, on=True), *addresses.sample_selects(address)]
+    choices = [Choice(str(runs[-1].pk), f"{runs[-1].judge}, run {runs[-1].pk}") for runs in groups]
+    selects = [Select("run", "Judge", [("", choices)], run, on=True), *addresses.sample_selects(address)]
     context = frame(request, address, "judges", selects) | {
         "groups": votes_page.disagreement_groups(address, rows),
-        "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{chosen}"),
+        "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{run}"),
         "downloads": table_files("disagreements", address) if rows else [],
     }
     return render(request, "leaderboard/disagreements.html", context)
