@@ -135,13 +135,13 @@ def hold_out(
     """Do what a ``HeldOutIn`` asks for: the half, or the request with its figures. Recorded in the audit log. Raises
     BadInput.
     """
-    if draw or run is None:
+    if draw:
         return held_out.draw(benchmark=benchmark, labelled=_labelled(benchmark), by=by, command=command)
     # Locked, so that two requests at once have two numbers.
     if not HeldOutHalf.objects.select_for_update().filter(benchmark=benchmark):
         raise BadInput(f"{benchmark} holds no half out.", "benchmark")
-    if run not in compared_runs(benchmark):
-        raise BadInput(f"Run {run.pk} is no finished run of a judge that people's labels on {benchmark} fit.", "run")
+    if run is None or run not in compared_runs(benchmark):
+        raise BadInput(f"That is no finished run of a judge that people's labels on {benchmark} fit.", "run")
     kind = next(kind for kind in KINDS.values() if run.protocol in kind.protocols)
     scope = scope_of(benchmark=benchmark, kind=kind, run=run.pk, staff=True)
     found = beside(judges(replace(scope, half=OPEN)), judges(replace(scope, half=HELD)), run.pk)
