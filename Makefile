@@ -52,6 +52,7 @@ test: $(VENV)/dev
 	$(BIN)/python -m pytest $(if $(AGAIN),|| $(BIN)/python -m pytest $(FAILED))
 	$(BIN)/python -m tests.on_postgres $(if $(AGAIN),|| $(BIN)/python -m tests.on_postgres $(FAILED))
 
+# POSTGRES=1 tries the API on PostgreSQL instead of SQLite.
 # Where no index can be asked, the audit says so and the check goes on; make audit by itself fails then.
 check: AUDIT := --may-be-offline
 check: $(VENV)/dev $(VENV)/npm/made $(VENV)/api/made audit
@@ -64,7 +65,7 @@ check: $(VENV)/dev $(VENV)/npm/made $(VENV)/api/made audit
 	$(PRETTIER) --check --log-level warn $(STYLED)
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py makemigrations --check --dry-run
 	EVALSITE_DATA=$(VENV)/check-data $(BIN)/python manage.py check --fail-level WARNING
-	$(BIN)/python -m tests.api_check $(VENV)/api/bin
+	$(BIN)/python -m tests.api_check $(VENV)/api/bin $(if $(POSTGRES),--postgres)
 
 format: $(VENV)/dev $(VENV)/npm/made
 	$(BIN)/ruff format .

@@ -36,6 +36,8 @@ ACTIONS = {
     "benchmark-withdrawn": "made a benchmark private",
     "campaign-opened-again": "opened a closed campaign again",
     "keys-opened": "opened the keys of a benchmark to everybody",
+    "half-held-out": "held out a half of what people labelled",
+    "held-out-shown": "asked for a judge's figures on what is held out",
     "edition-published": "published an edition of a board",
     "release-proposed": "proposed analyses for release",
     "release-confirmed": "released analyses",

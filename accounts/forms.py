@@ -127,6 +127,7 @@ class NewToken(Styled):
     PERIODS = (30, 90, 365)  # days
     UNTIL = "day"
 
+    name = forms.CharField(label=lazy("What it is for"), required=False, max_length=60)
     scopes = forms.MultipleChoiceField(
         label=lazy("It may"),
         widget=forms.CheckboxSelectMultiple,

@@ -73,6 +73,7 @@ class Session(AbstractBaseSession):
 class Token(AbstractAuthToken):
     """A token for the API, by its hash. It lies in knox's own table, so that those made before it had scopes stay."""
 
+    name = models.CharField(max_length=60, blank=True)  # what its owner calls it
     scopes = models.JSONField(default=list)  # of Scope
     last_used = models.DateTimeField(null=True)  # to the minute
     tell_at = models.DateTimeField(null=True)  # when its owner is next told that it ends

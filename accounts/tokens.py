@@ -50,6 +50,7 @@ def make_token(
     person: User,
     scopes: Collection[str] | None = None,
     lasts: timedelta | None = None,
+    name: str = "",
     by: User | None = None,
     how: str = "",
     address: str = "",
@@ -65,7 +66,7 @@ def make_token(
     if not timedelta(0) < lasts <= longest():
         raise ValidationError(_("A token ends after {days} days at the latest.").format(days=settings.TOKEN_MAX_DAYS))
     tell_at = timezone.now() + lasts - WARNING if lasts > WARNING else None
-    made, text = Token.objects.create(person, expiry=lasts, scopes=chosen, tell_at=tell_at)
+    made, text = Token.objects.create(person, expiry=lasts, name=name, scopes=chosen, tell_at=tell_at)
     about = person.username if by is None else made.token_key
     audit.record("token-made", by=by, command=how, about=about, address=address, scopes=chosen)
     return made, text

@@ -191,7 +191,12 @@ def tokens(request: HttpRequest) -> HttpResponse:
         chosen = form.cleaned_data
         try:
             context["made"] = make_token(
-                person=user, scopes=chosen["scopes"], lasts=chosen["lasts"], by=user, address=address
+                person=user,
+                scopes=chosen["scopes"],
+                lasts=chosen["lasts"],
+                name=chosen["name"],
+                by=user,
+                address=address,
             )[1]
         except ValidationError as error:
             form.add_error("day", error)

@@ -250,6 +250,7 @@ SPECTACULAR_SETTINGS = {
         "SideEnum": "annotations.ballots.pairs.LEFT_RIGHT",
         "RunKindEnum": "judging.models.runs.Run.Kind",
         "ItemKindEnum": "bank.models.items.Item.Kind",
+        "SampleStatusEnum": "bank.models.catalogue.Sample.Status",
         "ResponseStatusEnum": "bank.models.responses.Response.Status",
         "VisibilityEnum": "bank.models.catalogue.Benchmark.Visibility",
     },

@@ -16,15 +16,17 @@ import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from accounts.rules import Viewer, allowed
 from annotations.models import Label
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
+from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
 from leaderboard.cache import until_changed
 from leaderboard.definitions import changed
 from leaderboard.models import Edition
-from leaderboard.scope import ADJUDICATED, ELO, HUMANS, INDIVIDUALS, NO_ELO, BadScope, Scope
+from leaderboard.scope import ADJUDICATED, ELO, HELD, HUMANS, INDIVIDUALS, NO_ELO, OPEN, WHOLE, BadScope, Scope
 from stats.arrays import BoolArray
 from stats.disclosure import MIN_SAMPLES
 
@@ -165,11 +167,21 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
     """Those of these labels, which review judges' verdicts, that the view counts: a review says what the verdict says.
     ``held`` is the path to what the reviewed judge held.
     """
+    if unseen := held_out_in(scope.benchmark):
+        reviewed = reviews.order_by().values_list("item__sample", flat=True).distinct()
+        reviews = reviews.exclude(item__sample__in=unseen.intersection(reviewed))
     if scope.staff or scope.edition:
         return reviews
     return reviews.filter(exposure.counted(held="campaign__held"), exposure.counted(held=held)).exclude(
         _sealed(scope.benchmark, "item__")
     )
+
+
+def told_in_words(labels: QuerySet[Label], viewer: Viewer) -> QuerySet[Label]:
+    """Those of these labels whose words the viewer may read: below staff none that can quote what a campaign showed."""
+    if allowed(viewer, "read-hidden"):
+        return labels
+    return labels.filter(exposure.none_of(exposure.UNKNOWN, "campaign__held", "item__sample__closed"))
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
@@ -244,17 +256,39 @@ def counts_sealed(scope: Scope) -> bool:
     return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
 
 
+def held_out_in(benchmark: Benchmark) -> set[int]:
+    """The samples on which no judge is compared with people before somebody asks for it. Kept until it may change."""
+    return until_changed(("held out", benchmark.pk), lambda: held_out_samples(benchmark), benchmark=benchmark.pk)
+
+
+def of_one_source(scope: Scope) -> Scope:
+    """The view over all samples, for numbers of verdicts that are compared with nobody else's."""
+    return scope if scope.half else replace(scope, half=WHOLE)
+
+
+def of_open_half(scope: Scope) -> Scope:
+    """The view without what is held out, for boards of one source that are compared with another's."""
+    return replace(scope, half=OPEN) if held_out_in(scope.benchmark) else scope
+
+
+def _of_half(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
+    held = held_out_in(scope.benchmark) if scope.half != WHOLE else ()
+    return items[items["sample"].isin(held) == (scope.half == HELD)] if held or scope.half == HELD else items
+
+
 def as_told(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
-    """The items of a view (index ``item``; columns ``sample, dataset``) of which its numbers may be made.
+    """The items of a view (index ``item``; columns ``sample, dataset``) of which its numbers may be made: every number
+    of verdicts passes here, and where a half is held out, none that compares judges with people is made of it.
 
     Sealed items count as a whole alone: where they are of MIN_SAMPLES samples, in views without filters and with the
     usual definitions. Otherwise two views could differ in few.
     """
+    every, items = len(items), _of_half(scope, items)
     if not counts_sealed(scope):
         return items
     sealed = items.index.isin(list(sealed_items(scope.benchmark)))
     several_sets = items["dataset"].nunique() > 1  # some numbers are means over data sets
-    if several_sets or items["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope):
+    if several_sets or items["sample"][sealed].nunique() < MIN_SAMPLES or _is_narrowed(scope) or len(items) < every:
         return items[~sealed]
     return items
 
@@ -367,7 +401,9 @@ def shows_edition(scope: Scope) -> bool:
     """
     if is_kept_back(scope):
         return True
-    usual = not (scope.narrowed or scope.run or scope.majority or changed(scope)) and scope.source == HUMANS
+    usual = (
+        not (scope.narrowed or scope.half or scope.run or scope.majority or changed(scope)) and scope.source == HUMANS
+    )
     anchor = scope.benchmark.anchor.name if scope.benchmark.anchor else ""
     usual = usual and scope.anchor == anchor and scope.elo in (ELO[0], NO_ELO)
     return usual and not (scope.staff or scope.edition or scope.kind.hidden) and newest_edition(scope) is not None

@@ -55,6 +55,23 @@ class Edition(models.Model):
         return f"edition {self.number} of {self.kind} on {self.benchmark_id}"
 
 
+class HeldOutRelease(models.Model):
+    """What a judge's run reaches on the half that its benchmark holds out, told because somebody asked. Each request is
+    a row with its ``number``, also one for the same run again; none is changed or removed. ``board`` holds the rows.
+    """
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="held_out_releases")
+    run = models.ForeignKey("judging.Run", on_delete=models.PROTECT, related_name="+")
+    number = models.PositiveIntegerField()
+    board = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["benchmark_id", "number"]
+        constraints = [models.UniqueConstraint(fields=["benchmark", "number"], name="held_out_release_number")]
+
+
 class SnapshotQuerySet(models.QuerySet["Snapshot"]):
     def visible_to(self, viewer: "Viewer") -> "SnapshotQuerySet":
         """Below staff none of a live board that rests on hidden inputs: as were made before there were editions."""

@@ -20,7 +20,7 @@ from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.figures import number_of, two
-from leaderboard.hidden import uncounted_runs, untold_runs
+from leaderboard.hidden import held_out_in, of_one_source, uncounted_runs, untold_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.rankings.languages import languages
@@ -196,6 +196,7 @@ class VoteTable(Board):
 
 def vote_table(scope: Scope, model: str) -> VoteTable:
     """The same outcomes that the board of models counts, item by item."""
+    scope = of_one_source(scope)
     items = votes.pairs(scope)
     outcomes = votes.outcomes(scope)
     frame = votes.join_items(items, votes.with_failures(outcomes, scope.failures))
@@ -220,6 +221,7 @@ def vote_table(scope: Scope, model: str) -> VoteTable:
     of_model = frame.drop_duplicates("item").set_index("item")
     everybody, judges = _everybody(scope, of_model["b"].astype(str) == model)
     table = table.join(everybody, on="item")
+    table = _without_people(table, table["sample"].isin(held_out_in(scope.benchmark)))
     return VoteTable(runs=tuple(run.pk for run in outcomes.runs), table=table, models=names, judges=judges)
 
 

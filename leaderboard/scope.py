@@ -18,6 +18,9 @@ ELO = ("online-bootstrap", "online")
 NO_ELO = "none"
 
 
+OPEN, HELD, WHOLE = "open", "held", "whole"  # halves of a benchmark that holds one out
+
+
 class BadScope(ValueError):
     """The requested view does not exist or is ambiguous; the message says what exists."""
 
@@ -28,7 +31,8 @@ class Scope:
 
     ``staff``: the viewer may see what verdicts that quote criteria reveal about single samples. ``edition``: the
     result will be published, see ``leaderboard.editions``; then it leaves out the models ``without``, and shows
-    those in ``whole`` without levels.
+    those in ``whole`` without levels. ``half``: which samples count where a half is held out; without it those that are
+    not, and of verdicts that are compared with nobody else's all (``hidden.of_one_source``).
     """
 
     benchmark: Benchmark
@@ -52,6 +56,7 @@ class Scope:
     level: str = ""
     question_type: str = ""
     split: str = ""
+    half: str = ""
     staff: bool = False
     edition: bool = False
     without: tuple[str, ...] = ()

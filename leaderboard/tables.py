@@ -23,6 +23,7 @@ from leaderboard.boards.agreement import AgreementRow
 from leaderboard.boards.base import ApartRow
 from leaderboard.boards.bias import BiasRow, PlaceRow, by_place
 from leaderboard.boards.contents import PARTS, ContentRow, contents_of
+from leaderboard.boards.held_out import HeldOutRow, releases
 from leaderboard.boards.judge_board import PEOPLE, JudgeRow, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, YesNoRow
 from leaderboard.boards.lengths import LengthRow
@@ -35,6 +36,7 @@ from leaderboard.boards.variance import VarianceRow
 from leaderboard.boards.versions import VersionRow
 from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED, POOL
+from leaderboard.disagreements import DisagreementRow, disagreements
 from leaderboard.hidden import shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
@@ -243,6 +245,25 @@ def of_versions(scope: Scope, asked: TableQuery) -> Rows:
     items that both judged, with the interval of the difference and p of the paired test.
     """
     return _rows_of(cached(scope, "versions", versions.versions))
+
+
+def disagreed(scope: Scope, asked: TableQuery) -> Rows:
+    """Where a judge decides otherwise than most people do: the items by what both say, and within by what those who
+    labelled them ticked or wrote there. For those who may read single labels.
+    """
+    return Rows(plain(disagreements(scope, asked.viewer)))
+
+
+def held_out(scope: Scope, asked: TableQuery) -> Rows:
+    """What was asked for of the half that the benchmark holds out: every request with who made it and when, and the
+    figures of the judge's run that it told, beside those on the open half. For staff.
+    """
+    rows = [
+        {"request": told.number, "asked_by": str(told.by or ""), "asked_at": told.at.isoformat()} | row.as_json()
+        for told, board in releases(scope.benchmark)
+        for row in board.rows
+    ]
+    return Rows(rows)
 
 
 VALUE_ALONE = "within a level the value stands alone, without an interval"
@@ -578,6 +599,20 @@ TABLES = {
     "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
     "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
     "versions": Table(make=of_versions, board="judges", rows_are={VersionRow: {}}, view=OF_REPEATS),
+    "disagreements": Table(
+        make=disagreed,
+        board="judges",
+        rows_are={DisagreementRow: {}},
+        view=("source", "run", *OF_LABELS),
+        rule="read-labels",
+    ),
+    "held-out": Table(
+        make=held_out,
+        board="judges",
+        rows_are={HeldOutRow: {"request": int, "asked_by": str, "asked_at": str}},
+        view=(),
+        rule="read-hidden",
+    ),
     "lengths": Table(
         make=of_lengths, board="bias", rows_are={LengthRow: {}}, view=("kind", "run", *SAMPLES), takes=("part",)
     ),

@@ -8,6 +8,7 @@ from leaderboard.views import (
     corruptions,
     details,
     editions,
+    held_out,
     outside,
     plots,
     recipes,
@@ -57,6 +58,8 @@ urlpatterns = [
         for what, page in boards.PAGES.items()
     ),
     path("leaderboards/<str:name>/models/editions/new/", editions.edition_new, name="edition-new"),
+    path("leaderboards/<str:name>/judges/disagreements/", rows.disagreements, name="disagreements"),
+    path("leaderboards/<str:name>/judges/held-out/", held_out.held_out, name="held-out"),
     path("leaderboards/<str:name>/plots/<slug:what>.svg", plots.plot, name="plot"),
     path("leaderboards/<str:name>/pictures/<slug:what>.<slug:shape>", plots.picture, name="picture"),
     path("leaderboards/<str:name>/models/compare/", versus.models, name="models-compare"),

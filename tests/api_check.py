@@ -1,4 +1,5 @@
-"""The API's document tried out: ``python -m tests.api_check FOLDER``, the folder of the tools' environment.
+"""The API's document tried out: ``python -m tests.api_check FOLDER [--postgres]``, the folder of the tools'
+environment; on SQLite, or on the PostgreSQL of ``tests.on_postgres``.
 
 The document is validated, every GET is asked what it allows and some of what it does not (Schemathesis), a client that
 is generated from it labels an item and reads every board, and the project's own client goes the whole way of its
@@ -11,12 +12,21 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
+from tests import on_postgres
 from tests.operations.served import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENT = ROOT / "docs" / "client"
+# What an installation with a database of its own needs besides.
+NOT_LOCAL = {
+    "SECRET_KEY": "tests-only-" + "x" * 50,
+    "CRITERIA_KEYS": "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=",
+    "ALLOWED_HOSTS": "127.0.0.1,localhost",
+    "SSL_REDIRECT": "false",
+}
 EXAMPLES = 4  # for each operation
 # Where a value must exist to be asked for.
 SETTINGS = '[parameters]\nbenchmark = "llmfao"\nname = "Tried out"\n'
@@ -27,15 +37,19 @@ from django.core.management import call_command
 from accounts.tokens import make_token
 from accounts.models import User
 from evalsite.demo import accounts, llmfao
+from judging.models import Run
 call_command("migrate", verbosity=0)
 for name in accounts.SIGN_INS:
     accounts.make_account(name)
+User.objects.update(password="!")  # only their tokens are used, and no server starts with the demo's password
 llmfao.load_llmfao()
 call_command("make_campaign", "Tried out", "--benchmark", "llmfao", "--protocol", "pair", "--annotators", "annotator")
 for name in ("admin", "annotator"):
     print(make_token(person=User.objects.get(username=name))[1])
+print(*Run.objects.order_by("pk").values_list("pk", flat=True)[:2])
 """
-# Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, names of boards.
+# Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, two runs, names of
+# boards.
 DRIVEN = """
 import importlib, sys
 from board_client import AuthenticatedClient
@@ -43,7 +57,7 @@ from board_client.api.campaigns import campaigns_next_create
 from board_client.api.labels import labels_create
 from board_client.models import LabelIn, NextIn, SideEnum
 
-site, admin, annotator = sys.argv[1:4]
+site, admin, annotator, one, other = sys.argv[1:6]
 def client(token):
     return AuthenticatedClient(base_url=site, token=token, prefix="Token", raise_on_unexpected_status=True)
 with client(annotator) as labelling:
@@ -53,9 +67,10 @@ with client(annotator) as labelling:
     print("labelled", label.id)
 empty = []
 with client(admin) as reading:
-    for name in sys.argv[4:]:
+    for name in sys.argv[6:]:
         module = importlib.import_module(f"board_client.api.leaderboards.leaderboards_{name.replace('-', '_')}_list")
-        more = {"a": "run-1", "b": "run-2"} if name == "compare" else {}
+        asks = {"compare": {"a": f"run-{one}", "b": f"run-{other}"}, "disagreements": {"run": one}}
+        more = asks.get(name, {})
         answer = module.sync_detailed(client=reading, benchmark="llmfao", **more)
         if answer.status_code == 200 and not answer.parsed:
             empty.append(name)
@@ -64,20 +79,24 @@ print("without rows:", *empty)
 """
 
 
-def main(tools: Path) -> int:
-    with tempfile.TemporaryDirectory() as here:
-        return _tried(tools.resolve(), Path(here))
+def main(tools: Path, *options: str) -> int:
+    postgres = "--postgres" in options
+    if postgres and not on_postgres.answers():
+        return 0
+    with tempfile.TemporaryDirectory() as here, on_postgres.database() if postgres else nullcontext({}) as database:
+        return _tried(tools.resolve(), Path(here), database)
 
 
-def _tried(tools: Path, here: Path) -> int:
+def _tried(tools: Path, here: Path, database: dict[str, str]) -> int:
     environment = os.environ | {"EVALSITE_DATA": str(here / "data"), "DJANGO_SETTINGS_MODULE": "evalsite.settings"}
+    environment |= NOT_LOCAL | database if database else {}
     document = here / "evalsite.yaml"
     _run([sys.executable, "manage.py", "spectacular", "--fail-on-warn", "--file", document], environment)
     _run([tools / "openapi-spec-validator", document], environment)
     _run([sys.executable, CLIENT / "make_sync.py", "--check"], environment)
     _run([tools / "mypy", "--strict", "--ignore-missing-imports", CLIENT / "src"], environment, here)
     prepared = _run([sys.executable, "-c", PREPARED], environment)
-    admin, annotator = prepared.split()[-2:]
+    admin, annotator, *runs = prepared.split()[-4:]
     port, log = free_port(), here / "log"
     command = [sys.executable, "manage.py", "serve", "--no-demo", "--bind", f"127.0.0.1:{port}"]
     with log.open("w") as out:
@@ -114,7 +133,7 @@ def _tried(tools: Path, here: Path) -> int:
                 ],
                 environment,
             )
-            driven = [tools / "python", "-c", DRIVEN, site, admin, annotator, *boards.split()]
+            driven = [tools / "python", "-c", DRIVEN, site, admin, annotator, *runs, *boards.split()]
             print(_run(driven, environment | {"PYTHONPATH": str(here / "client")}))
             own = {"EVALSITE_ADDRESS": site, "EVALSITE_TOKEN": admin, "ANNOTATOR_TOKEN": annotator}
             code = notebook(ROOT / "docs" / "client" / "whole_way.ipynb")
@@ -147,4 +166,4 @@ def _run(command: list[object], environment: dict[str, str], folder: Path = ROOT
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -6,6 +6,9 @@ Takes TEST_POSTGRES_URL, else the server on localhost that lets ``postgres`` in;
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -17,10 +20,7 @@ FOLDERS = ["access", "accounts", "operations", "annotations", "bank", "judging",
 
 
 def main() -> int:
-    try:
-        psycopg.connect(URL, connect_timeout=3).close()
-    except psycopg.OperationalError as error:
-        print(f"PostgreSQL does not answer ({str(error).splitlines()[0]}): its tests were skipped.")
+    if not answers():
         return 0
     print("The database tests again, on PostgreSQL:", flush=True)
     folders = [f"tests/{name}" for name in FOLDERS if os.path.isdir(f"tests/{name}")]
@@ -33,6 +33,27 @@ def main() -> int:
             command,
             env=os.environ | {"TEST_DATABASE_URL": URL, "TEST_DATABASE_NAME": NAME, "PGOPTIONS": QUICK},
         ).returncode
+    finally:
+        _clean()
+
+
+def answers() -> bool:
+    """Whether there is a server; where none is, it is said."""
+    try:
+        psycopg.connect(URL, connect_timeout=3).close()
+    except psycopg.OperationalError as error:
+        print(f"PostgreSQL does not answer ({str(error).splitlines()[0]}): its tests were skipped.")
+        return False
+    return True
+
+
+@contextmanager
+def database() -> Iterator[dict[str, str]]:
+    """The environment of an empty database, which is dropped at the end."""
+    with psycopg.connect(URL, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(NAME)))
+    try:
+        yield {"DATABASE_URL": urlsplit(URL)._replace(path=f"/{NAME}").geturl(), "PGOPTIONS": QUICK}
     finally:
         _clean()
 

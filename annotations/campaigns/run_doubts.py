@@ -15,6 +15,7 @@ from rapidfuzz.distance import Levenshtein
 
 from annotations.labels.verdicts import VERDICT_COLUMNS, main_column, majority_word, verdict_key, verdict_number
 from annotations.models import Adjudication, Label
+from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
 
 NO_MAJORITY, NO_VERDICT, TURNED, DIFFERS = "no-majority", "no-verdict", "turned", "differs"
@@ -45,7 +46,7 @@ def doubts_of(run: Run, *, reasons: Iterable[str] = REASONS) -> dict[int, set[st
     for row in Judgment.objects.filter(run=run).order_by("item", "repeat", "order").values(*COLUMNS):
         by_item[row["item"]].append(row)
     expected = 0 if run.imported else run.repeats
-    people = human_verdicts(by_item, rule=run.benchmark.majority)
+    people = human_verdicts(by_item.keys() - _held_out(run), rule=run.benchmark.majority)
     doubts: dict[int, set[str]] = {}
     for item, judgments in by_item.items():
         if len({judgment["repeat"] for judgment in judgments}) < expected:
@@ -53,6 +54,13 @@ def doubts_of(run: Run, *, reasons: Iterable[str] = REASONS) -> dict[int, set[st
         if why := _reasons(judgments, people.get(item)) & set(reasons):
             doubts[item] = why
     return doubts
+
+
+def _held_out(run: Run) -> set[int]:
+    """The items on which the run's verdicts are not compared with people's before somebody asks for it."""
+    held = held_out_samples(run.benchmark)
+    judged = Judgment.objects.filter(run=run).order_by().values_list("item", "item__sample").distinct() if held else ()
+    return {item for item, sample in judged if sample in held}
 
 
 def _reasons(judgments: Sequence[Verdict], people: Verdict | None) -> set[str]:
@@ -220,10 +228,13 @@ def subset_of(run: Run, name: str) -> list[int]:
     """The judgments (ids) of a run in one of the subsets of MLLM-as-a-Judge (arXiv 2402.04788, 3).
 
     HQ has the judgments that agree with people, HARD those that differ or hallucinate. Judgments on items without a
-    human verdict are in neither. If a judgment was reviewed, a majority of its reviewers decides: it is in HARD if
-    they find it wrong or hallucinating, and otherwise in HQ, even if nobody labelled the item.
+    human verdict are in neither, nor are those on items that are held out. If a judgment was reviewed, a majority of
+    its reviewers decides: it is in HARD if they find it wrong or hallucinating, and otherwise in HQ, even if nobody
+    labelled the item.
     """
     rows = list(Judgment.objects.filter(run=run, status="ok").order_by("pk").values("pk", "item", *VERDICT_COLUMNS))
+    held = _held_out(run)
+    rows = [row for row in rows if row["item"] not in held]
     people = human_verdicts({row["item"] for row in rows}, rule=run.benchmark.majority)
     agreed, hallucinated = _reviews_of(run)
     subset = []

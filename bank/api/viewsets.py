@@ -25,6 +25,7 @@ from bank.recipes import store
 from bank.samples import capabilities, drafts
 from bank.samples.benchmarks import change_benchmark, find_benchmark, make_benchmark, set_visibility
 from bank.samples.capability_trees import TITLES
+from bank.samples.editor import change_sample
 from bank.samples.items import make_some, plan_items
 from bank.views.benchmarks import exported
 
@@ -268,6 +269,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             "images",
             "absent_images",
             "public_criteria",
+            "status",
         )
 
     def get_capability(self, sample: Sample) -> list[str]:
@@ -294,6 +296,29 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
         return [{name: image.get(name, "") for name in names} for image in sample.absent_images]
 
 
+class SampleChanges(StrictSerializer):
+    """What of a sample changes; pictures and criteria stay. Each change is a revision with its ``note``."""
+
+    elsewhere = dict.fromkeys(("images", "criteria"), "Pictures and criteria change in the editor.")
+
+    instruction = serializers.CharField(max_length=200_000, trim_whitespace=False)
+    hint = serializers.CharField(max_length=20_000, allow_blank=True)
+    language = serializers.CharField(max_length=16, allow_blank=True)
+    question_type = serializers.CharField(max_length=40, allow_blank=True)
+    options = serializers.DictField(child=serializers.CharField(), help_text="by letter; none, or two to 26")
+    split = serializers.CharField(max_length=40, allow_blank=True)
+    capability = serializers.CharField(max_length=700, allow_blank=True, help_text="its path, joined by ' / '")
+    source = serializers.CharField(max_length=200, allow_blank=True)  # type: ignore[assignment]
+    group = serializers.CharField(max_length=200, allow_blank=True)
+    status = serializers.ChoiceField(Sample.Status.choices, help_text="rejected needs a note")
+    note = serializers.CharField(max_length=500, allow_blank=True)
+
+    def validate_options(self, options: dict[str, str]) -> dict[str, str]:
+        if len(options) not in (0, *range(2, 27)) or not all(name.isalnum() and len(name) < 3 for name in options):
+            raise serializers.ValidationError("None, or two to 26 of them, each by a letter or number.")
+        return options
+
+
 class CriterionSerializer(serializers.Serializer[bank.criteria.Text]):
     key = serializers.CharField()
     kind = serializers.CharField()
@@ -318,10 +343,28 @@ class Samples(TakesRows, ReadOnly):
         "question_type": "question_type",
         "language": "language",
     }
-    access_rules = {"criteria": "read-criteria", "create": "write-bank"}
+    access_rules = {"criteria": "read-criteria", **dict.fromkeys(("create", "partial_update"), "write-bank")}
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
+
+    @extend_schema(request=SampleChanges(partial=True), responses=SampleSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change a sample; its criteria are read and kept, which is logged. For staff."""
+        sample = self.get_object()
+        asked = SampleChanges(data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        values, by = dict(asked.validated_data), cast(User, request.user)
+        if "capability" in values:
+            path, nodes = values["capability"], sample.benchmark.capabilities
+            values["capability"] = nodes.filter(path=path).first()
+            if path and values["capability"] is None:
+                raise exceptions.ValidationError({"capability": f"{sample.benchmark} has no capability {path!r}."})
+        try:
+            changed = change_sample(by=by, sample=sample, note=values.pop("note", ""), values=values)
+        except Stale as error:
+            raise Conflict({"detail": str(error)}) from None
+        return Response(self.get_serializer(changed).data)
 
     @extend_schema(responses=CriterionSerializer(many=True), parameters=[])
     @action(detail=True, pagination_class=None)

@@ -23,7 +23,7 @@ def now() -> datetime:
 
 def analyze() -> None:
     """Let PostgreSQL count what its plans rest on. Until autovacuum comes round to do it, a query over rows that have
-    just come in by the hundred thousand may take minutes instead of milliseconds.
+    just come in by the thousand may take minutes instead of milliseconds.
     """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bank.intake.imports.context import ImportContext
 
 log = logging.getLogger(__name__)
-LARGE = 100_000  # rows
+SOME, LARGE = 1_000, 100_000  # rows
 ORDER = ("samples", "responses", "recipe_responses", "judgments", "labels")
 
 
@@ -119,11 +119,11 @@ def known() -> tuple[str, ...]:
 
 def imported(rows: int) -> None:
     """An import of so many rows is done: a fault of what follows a large one is none of it."""
-    if rows < LARGE:
+    if rows < SOME:
         return
     try:
         database.analyze()
-        for path in AFTER_LARGE:
+        for path in AFTER_LARGE if rows >= LARGE else ():
             import_string(path)()
     except Exception:
         log.exception("What follows a large import failed")

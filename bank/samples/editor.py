@@ -97,6 +97,36 @@ def save_sample(
     return sample
 
 
+ANSWER = ("answer", "answer_key")  # key and kind of the criterion that is the right option
+
+
+@transaction.atomic
+def change_sample(*, by: User, sample: Sample, values: dict[str, Any], note: str = "") -> Sample:
+    """Change some of ``FIELDS``, the capability and the status; pictures and criteria stay as they are. Reads the
+    criteria, which is logged. Raises Stale, BadInput.
+    """
+    if status := values.get("status"):
+        change_many(by=by, samples=Sample.objects.filter(pk=sample.pk), values={"status": status}, note=note)
+        sample = Sample.objects.select_related("benchmark", "capability").get(pk=sample.pk)
+    texts = bank.criteria.for_staff(user=by, samples=[sample], how="editor").get(sample.pk, [])
+    fields = {name: values.get(name, getattr(sample, name)) for name in FIELDS}
+    answer = next((text.text for text in texts if (text.key, text.kind) == ANSWER), "")
+    if answer and fields["options"] and answer not in fields["options"]:
+        raise BadInput("The answer key is none of these options.", "options")
+    kept = ("key", "kind", "category", "weight", "shown_to", "text")
+    return save_sample(
+        by=by,
+        benchmark=sample.benchmark,
+        sample=sample,
+        edition=sample.edition,
+        fields=fields,
+        capability=values.get("capability", sample.capability),
+        pictures=[Picture(each.pk, None, each.description, each.objects_found) for each in sample.images.all()],
+        criteria=[{name: getattr(text, name) for name in kept} for text in texts],
+        note=note,
+    )
+
+
 def _save_revision(sample: Sample, *, by: User | None, changes: dict[str, list[Any]], note: str) -> None:
     """Save a changed sample as its next edition. Call it in a transaction that has locked the sample's row."""
     sample.edition += 1

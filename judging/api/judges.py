@@ -3,20 +3,22 @@
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
 from bank.api.base import Conflict
+from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from judging.api import Resource
 from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.judges import add_judge
 from judging.endpoints.probing import probe_judge
+from judging.inputs import fields_of
 from judging.models import Judge, PromptTemplate
-from judging.protocols.prompts.stored import add_template
+from judging.protocols.prompts.stored import add_template, discard_template
 
 
 class JudgeSerializer(serializers.ModelSerializer[Judge]):
@@ -64,10 +66,17 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
         return data
 
 
-class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
-    """Judges; staff add them and test what their endpoints can do."""
+class JudgeChanges(StrictSerializer, JudgeIn):
+    """Limits and prices of a judge, and the variable of its key."""
 
-    access_rules = dict.fromkeys(("create", "probe"), "write-judging")
+    elsewhere = dict.fromkeys(("name", "base_url", "model"), "That is another judge: add it under another name.")
+    name = base_url = model = None  # type: ignore[assignment]  # what its verdicts are known by stays
+
+
+class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
+    """Judges; staff add and change them and test what their endpoints can do."""
+
+    access_rules = dict.fromkeys(("create", "partial_update", "probe"), "write-judging")
     serializer_class = JudgeSerializer
     queryset = Judge.objects.all()
     filters = {"name": "name", "baseline": "baseline"}
@@ -75,6 +84,17 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
     @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
     def create(self, request: Request) -> Response:
         return self.responded(add_judge(**self.validated(JudgeIn).validated_data), made=True)
+
+    @extend_schema(request=JudgeChanges(partial=True), responses=JudgeSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Change a judge's limits, prices or key variable; runs that start afterwards use them. For staff."""
+        judge = self.get_object()
+        given = JudgeChanges(data=request.data, partial=True)
+        given.is_valid(raise_exception=True)
+        if not judge.base_url:
+            raise Conflict({"detail": f"{judge} has no endpoint."})
+        known = {name: getattr(judge, name) for name in fields_of(JudgeIn)}
+        return self.responded(add_judge(**known | given.validated_data))
 
     @extend_schema(request=None, responses={200: JudgeSerializer})
     @action(detail=True, methods=["post"])
@@ -111,7 +131,7 @@ class TemplateIn(serializers.Serializer[Any]):
 class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
     """Prompt templates that staff wrote; staff add versions. Built-in ones are part of the software."""
 
-    access_rules = {"create": "write-judging"}
+    access_rules = dict.fromkeys(("create", "destroy"), "write-judging")
     serializer_class = TemplateSerializer
     queryset = PromptTemplate.objects.all()
     filters = {"protocol": "protocol", "name": "name"}
@@ -121,3 +141,9 @@ class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
         return self.responded(
             add_template(**self.validated(TemplateIn).validated_data, by=self.request.user), made=True
         )
+
+    @extend_schema(request=None, responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """Delete the newest version of a name that no run has used. For staff."""
+        discard_template(template=self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)

@@ -6,9 +6,11 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import Webhook
+from accounts.models import Delivery, Webhook
 from judging.api import Resource
 from judging.webhooks import WebhookIn, add_webhook, remove_webhook, send_test
+
+MOST_TOLD = 500  # deliveries
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
@@ -25,6 +27,16 @@ class MadeWebhookSerializer(serializers.ModelSerializer[Webhook]):
     class Meta:
         model = Webhook
         fields = (*WebhookSerializer.Meta.fields, "secret")
+
+
+class DeliverySerializer(serializers.ModelSerializer[Delivery]):
+    """What a webhook was told, and what became of it: the ``status`` of HTTP at the last try, or in ``words`` why there
+    was none; ``not_before`` when it is tried next, if it is.
+    """
+
+    class Meta:
+        model = Delivery
+        fields = ("id", "event", "created_at", "tries", "tried_at", "status", "words", "not_before")
 
 
 class Webhooks(Resource[Webhook]):
@@ -51,3 +63,9 @@ class Webhooks(Resource[Webhook]):
         """Have a delivery sent that tells nothing."""
         send_test(webhook=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(responses=DeliverySerializer(many=True), parameters=[])
+    @action(detail=True, pagination_class=None)
+    def deliveries(self, request: Request, pk: str) -> Response:
+        """What it was told, the newest first, up to 500."""
+        return Response(DeliverySerializer(self.get_object().deliveries.all()[:MOST_TOLD], many=True).data)

@@ -51,7 +51,7 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     """
 
     access_rule = "read-judging"
-    access_rules: ClassVar = {"create": "write-judging", "publish": "publish"}
+    access_rules: ClassVar = {**dict.fromkeys(("create", "destroy"), "write-judging"), "publish": "publish"}
     serializer_class = RecipeSerializer
     queryset = Recipe.objects.order_by("pk")
     filters: ClassVar = {"name": "name"}
@@ -76,6 +76,12 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         return Response(
             self.get_serializer(recipe).data, status=status.HTTP_201_CREATED if changed else status.HTTP_200_OK
         )
+
+    @extend_schema(request=None, responses={204: None})
+    def destroy(self, request: Request, name: str = "") -> Response:
+        """Remove a version that nothing was collected with. For staff."""
+        store.remove(self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(request=None, responses={201: PUBLISHED})
     @action(detail=True, methods=["post"])

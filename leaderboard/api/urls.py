@@ -3,7 +3,7 @@
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from leaderboard.api import editions, outside, recipes, snapshots, submissions, view_of
+from leaderboard.api import editions, held_out, outside, recipes, snapshots, submissions, view_of
 from leaderboard.tables import COMPARE_JUDGES, COMPARE_MODELS, TABLES
 
 
@@ -17,6 +17,7 @@ router.register("recipes", recipes.Recipes, basename="api-recipe")
 router.register("evaluations", recipes.Evaluations, basename="api-evaluation")
 router.register("outside-scores", outside.OutsideScores, basename="api-outside-score")
 router.register("editions", editions.Editions, basename="api-edition")
+router.register("held-out", held_out.HeldOut, basename="api-held-out")
 router.register("snapshots", snapshots.Snapshots, basename="api-snapshot")
 urlpatterns = [
     *router.urls,

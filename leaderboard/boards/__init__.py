@@ -17,7 +17,9 @@ from leaderboard.hidden import (
     NONE_YET,
     STAFFS,
     edition_of,
+    held_out_in,
     is_kept_back,
+    of_one_source,
     shows_edition,
     uncounted_runs,
     without_sealed,
@@ -26,6 +28,7 @@ from leaderboard.models import Edition
 from leaderboard.scope import NO_ELO, BadScope, Scope
 
 SIMULATED = "The labels come from simulated annotators: they say nothing about people."
+HELD_OUT = "Half of what people labelled is held out: these figures are of the other half."
 PARTLY_SIMULATED = "Some of the labels come from simulated annotators, who say nothing about people."
 
 
@@ -34,7 +37,7 @@ def models(scope: Scope) -> ModelsBoard:
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
     if not shows_edition(scope):
-        return _told(scope, _with_lengths(scope, scope.kind.models(scope)))
+        return _told(scope, _with_lengths(scope, scope.kind.models(of_one_source(scope))))
     edition = edition_of(scope)
     if edition is None:
         return scope.kind.board([], [NONE_YET])
@@ -71,7 +74,7 @@ def judges(scope: Scope) -> JudgesBoard:
     an edition.
     """
     if not is_kept_back(scope):
-        return _told(scope, scope.kind.judges(without_sealed(scope)))
+        return _beside_people(scope, scope.kind.judges(without_sealed(scope)))
     edition = edition_of(scope, Edition.What.JUDGES)
     if edition is None:
         return JudgesBoard([], [STAFFS])
@@ -81,12 +84,18 @@ def judges(scope: Scope) -> JudgesBoard:
 
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
-    return _told(scope, agreements(without_sealed(scope), names=scope.staff))
+    return _beside_people(scope, agreements(without_sealed(scope), names=scope.staff))
 
 
 def bias_of(scope: Scope) -> BiasBoard:
     """Every judge's biases, by verdicts of the view's kind."""
-    return _told(scope, biases(without_sealed(scope)))
+    return _beside_people(scope, biases(without_sealed(scope)))
+
+
+def _beside_people(scope: Scope, board: B) -> B:
+    """The board as this viewer may see it, with a note where a half of its samples is held out."""
+    board = _told(scope, board)
+    return replace(board, notes=[*board.notes, HELD_OUT]) if held_out_in(scope.benchmark) and not scope.half else board
 
 
 def _told(scope: Scope, board: B) -> B:

@@ -290,7 +290,9 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
 def key_of(scope: Scope, name: str) -> str:
     """The fingerprint of a view together with the data it is computed from."""
     fields = {
-        attribute: getattr(scope, attribute) for attribute in scope.__dataclass_fields__ if attribute != "benchmark"
+        attribute: getattr(scope, attribute)
+        for attribute in scope.__dataclass_fields__
+        if attribute != "benchmark" and (attribute != "half" or scope.half)  # snapshots of before have their keys
     }
     fields |= {
         "benchmark": scope.benchmark.pk,

@@ -25,7 +25,7 @@ from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
 from leaderboard.boards.base import Board, share
-from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, unmeasured_items, without_sealed
+from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
@@ -326,7 +326,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
 
     A judge's verdicts in two orders count as two. None of verdicts that do not say in which order answers were shown.
     """
-    scope = without_sealed(scope)
+    scope = of_one_source(without_sealed(scope))
     items = votes.pairs(scope)
     if scope.run is None and scope.source in PEOPLE:
         frame = _labels_with_order(scope, items)

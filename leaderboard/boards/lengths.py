@@ -11,7 +11,7 @@ from bank import guard
 from judging.models import Judgment
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.hidden import is_kept_back, without_sealed
+from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
 from leaderboard.rows import Number, Row, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
@@ -74,7 +74,7 @@ def _of_answers(scope: Scope) -> list[LengthRow]:
 def _of_replies(scope: Scope) -> list[LengthRow]:
     if is_kept_back(scope):
         return []
-    scope = without_sealed(scope)
+    scope = of_one_source(without_sealed(scope))
     groups = scores.items_asked(scope)["group"]
     found = []
     for runs in votes.judge_groups(scope):

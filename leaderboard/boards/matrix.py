@@ -9,6 +9,7 @@ from leaderboard import votes
 from leaderboard.boards import models
 from leaderboard.boards.base import Board, cached
 from leaderboard.boards.pairs import Tally
+from leaderboard.hidden import of_one_source
 from leaderboard.rows import number
 from leaderboard.scope import BadScope, Scope
 
@@ -47,7 +48,7 @@ def win_rates(scope: Scope, rows: int = 0, columns: int = 0) -> Matrix:
     if not all(blocks):
         blocks = [names[:MOST], names[:MOST]]
     outcomes = votes.outcomes(scope)
-    frame = votes.join_items(votes.pairs(scope), votes.with_failures(outcomes, scope.failures))
+    frame = votes.join_items(votes.pairs(of_one_source(scope)), votes.with_failures(outcomes, scope.failures))
     ones, others = ({side: frame[side].isin(block) for side in ("a", "b")} for block in blocks)
     sided = votes.sided(frame[(ones["a"] & others["b"]) | (ones["b"] & others["a"])], "")
     sided = sided[sided["model"].isin(blocks[0]) & sided["other"].isin(blocks[1])]

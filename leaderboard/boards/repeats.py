@@ -8,7 +8,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.hidden import is_kept_back, without_sealed
+from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
 from leaderboard.rows import UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
@@ -43,7 +43,7 @@ def repeats(scope: Scope) -> RepeatsBoard:
     """
     if is_kept_back(scope):
         return RepeatsBoard([], [NONE])
-    scope = without_sealed(scope)
+    scope = of_one_source(without_sealed(scope))
     groups = scores.items_asked(scope)["group"]
     rows, used = [], []
     for runs in votes.judge_groups(scope):

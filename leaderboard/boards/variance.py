@@ -9,7 +9,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.hidden import is_kept_back, without_sealed
+from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
 from leaderboard.metrics import ON_SCALE
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import BadScope, Scope
@@ -69,7 +69,7 @@ def of_judges(scope: Scope) -> VarianceBoard:
         raise BadScope(UNFIT.format(scope.kind))
     if is_kept_back(scope):
         return VarianceBoard([], [KEPT_BACK])
-    scope = without_sealed(scope)
+    scope = of_one_source(without_sealed(scope))
     rows: list[VarianceRow] = []
     notes, used = [], []
     for runs in votes.judge_groups(scope):

@@ -20,7 +20,7 @@ from leaderboard.boards.base import level_names
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
-from leaderboard.hidden import without_sealed
+from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
 from leaderboard.rows import UNKNOWN, Number, Row, number
@@ -153,7 +153,7 @@ def models(scope: Scope, a: str, b: str) -> Versus:
         raise BadScope("Choose two different models.")
     if scope.kind.no_models:
         raise BadScope(scope.kind.no_models)
-    return tested_together(scope.kind.compare_models(without_sealed(scope), a, b))
+    return tested_together(scope.kind.compare_models(of_one_source(without_sealed(scope)), a, b))
 
 
 def models_by_pairs(scope: Scope, a: str, b: str) -> Versus:

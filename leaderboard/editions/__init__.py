@@ -44,6 +44,7 @@ from leaderboard.figures import listed, number_of
 from leaderboard.hidden import (
     closed_of,
     hidden_split,
+    of_one_source,
     open_samples,
     rests_on_hidden,
     uncounted_items,
@@ -267,6 +268,7 @@ def draft(
     try:
         scope = scope_of(benchmark=benchmark, kind=kind, split=split, run=run.pk if run and not judges else None)
         scope = replace(scope, edition=True)
+        scope = scope if judges else of_one_source(scope)
         if not rests_on_hidden(scope) or (judges and not scope.kind.hidden):
             raise Refused("This board depends on nothing hidden: everybody sees it live.")
         if run is not None and run not in runs_to_read(scope):

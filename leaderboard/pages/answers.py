@@ -5,7 +5,7 @@ import pandas as pd
 from accounts.rules import Viewer, allowed
 from leaderboard.boards.keyed import counted_answers
 from leaderboard.boards.scores import verdicts_on_models
-from leaderboard.hidden import sealed_samples
+from leaderboard.hidden import of_one_source, sealed_samples
 from leaderboard.scope import Scope
 
 COLUMNS = ["sample", "item", "value", "said", "right"]
@@ -25,7 +25,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
 
 
 def _graded(scope: Scope, model: str) -> pd.DataFrame:
-    frame, _ = verdicts_on_models(scope)
+    frame, _ = verdicts_on_models(of_one_source(scope))
     frame = frame[(frame["model"] == model) & (frame["model"] != "")]
     if len(frame):
         frame = scope.kind.shares(scope, frame).whole

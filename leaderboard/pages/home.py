@@ -556,7 +556,7 @@ def _specimen(item: Item, judged_by: list[one_item.JudgeVotes], viewer: Viewer) 
                 votes_page.sentence(judge.verdict, sides).capitalize(),
                 marks.vote_line({judge.verdict: 1} if judge.verdict else {}, judge=True),
                 simulated=judged.simulated,
-                mark=votes_page.match(judge.verdict, people.verdict),
+                mark=votes_page.match(judge.verdict, people.compared),
             )
         )
     images = list(item.sample.images.all())

@@ -12,6 +12,7 @@ from annotations.models import Adjudication, Label
 from bank.models import Item
 from bank.models.verdict import Verdict
 from judging.models import Judgment, Run
+from leaderboard.hidden import held_out_in
 from leaderboard.queries import is_held, sees_labels
 from stats.verdicts import combine_orders, majority
 
@@ -41,13 +42,16 @@ class JudgeVotes:
 
 @dataclass(frozen=True, slots=True)
 class PeopleVotes:
-    """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts."""
+    """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts; ``compared`` is what
+    judges are compared with, nothing where the item is held out of that.
+    """
 
     verdict: str | None = None
     counts: dict[str, int] = field(default_factory=dict)
     votes: list[OneVote] = field(default_factory=list)
     adjudicated: str | None = None
     held: bool = False
+    compared: str | None = None
 
     @property
     def total(self) -> int:
@@ -83,6 +87,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     adjudicated = decided.filter(choice__isnull=False).order_by("-pk").first()
     return PeopleVotes(
         verdict=verdict,
+        compared=None if item.sample_id in held_out_in(item.sample.benchmark) else verdict,
         counts={str(choice): int(n) for choice, n in frame["choice"].value_counts().items()},
         votes=[
             OneVote(

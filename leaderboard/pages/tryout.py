@@ -25,6 +25,7 @@ from leaderboard.pages import votes as votes_page
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
 FEWEST_TOKENS = 512  # what a reply that was cut off, or empty, is allowed next
 CUT_OFF = ("truncated", "empty")
+AS_TIE = "counts as a tie"
 REFUSED = ("refused", "filtered")
 
 
@@ -152,8 +153,8 @@ def _tried(
     turned = [call for call in calls if pair and call.judgment.order == "10" and run.orders == "both"]
     straight = [call for call in calls if call not in turned]
     verdict = one_item.combined(judgments) if pair and judgments else None
-    matches = votes_page.match(verdict, people.verdict) if pair else ""
-    state, note = _state(run, calls, matches, people.verdict)
+    matches = votes_page.match(verdict, people.compared) if pair else ""
+    state, note = _state(run, calls, matches, people)
     agreeing = people.counts.get(people.verdict or "", 0)
     seconds = [call.judgment.latency for call in calls if call.judgment.latency is not None]
     return TriedItem(
@@ -174,7 +175,7 @@ def _said(calls: Sequence[Call]) -> str:
     return ", ".join(dict.fromkeys(call.verdict for call in calls))
 
 
-def _state(run: Run, calls: Sequence[Call], matches: str, people: str | None) -> tuple[str, str]:
+def _state(run: Run, calls: Sequence[Call], matches: str, people: one_item.PeopleVotes) -> tuple[str, str]:
     """The state of a row, and a word about it."""
     if not calls:
         return "asking", ""
@@ -186,8 +187,10 @@ def _state(run: Run, calls: Sequence[Call], matches: str, people: str | None) ->
             return "unread", f"reply stops at {limit:,} tokens"
         return "unread", unread.judgment.reason or unread.judgment.get_status_display().lower()
     if len({call.verdict for call in calls}) > 1 and calls[0].judgment.item.kind == Item.Kind.PAIR:
-        return "order", f"counts as a tie: {matches}" if matches else "counts as a tie"
-    return (matches, "") if matches else ("alone", "people are split" if people else "nobody has labelled it")
+        return "order", f"{AS_TIE}: {matches}" if matches else AS_TIE
+    if people.verdict and not people.compared:
+        return "alone", "held out"
+    return (matches, "") if matches else ("alone", "people are split" if people.verdict else "nobody has labelled it")
 
 
 def _call(run: Run, protocol: protocols.Protocol, item: Item, judgment: Judgment) -> Call:
@@ -268,7 +271,7 @@ def _figures(
     figures = [
         Figure("Readable replies", f"{readable} of {len(calls)}", is_bad=readable < tryouts.READABLE * len(calls))
     ]
-    compared = [row for row in judged if row.state in ("agrees", "differs", "order")]
+    compared = [row for row in judged if row.state in ("agrees", "differs") or row.note.startswith(f"{AS_TIE}: ")]
     if compared:
         agreeing = sum(row.state == "agrees" or row.note.endswith(": agrees") for row in compared)
         figures.append(Figure("Agrees with people", f"{agreeing} of {len(compared)}", protocol.units))

@@ -11,6 +11,7 @@ from bank.models import Sample
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.definitions import DROPPED, HALF
+from leaderboard.disagreements import DisagreementRow
 from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
@@ -258,6 +259,48 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
     """The verdict as a line of its own: capitalized, unless it starts with a model's name."""
     words = verdict_words(choice, names)
     return words if choice in ("first", "second") else words.capitalize()
+
+
+# ---- where a judge differs from people ----
+
+MOST_LINKED = 6  # items of a line
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLine:
+    """One thing that people said, and the items on which they did: links to the first with the keys of their samples
+    and whose answers they are, and how many more there are.
+    """
+
+    said: str
+    by: str
+    n: int
+    items: list[tuple[str, str, str]]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """What people say and what the judge says, on how many items, and what was said there."""
+
+    people: str
+    judged: str
+    n: int
+    lines: list[SaidLine]
+
+
+def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> list[Disagreement]:
+    linked = {item for row in rows for item in row.items[:MOST_LINKED]}
+    items, whose = queries.items_with_samples(linked), queries.model_names(linked)
+    groups: dict[tuple[str, str], Disagreement] = {}
+    for row in rows:
+        group = groups.setdefault((row.people, row.judged), Disagreement(row.people, row.judged, row.of, []))
+        links = [
+            (address.to("leaderboard:item", pk), items[pk].sample.key, _whose(whose[pk]))
+            for pk in row.items[:MOST_LINKED]
+        ]
+        group.lines.append(SaidLine(row.said, row.by, row.n, links, row.n - len(links)))
+    return list(groups.values())
 
 
 # ---- one item ----

@@ -12,7 +12,7 @@ from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
 from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
-from leaderboard.hidden import is_kept_back
+from leaderboard.hidden import is_kept_back, of_open_half
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
@@ -99,6 +99,7 @@ def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
     versions), and scores of benchmarks that are not held here, as they were typed. Provisional models, and anchors
     without a number, are left out.
     """
+    scope, *others = map(of_open_half, (scope, *others))  # rankings by people and by judges meet here
     own_rankings = _of_sources(scope)
     own_models = {model for ranking in own_rankings for model in ranking.values.index}
     shared = (

@@ -180,6 +180,7 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     context = frame(request, address, "judges", selects) | {"board": board}
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
+    context["held_out"] = address.to("leaderboard:held-out") if allowed(address.viewer, "publish") else ""
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
         context |= _whole("judges", "_judges", address, scope, board, of_judges)
@@ -242,6 +243,9 @@ BELOW_JUDGES = {
 }
 
 
+SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OUT)  # of the notes of a board
+
+
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
     """What the board shows; ``live``: with what other boards say of the same judges now."""
     biases = {}
@@ -266,7 +270,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         ),
         "facts": judges_page.facts(scope, board),
         "notes": [
-            *(note for note in board.notes if note in (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED)),
+            *(note for note in board.notes if note in SHOWN),
             *without_interval(
                 row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
             ),

@@ -1,5 +1,6 @@
 """The rows behind a number: lists of items, and one item with everybody's verdict."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -8,17 +9,19 @@ from django.shortcuts import get_object_or_404, render
 import bank.criteria
 from accounts.rules import requires
 from bank.models import Item, Sample
+from leaderboard import disagreements as apart
 from leaderboard import queries
+from leaderboard import votes as verdicts
 from leaderboard.boards import cached
 from leaderboard.pages import address as addresses
 from leaderboard.pages import answers as single_answers
 from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
-from leaderboard.pages.address import Address
+from leaderboard.pages.address import Address, pick
 from leaderboard.pages.models import simulated
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
-from leaderboard.views.frame import frame, of_benchmark, paged
+from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
 
@@ -154,6 +157,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
+        "disagreements": _said_about(address, first.key, second.key),
         "rows": rows,
         "page": page,
         "query": query,
@@ -161,6 +165,30 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "clear": address.link(**dict.fromkeys((*SAMPLES, "match", "page"))),
     }
     return render(request, "leaderboard/compare.html", context)
+
+
+def _said_about(address: Address, first: str, second: str) -> str:
+    """Where what people wrote is beside a judge's disagreements with them, for those who may read it."""
+    if first != queries.MAJORITY or not second.startswith("run-") or not queries.sees_labels(address.viewer):
+        return ""
+    return address.to("leaderboard:disagreements", **address.view(), run=second.removeprefix("run-"))
+
+
+@requires("read-labels")
+@of_benchmark("disagreements", *SAMPLES, *PEOPLE, "kind", "run")
+def disagreements(request: HttpRequest, address: Address) -> HttpResponse:
+    """Where a judge's run decides otherwise than most people do, grouped by what people ticked and wrote there."""
+    groups = verdicts.judge_groups(replace(address.scope(), run=None))
+    run = address.params.setdefault("run", str(groups[0][-1].pk) if groups else "")
+    rows = apart.disagreements(address.scope(), request.user)
+    judges = {str(runs[-1].pk): f"{runs[-1].judge}, run {runs[-1].pk}" for runs in groups}
+    selects = [pick("run", "Judge", judges, run, on=True), *addresses.sample_selects(address)]
+    context = frame(request, address, "judges", selects) | {
+        "groups": votes_page.disagreement_groups(address, rows),
+        "beside": address.to("leaderboard:compare", **address.view(), a=queries.MAJORITY, b=f"run-{run}"),
+        "downloads": table_files("disagreements", address) if rows else [],
+    }
+    return render(request, "leaderboard/disagreements.html", context)
 
 
 @requires("read-public")
@@ -195,7 +223,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
         "judges": votes_page.judge_lines(
             judges,
             names,
-            people=None if scored else people.verdict,
+            people=None if scored else people.compared,
             run_link=lambda run: provenance.run_link(request.user, run),
         ),
         **_neighbours(address, pair.pk),

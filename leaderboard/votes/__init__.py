@@ -26,7 +26,7 @@ from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard.cache import cached, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
-from leaderboard.hidden import as_told, counted_labels, left_out, sealing, unseen_runs
+from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import verdict_cache
@@ -589,6 +589,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "sealed": None if scope.staff else sealing(scope.benchmark),
         "answers": _answers(scope),
         "capabilities": list(scope.benchmark.capabilities.order_by("pk").values_list("pk", "path")),
+        **({"held_out": True} if held_out_in(scope.benchmark) else {}),
         **(_hidden_facts(scope) if scope.kind.hidden else {}),
     }
 

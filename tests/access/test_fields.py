@@ -11,7 +11,7 @@ from bank.intake import exports
 # put it where it belongs, on purpose.
 KEPT = {
     "Benchmark": "hidden_splits source_format checked_at edition",
-    "Sample": "closed metadata status status_reason author edition quality_hints retired_in position",
+    "Sample": "closed metadata status_reason author edition quality_hints retired_in position",
     "EvaluatedModel": "simulated",
     "Response": "submission origin",
     "Item": "content_hash recipe outside blind",
@@ -21,6 +21,8 @@ KEPT = {
     "Recipe": "by",
     "Evaluation": "judge model_name by",
     "Webhook": "by",
+    "Delivery": "webhook key body",
+    "HeldOutRelease": "id board",
     "Run": """failing_since announced held recipe evaluation items_hash criteria_fingerprint reported live by told
         tryout abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
@@ -36,7 +38,7 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
-    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView", "Token", "Delivery"),
+    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView", "Token"),
     *(
         "AnalysisRelease",
         "Attempt",
@@ -73,6 +75,7 @@ APIS = (
     "leaderboard.api.submissions",
     "leaderboard.api.snapshots",
     "leaderboard.api.editions",
+    "leaderboard.api.held_out",
     "annotations.api.running",
 )
 

@@ -50,8 +50,9 @@ def mailing(settings):
 
 def test_a_person_makes_a_token_sees_it_once_and_revokes_it(client_of, people):
     client = client_of("researcher")
-    token, listed = shown(client.post(PAGE, READING))
+    token, listed = shown(client.post(PAGE, READING | {"name": "nightly gate"}))
     assert token.startswith(listed)
+    assert "nightly gate" in client.get(PAGE).content.decode()
     assert listed.startswith("evalsite_")
     assert len(listed) < 20
     assert sending(token).get("/api/v1/runs/").status_code == 200

@@ -342,6 +342,8 @@ def test_administrators_do_the_same_by_api(listener, client_of):
     assert client.post(f"{API}{listed['id']}/test/").status_code == 204
     send()
     assert Delivery.objects.get().is_taken
+    (told,) = client.get(f"{API}{listed['id']}/deliveries/").json()
+    assert (told["event"], told["status"], told["tries"], told["not_before"]) == ("test", 204, 1, None)
     assert "url" in client.post(API, {"url": "https://other.example/", "events": ["run.finished"]}, **sent).json()
     assert "events" in client.post(API, {"url": url, "events": []}, **sent).json()
     assert client.delete(f"{API}{listed['id']}/").status_code == 204

@@ -226,23 +226,25 @@ class TestInFiles:
 
     def test_a_large_import_computes_the_first_page_of_visitors(self, brought, files, client_of, monkeypatch):
         rows = list(judgments("keen", noise=0.6, seed=2))
-        monkeypatch.setattr("bank.intake.registry.LARGE", len(rows))
+        for size in ("SOME", "LARGE"):
+            monkeypatch.setattr(f"bank.intake.registry.{size}", len(rows))
         brought("judgments", rows)
         cache.clear()
         monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed again")))
         assert "keen" in client_of("anonymous").get("/").content.decode()
 
     @pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")
-    def test_after_a_large_import_the_database_plans_by_how_many_rows_there_are(self, brought, monkeypatch):
+    def test_after_an_import_of_some_size_the_database_plans_by_how_many_rows_there_are(self, brought, monkeypatch):
         rows = list(judgments("keen", noise=0.6, seed=2))
-        monkeypatch.setattr("bank.intake.registry.LARGE", len(rows))
+        monkeypatch.setattr("bank.intake.registry.SOME", len(rows))
         brought("judgments", rows)
         with connections["default"].cursor() as cursor:
             cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'judging_judgment'")
             assert cursor.fetchone()[0] == len(rows)
 
     def test_a_fault_of_that_page_is_none_of_the_import(self, brought, files, monkeypatch, caplog):
-        monkeypatch.setattr("bank.intake.registry.LARGE", 1)
+        for size in ("SOME", "LARGE"):
+            monkeypatch.setattr(f"bank.intake.registry.{size}", 1)
         monkeypatch.setattr("leaderboard.pages.home.specimen", Mock(side_effect=ValueError("no such item")))
         brought("judgments", judgments("keen", noise=0.6, seed=2))
         assert "no such item" in caplog.text

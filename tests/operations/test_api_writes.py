@@ -6,7 +6,10 @@ import pytest
 
 from accounts.models import Role
 from annotations.models import Campaign, Invitation, Label, Membership
-from bank.models import Benchmark, Response, Sample
+from bank.criteria.tables import CriteriaAccess
+from bank.models import Benchmark, Recipe, Response, Sample
+from judging.models import Judge, PromptTemplate
+from judging.protocols import prompts
 
 pytestmark = pytest.mark.django_db
 SAMPLES = [{"key": f"q{n}", "instruction": f"What is {n}?", "level": "Sums"} for n in range(4)]
@@ -111,6 +114,54 @@ def test_a_campaigns_settings_change_and_a_closed_one_opens_only_when_that_is_sa
     assert Campaign.objects.get().state == "open"
 
 
+def test_a_samples_facts_change_and_its_pictures_and_criteria_stay(call, towns):
+    rows = [{"key": "c1", "instruction": "Which?", "options": {"A": "x", "B": "y"}, "answer": "A"}]
+    call("post", "samples/", {"benchmark": "towns", "rows": rows}, status=201)
+    sample = Sample.objects.get(key="c1")
+    kept = call("get", f"samples/{sample.pk}/criteria/")
+    asked = {"instruction": "Which one?", "capability": "Sums", "note": "said"}
+    changed = call("patch", f"samples/{sample.pk}/", asked)
+    assert (changed["instruction"], changed["capability"]) == ("Which one?", ["Sums"])
+    assert changed["options"] == {"A": "x", "B": "y"}
+    assert call("get", f"samples/{sample.pk}/criteria/") == kept
+    revision = sample.revisions.first()
+    assert (revision.note, revision.by.username) == ("said", "curator")
+    assert CriteriaAccess.objects.filter(how="editor").exists(), "that its criteria were read is logged"
+    refused = [{"options": {"C": "x", "D": "y"}}, {"options": {"A": "x"}}, {"capability": "Nowhere"}, {"criteria": []}]
+    for wrong in (*refused, {"status": "rejected"}, {"instruction": ""}):
+        call("patch", f"samples/{sample.pk}/", wrong, status=400)
+    out = call("patch", f"samples/{sample.pk}/", {"status": "rejected", "note": "Not clear.", "capability": ""})
+    assert (out["status"], out["capability"]) == ("rejected", [])
+    assert Sample.objects.get(pk=sample.pk).status_reason == "Not clear."
+
+
+def test_a_judges_limits_change_and_what_its_verdicts_are_known_by_does_not(call, settings):
+    settings.JUDGE_HOSTS = ["judges.example"]
+    given = {"name": "keen", "base_url": "https://judges.example/v1", "model": "m", "rpm": 10, "concurrency": 2}
+    judge = call("post", "judges/", given, status=201)
+    prices = {"price_in": 1, "price_out": 2}
+    changed = call("patch", f"judges/{judge['id']}/", {"rpm": 60} | prices)
+    assert {name: changed[name] for name in ("rpm", "concurrency", *prices)} == {"rpm": 60, "concurrency": 2} | prices
+    for wrong in ({"model": "n"}, {"name": "other"}, {"rpm": 0}, {"key_env": "SECRET_KEY"}, {"colour": 1}):
+        call("patch", f"judges/{judge['id']}/", wrong, status=400)
+    assert Judge.objects.get(name="keen").model == "m"
+    baseline = Judge.objects.exclude(baseline="").first()
+    call("patch", f"judges/{baseline.pk}/", {"rpm": 1}, status=409)
+
+
+def test_what_pages_remove_calls_remove_and_no_more(call, towns):
+    prompt = {"protocol": "pair", "name": "strict", "text": prompts.get("pair").text}
+    made = call("post", "prompts/", prompt, status=201)
+    call("delete", f"prompts/{made['id']}/", role="researcher", status=403)
+    call("delete", f"prompts/{made['id']}/", status=204)
+    assert not PromptTemplate.objects.exists()
+    built_in = Recipe.objects.filter(built_in=True).first() or Recipe.objects.create(
+        name="came", version=1, spec={}, sha256="0" * 64, built_in=True
+    )
+    call("delete", f"recipes/{built_in.name}/", status=400)
+    call("delete", f"samples/{Sample.objects.first().pk}/", status=405)
+
+
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.RESEARCHER])
 def test_below_staff_nothing_is_made_or_changed(role, call, towns):
     call("post", "campaigns/", {"name": "R", "benchmark": "towns", "protocol": "pair"}, status=201)
@@ -119,6 +170,10 @@ def test_below_staff_nothing_is_made_or_changed(role, call, towns):
         ("patch", f"benchmarks/{towns}/"),
         ("post", f"benchmarks/{towns}/publish/"),
         ("post", "samples/"),
+        ("patch", "samples/1/"),
+        ("patch", "judges/1/"),
+        ("delete", "prompts/1/"),
+        ("delete", "recipes/one/"),
         ("post", "responses/"),
         ("post", "campaigns/"),
         ("patch", "campaigns/R/"),
