@@ -67,7 +67,7 @@ class JudgeSerializer(serializers.ModelSerializer[Judge]):
 
 
 class JudgeChanges(StrictSerializer, JudgeIn):
-    """Limits and prices of a judge, and the variable of its key."""
+    """Limits and prices of a judge, its key or the variable of it, and how it is reached."""
 
     elsewhere = dict.fromkeys(("name", "base_url", "model"), "That is another judge: add it under another name.")
     name = base_url = model = None  # type: ignore[assignment]  # what its verdicts are known by stays
@@ -87,13 +87,14 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
 
     @extend_schema(request=JudgeChanges(partial=True), responses=JudgeSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Change a judge's limits, prices or key variable; runs that start afterwards use them. For staff."""
+        """Change a judge's limits, prices, key or how it is reached; runs that start afterwards use them. For staff."""
         judge = self.get_object()
         given = JudgeChanges(data=request.data, partial=True)
         given.is_valid(raise_exception=True)
         if not judge.base_url:
             raise Conflict({"detail": f"{judge} has no endpoint."})
-        known = {name: getattr(judge, name) for name in fields_of(JudgeIn)}
+        replaced = {"key_env"} if given.validated_data.get("key") else set()
+        known = {name: getattr(judge, name) for name in fields_of(JudgeIn) if name not in replaced | {"key"}}
         return self.responded(add_judge(**known | given.validated_data))
 
     @extend_schema(request=None, responses={200: JudgeSerializer})

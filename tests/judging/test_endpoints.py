@@ -580,6 +580,11 @@ def test_a_stored_key_is_sealed_shown_to_nobody_and_stays_until_another_is_given
     assert "has_key" not in client_of("researcher").get(pages[2]).json()
     client.post("/judging/judges/new/", sent | {"timeout": 60})
     assert key_of(Judge.objects.get(name="owl")) == "not-a-real-key"
+    changed = [
+        client.patch(pages[2], change, "application/json").json()
+        for change in ({"key": "another-key"}, {"key_env": "OPENAI_API_KEY"}, {"key": "a-third-key"})
+    ]
+    assert [(one["has_key"], one["key_env"]) for one in changed] == [(True, ""), (False, "OPENAI_API_KEY"), (True, "")]
     both = client.post("/api/v1/judges/", sent | {"key": "a", "key_env": "OPENAI_API_KEY"}, "application/json")
     assert (both.status_code, list(both.json())) == (400, ["key"])
 
