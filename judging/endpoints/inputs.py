@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 LARGEST = 10**9
 OPTIONAL: Any = {"default": None, "allow_null": True}
+BLANK: Any = {"default": "", "allow_blank": True}
 
 
 class JudgeIn(serializers.Serializer[Any]):
@@ -16,33 +17,28 @@ class JudgeIn(serializers.Serializer[Any]):
     model = serializers.CharField(max_length=200, help_text="As the endpoint calls it.")
     key_env = serializers.CharField(
         max_length=100,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="The name of a variable in the worker's environment, e.g. OPENAI_API_KEY. Never the key itself.",
     )
     key = serializers.CharField(
         max_length=2_000,
-        default="",
-        allow_blank=True,
+        **BLANK,
         write_only=True,
         help_text="Sealed, and never shown again. Empty: the stored one stays, or it is in a variable.",
     )
     key_header = serializers.CharField(
         max_length=60,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="The header of the key, e.g. api-key at Azure. Empty: Authorization, as Bearer.",
     )
     query = serializers.CharField(
         max_length=200,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="Behind each path, e.g. api-version=2024-10-21 at Azure.",
     )
     headers = serializers.CharField(
         max_length=4_000,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="Sent with each call, one a line, e.g. OpenAI-Organization: org-1. Seen by staff.",
     )
     concurrency = serializers.IntegerField(
@@ -65,8 +61,7 @@ class JudgeIn(serializers.Serializer[Any]):
     )
     waits = serializers.CharField(
         max_length=100,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="Minutes before it is tried again where it fails: first, second and so on. Empty: 1, 5, 15, 30, 60.",
     )
     give_up_after = serializers.IntegerField(
@@ -95,7 +90,6 @@ class JudgeIn(serializers.Serializer[Any]):
     )
     family = serializers.CharField(
         max_length=100,
-        default="",
-        allow_blank=True,
+        **BLANK,
         help_text="Of the model, for the bias towards its own family.",
     )

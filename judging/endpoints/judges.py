@@ -20,6 +20,7 @@ from judging.models import BASELINES, Judge
 
 # Variables that hold this site's own secrets: they are never sent to a judge.
 OWN_SECRETS = re.compile(r"SECRET_KEY|CRITERIA_KEYS|DATABASE_URL|.*PASSWORD.*|PG.*|AWS_.*")
+KEY = re.compile(r"[\x21-\x7e]+")
 DEFAULT_PORTS = {"https": 443, "http": 80}
 ABILITIES = {
     "vision": "Sees pictures",
@@ -93,8 +94,11 @@ def add_judge(
         unchanged=bool(existing and existing.base_url == base_url),
     )
     _check_variable(key_env, any_name=any_host or bool(existing and existing.key_env == key_env))
+    key = key.strip()
     if key and key_env:
         raise BadInput("Give the key or the name of a variable, not both.", "key")
+    if key and not KEY.fullmatch(key):
+        raise BadInput("A key is ASCII without spaces.", "key")
     values = _priced(limits, base_url, model) | {
         "key_env": key_env,
         "key_header": _header_name(key_header, "key_header") if key_header.strip() else "",
@@ -104,7 +108,7 @@ def add_judge(
         "give_up_after": DAY // timedelta(minutes=1) if give_up_after is None else give_up_after,
     }
     if key or key_env:
-        values["key"] = key.strip()
+        values["key"] = key
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
     _check_same(existing, base_url, model, any_host=any_host)

@@ -41,12 +41,10 @@ class Judge(models.Model):
     model = models.CharField(max_length=200, blank=True)
     key_env = models.CharField(max_length=100, blank=True)  # the variable that holds the key where a worker runs
     key = EncryptedTextField(blank=True, default="", db_default="")  # or the key itself, sealed
-    key_header = models.CharField(
-        max_length=60, blank=True, default="", db_default=""
-    )  # empty: Authorization, as Bearer
-    query = models.CharField(
-        max_length=200, blank=True, default="", db_default=""
-    )  # behind each path, without the question mark
+    # The header that the key is sent in; empty: Authorization, as Bearer.
+    key_header = models.CharField(max_length=60, blank=True, default="", db_default="")
+    # What stands behind each path, without the question mark.
+    query = models.CharField(max_length=200, blank=True, default="", db_default="")
     headers = models.TextField(blank=True, default="", db_default="")  # sent with each call: "Name: value", a line each
     baseline = models.CharField(max_length=20, blank=True)  # one of BASELINES
     family = models.CharField(max_length=100, blank=True)

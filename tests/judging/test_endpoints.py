@@ -533,6 +533,8 @@ def test_what_is_asked_besides_makes_other_calls_and_another_run(judge_at, start
         ("headers", "X-Api-Key: x", "A key is given as such"),
         ("headers", "X-A: b\x00c", "Name: value"),
         ("headers", "no colon", "Name: value"),
+        ("key", "schlüssel", "ASCII without spaces"),
+        ("key", "two\nlines", "ASCII without spaces"),
         ("key_header", "api key", "no header that can be added"),
         ("key_header", "Content-Length", "no header that can be added"),
     ],
