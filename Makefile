@@ -36,7 +36,7 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/base
 	@$(PIP) -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/postgres $(VENV)/parquet $(VENV)/sentry $(VENV)/bleu: $(VENV)/%: requirements/%.txt $(VENV)/base
+$(VENV)/postgres $(VENV)/parquet $(VENV)/sentry $(VENV)/bleu $(VENV)/s3 $(VENV)/sso: $(VENV)/%: requirements/%.txt $(VENV)/base
 	@$(PIP) -r $<
 	@touch $@
 
@@ -127,7 +127,7 @@ EXTRA := import sys, tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))[
 lock:
 	$(LOCK) pyproject.toml --all-extras --group dev -o requirements/dev.txt
 	$(LOCK) pyproject.toml -c requirements/dev.txt -o requirements/base.txt
-	for extra in postgres parquet sentry bleu; do \
+	for extra in postgres parquet sentry bleu s3 sso; do \
 		$(PYTHON) -c '$(EXTRA)' $$extra | $(LOCK) - -c requirements/dev.txt -o requirements/$$extra.txt || exit 1; \
 	done
 	$(LOCK) --group audit -o requirements/audit.txt
