@@ -13,11 +13,11 @@ import aiohttp  # noqa: TID251
 from django.conf import settings
 from yarl import URL
 
+from accounts.loop import db
 from bank import images
 from bank.models import Benchmark, Sample
 from bank.samples import editor
 from judging.endpoints.client import PrivateAddress, PublicResolver, is_public, received
-from judging.work.loop import db
 
 LARGEST = 32 * 2**20  # bytes of one picture
 WAIT = 60.0  # seconds for one picture, redirects included

@@ -12,12 +12,12 @@ from django.conf import settings
 from django.utils import timezone
 from PIL import Image
 
+from accounts import loop
 from bank.errors import BadInput
 from judging.endpoints.answers import Answer, Outcome
 from judging.endpoints.judges import KeyMissing, host_allowed, key_of
 from judging.endpoints.messages import PREFILLED
 from judging.models import Judge
-from judging.work import loop
 
 if TYPE_CHECKING:
     from judging.endpoints.client import Endpoint

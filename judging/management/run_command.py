@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from accounts import loop
+from accounts.loop import db
 from accounts.models import Role, User
 from bank.errors import BadInput
 from judging.inputs import add_arguments, checked, fields_of
@@ -23,8 +25,7 @@ from judging.protocols.settings import AS_PRINTED
 from judging.runs.actions import pause_run, retry_failed
 from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
-from judging.work import Patience, Progress, Shared, Stopped, leases, loop, work
-from judging.work.loop import db
+from judging.work import Patience, Progress, Shared, Stopped, leases, work
 from judging.work.worker import worker_name
 
 PLAIN_EVERY = 5.0  # seconds between plain lines

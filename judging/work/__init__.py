@@ -7,7 +7,7 @@ loses only its calls in flight; the others continue with the rows it had claimed
 ``worker`` takes waiting runs · ``writer`` what every session does · ``run_kinds`` what each kind of run makes ·
 ``session`` calls to endpoints · ``results`` what they return · ``batches`` the same through the batch interface ·
 ``baseline`` built-in judges · ``leases`` holds and claims · ``store`` writes under the hold · ``pace`` limits ·
-``budget`` costs · ``loop`` the event loop beside the thread that owns the database connection.
+``budget`` costs
 """
 
 import asyncio

@@ -2,6 +2,7 @@
 
 import random
 
+from accounts.loop import db
 from judging import protocols
 from judging.protocols import CannotAsk
 from judging.protocols.baselines import CannotJudge, Case
@@ -9,7 +10,6 @@ from judging.protocols.replies import Reading
 from judging.runs import requests
 from judging.runs.plan import Job
 from judging.work import leases, run_kinds
-from judging.work.loop import db
 from judging.work.writer import Ended, Writer
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 from django.utils import timezone
 
+from accounts.loop import db
 from judging.endpoints.answers import Answer, Failed, Outcome, Received, completed, refused
 from judging.models import Run
 from judging.work import run_kinds, store
-from judging.work.loop import db
 from judging.work.results import PendingCall
 from judging.work.session import Session
 

@@ -17,13 +17,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts import notices
+from accounts.loop import db
 from accounts.models import Delivery, Webhook
 from judging.endpoints.answers import Failed
 from judging.endpoints.client import Endpoints
 from judging.endpoints.judges import host_allowed
 from judging.models.judges import Route
 from judging.webhooks import switch_webhook
-from judging.work.loop import db
 
 log = logging.getLogger(__name__)
 # Before the next try; after the last the delivery is given up, a day after the first.
@@ -35,7 +35,7 @@ AT_ONCE = 20
 
 
 async def deliver(endpoints: Endpoints) -> None:
-    """Send what is due, all at once. To be called in ``judging.work.loop.run``."""
+    """Send what is due, all at once. To be called in ``accounts.loop.run``."""
     try:
         await asyncio.gather(*(_send(delivery, endpoints) for delivery in await db(_take_due)))
     except DatabaseError as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.loop import db
 from judging.endpoints.answers import Answer, Outcome, Reply
 from judging.endpoints.judges import waits_of
 from judging.endpoints.waiting import DAY, Errors, next_try
@@ -21,7 +22,6 @@ from judging.work import run_kinds, store
 from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
-from judging.work.loop import db
 from judging.work.pace import Pacer
 from judging.work.writer import Ended, Writer
 

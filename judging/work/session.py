@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
+from accounts.loop import db
 from bank import images
 from judging.endpoints.judges import KeyMissing, host_allowed, key_of
 from judging.endpoints.messages import encode
@@ -21,7 +22,6 @@ from judging.protocols.replies import Reading
 from judging.runs import requests
 from judging.runs.requests import CallRequest
 from judging.work import leases, run_kinds
-from judging.work.loop import db
 from judging.work.pace import INFINITE
 from judging.work.results import CallResults, PendingCall
 from judging.work.writer import CRASHED, Ended

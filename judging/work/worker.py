@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from accounts import mail, notices, tokens
+from accounts.loop import db
 from bank import images
 from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
 from judging.models import LEASE, Run, RunHold, WorkerBeat
@@ -21,7 +22,6 @@ from judging.runs import submissions
 from judging.runs.notices import announce_runs, tell_of_runs
 from judging.work import Shared, leases, run_kinds, work
 from judging.work.deliveries import deliver
-from judging.work.loop import db
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ async def serve(
 
     What a worker that died had claimed is free again when its lease is over, so no other watchman is needed. With
     ``until_idle`` it ends when no run waits; raises GaveUp where some do, and the database does not come back or their
-    pictures are not here. To be called in ``judging.work.loop.run``.
+    pictures are not here. To be called in ``accounts.loop.run``.
     """
     name = name or worker_name()
     shared, beside = Shared(), UploadWorkerProcess(linger=0 if until_idle else LINGER)

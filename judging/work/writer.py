@@ -16,13 +16,13 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
+from accounts.loop import db
 from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
 from judging.protocols import prompts
 from judging.runs import plan
 from judging.work import curve, leases, run_kinds, store
-from judging.work.loop import db
 from judging.work.pace import Limiter
 
 log = logging.getLogger(__name__)

@@ -117,7 +117,8 @@ def _bare(base_url: str, at_once: int, calls: int = CALLS) -> None:
 
 
 def _ours(run: Any) -> None:
-    from judging.work import Shared, leases, loop, work
+    from accounts import loop
+    from judging.work import Shared, leases, work
 
     assert leases.take(run)
 
@@ -141,7 +142,7 @@ def _timed(work: Any, *arguments: Any) -> tuple[float, float]:
 
 def judging() -> Iterator[Result]:
     """2,000 calls with a picture of 100 KB, 64 and 256 at once, to an endpoint that answers in 200 ms."""
-    from judging.work import loop
+    from accounts import loop
 
     with _endpoint() as base_url:
         with database():

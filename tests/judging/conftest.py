@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
+from accounts import loop
 from bank.models import Item
 from judging.endpoints.judges import add_judge
 from judging.models import Judge, Judgment, Run
 from judging.runs import actions
-from judging.work import Patience, Shared, leases, loop, work
+from judging.work import Patience, Shared, leases, work
 from tests.judging.small import QUICK, make_benchmark
 from tests.once import once
 

@@ -13,6 +13,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from accounts import loop
 from bank.errors import BadInput
 from judging.endpoints.answers import seconds_to_wait
 from judging.endpoints.client import PrivateAddress, PublicResolver
@@ -20,7 +21,6 @@ from judging.endpoints.judges import key_of
 from judging.endpoints.probing import probe_judge
 from judging.models import Attempt, Judge, Run
 from judging.runs import actions
-from judging.work import loop
 from tests.judging import server as endpoint
 from tests.judging.server import Server, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from accounts import loop
 from bank.corruptions import Step
 from judging.endpoints.messages import Pictures
-from judging.work import loop
 
 
 def part(pictures, path, sha256="a"):

@@ -13,6 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from accounts import loop
+from accounts.loop import db
 from bank import images
 from bank.criteria import Criterion
 from bank.errors import BadInput
@@ -20,8 +22,7 @@ from bank.models import CriteriaAccess, PictureStorage, SampleImage
 from judging import protocols
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from judging.runs import actions, estimates, plan
-from judging.work import leases, loop, run_kinds, store, worker
-from judging.work.loop import db
+from judging.work import leases, run_kinds, store, worker
 from judging.work.pace import Limiter
 from tests.judging.server import Server, after, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark

@@ -9,6 +9,7 @@ from django.apps import apps
 from django.core import mail
 from django.utils import timezone
 
+from accounts import loop
 from accounts.models import Notice
 from bank import exposure
 from bank.models import EvaluatedModel, Item, Response
@@ -17,7 +18,7 @@ from bank.submissions import actions
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
 from judging.runs import submissions as queue
 from judging.runs.actions import start_run
-from judging.work import loop, worker
+from judging.work import worker
 from leaderboard.models import Edition
 from tests.bank.conftest import manage
 from tests.bank.test_submissions import migration

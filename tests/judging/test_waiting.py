@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import loop
 from accounts.models import Notice
 from bank.errors import BadInput
 from judging.endpoints.judges import add_judge
@@ -20,7 +21,7 @@ from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Judgment, Run, reason_key
 from judging.runs import actions, plan
 from judging.runs.notices import tell_of_runs
-from judging.work import leases, loop, worker
+from judging.work import leases, worker
 from tests.judging.server import Server, after, answer, error, status
 from tests.judging.small import QUICK, make_benchmark
 

@@ -14,6 +14,7 @@ from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 from werkzeug import Response
 
+from accounts import loop
 from accounts import webhooks as outbox
 from accounts.models import AuditEntry, Delivery, Notice, Webhook
 from accounts.webhooks import EVENTS
@@ -26,7 +27,7 @@ from judging import webhooks
 from judging.models import Run
 from judging.runs import actions
 from judging.runs.notices import announce_runs
-from judging.work import deliveries, loop, worker
+from judging.work import deliveries, worker
 from tests.judging.outside import ROOT
 from tests.judging.server import Server, answer
 

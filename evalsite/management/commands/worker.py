@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts import loop
 from evalsite import doctor
-from judging.work import loop, worker
+from judging.work import worker
 
 
 class Command(BaseCommand):

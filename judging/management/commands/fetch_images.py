@@ -7,11 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from accounts import loop
 from accounts.management.base import InstallationCommand
 from bank.management.importing import bad_input_fails
 from bank.samples import benchmarks
 from judging.endpoints import pictures
-from judging.work import loop
 
 FIRST = 20
 
