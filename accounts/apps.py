@@ -1,5 +1,7 @@
 """The lowest app: accounts, access rules and encryption."""
 
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -9,6 +11,10 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_logged_in
 
+        from accounts import jobs
         from accounts.middleware import note_language
 
+        jobs.register("send_mail", "accounts.mail.send_waiting", every=timedelta(minutes=1))
+        jobs.register("mail_daily", "accounts.notices.mail_daily", every=timedelta(minutes=10))
+        jobs.register("tell_of_ends", "accounts.tokens.tell_of_ends", every=timedelta(minutes=10))
         user_logged_in.connect(note_language)

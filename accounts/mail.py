@@ -1,12 +1,12 @@
 """Mail. It is stored first and sent by a worker, so that no page waits for a mail server and none is lost with it."""
 
+import asyncio
 import logging
 from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import send_mail
-from django.db.models import F
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -14,13 +14,13 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import override
 
+from accounts.jobs import defer
+from accounts.loop import db
 from accounts.models import Mail, User
 
 log = logging.getLogger(__name__)
 # Before the next try; after the last the mail is given up.
 WAITS = [timedelta(minutes=minutes) for minutes in (1, 5, 60, 360)]
-CLAIM = timedelta(minutes=5)  # how long one worker has for one mail
-AT_ONCE = 20
 
 
 def is_set_up() -> bool:
@@ -45,6 +45,7 @@ def in_language_of(person: User) -> override:
 def queue(to: str, subject: str, text: str) -> None:
     """Have a mail sent, once the caller's transaction is stored."""
     Mail.objects.create(to=to, subject=" ".join(subject.split())[:200], text=text, not_before=timezone.now())
+    defer("send_mail")
 
 
 def queue_password_link(person: User, host: str = "") -> None:
@@ -58,27 +59,24 @@ def queue_password_link(person: User, host: str = "") -> None:
     queue(person.email, subject, text)
 
 
-def send_waiting() -> None:
+async def send_waiting() -> None:
     """Send what waits. A mail may arrive twice if a worker dies between sending and noting it, and never not at all."""
-    for mail in Mail.objects.filter(not_before__lte=timezone.now()).order_by("pk")[:AT_ONCE]:
-        mine = Mail.objects.filter(pk=mail.pk, not_before=mail.not_before)
-        if not mine.update(not_before=timezone.now() + CLAIM, tries=F("tries") + 1):
-            continue  # another worker has it
+    for mail in await db(lambda: list(Mail.objects.filter(not_before__lte=timezone.now()).order_by("pk"))):
         try:
-            send_mail(mail.subject, mail.text, None, [mail.to])
-        except Exception as error:
-            # Of whatever kind: an address that no mail can be made for must not stop the worker, and the site with it.
-            _put_back(mail, type(error).__name__)
+            await asyncio.to_thread(send_mail, mail.subject, mail.text, None, [mail.to])
+        except Exception as error:  # of whatever kind: an address that no mail can be made for does not stop the others
+            await db(_put_back, mail, type(error).__name__)
             if isinstance(error, OSError):
-                return  # the mail server does not answer: others wait with it, and not the worker for each of them
+                return  # the mail server does not answer: the others wait with it
         else:
-            Mail.objects.filter(pk=mail.pk).delete()
+            await db(mail.delete)
 
 
 def _put_back(mail: Mail, error: str) -> None:
     if mail.tries < len(WAITS):
-        Mail.objects.filter(pk=mail.pk).update(not_before=timezone.now() + WAITS[mail.tries])
+        at = timezone.now() + WAITS[mail.tries]
+        Mail.objects.filter(pk=mail.pk).update(not_before=at, tries=mail.tries + 1)
         log.warning("A mail was not sent (%s), trying again in %s", error, WAITS[mail.tries])
     else:
-        Mail.objects.filter(pk=mail.pk).delete()
+        mail.delete()
         log.error("A mail was not sent (%s) and is given up after %s tries", error, mail.tries + 1)

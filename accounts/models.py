@@ -173,6 +173,26 @@ class Notice(models.Model):
         return self.text
 
 
+class Job(models.Model):
+    """Work that waits, where the database is SQLite; elsewhere Procrastinate has tables for it. See ``accounts.jobs``.
+
+    A row goes when its work is done. What was begun when the worker died is begun again by the next one.
+    """
+
+    name = models.CharField(max_length=40)
+    arguments = models.JSONField(default=dict)
+    not_before = models.DateTimeField(db_index=True)
+    once = models.CharField(max_length=200)  # two that wait have never the same
+    begun = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["not_before", "pk"]
+        constraints = [models.UniqueConstraint(fields=["once"], condition=models.Q(begun=False), name="job_waits_once")]
+
+    def __str__(self) -> str:
+        return self.once
+
+
 class Mail(models.Model):
     """A mail that waits to be sent; workers send and then delete it."""
 

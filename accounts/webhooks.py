@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from accounts.jobs import defer
 from accounts.models import Delivery, Webhook
 
 EVENTS = {
@@ -39,4 +40,5 @@ def queue(webhook: Webhook, event: str, *, key: str, data: dict[str, Any]) -> De
     made, _ = Delivery.objects.get_or_create(
         webhook=webhook, key=key, defaults={"event": event, "body": body, "not_before": now}
     )
+    defer("deliver")
     return made

@@ -117,6 +117,9 @@ TEMPLATES = [
 DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}")}
 if "postgresql" in DATABASES["default"]["ENGINE"] and find_spec("psycopg") is None:
     raise ImproperlyConfigured(f"DATABASE_URL names PostgreSQL, and psycopg is not here: {keys.DRIVER}")
+if "postgresql" in DATABASES["default"]["ENGINE"]:
+    INSTALLED_APPS.insert(0, "procrastinate.contrib.django")
+    PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # accounts.jobs has them
 DATABASES["default"]["CONN_MAX_AGE"] = None
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):

@@ -1,3 +1,4 @@
+from datetime import timedelta
 from typing import Any
 
 from django.apps import AppConfig
@@ -10,8 +11,11 @@ class JudgingConfig(AppConfig):
     name = "judging"
 
     def ready(self) -> None:
+        from accounts import jobs
         from bank.intake import registry
 
+        jobs.register("follow_runs", "judging.runs.following.follow", every=timedelta(minutes=1))
+        jobs.register("deliver", "judging.work.deliveries.deliver", every=timedelta(minutes=1))
         registry.register("judgments", "judging.judgments.imports.Judgments")
         registry.EXPORTED["judgments"] = "judging.judgments.exports.judgments"
         # The only signal in the project: a new or flushed database gets its built-in judges and recipes, whoever

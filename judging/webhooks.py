@@ -9,6 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from accounts import audit
+from accounts.jobs import defer
 from accounts.models import Delivery, User, Webhook
 from accounts.webhooks import EVENTS, TEST, queue
 from bank.errors import BadInput
@@ -63,3 +64,4 @@ def send_test(*, webhook: Webhook) -> Delivery:
 def send_again(*, delivery: Delivery) -> None:
     """Have a delivery sent once more, with its id of before, by which the other side knows it."""
     Delivery.objects.filter(pk=delivery.pk).update(not_before=timezone.now(), tries=0)
+    defer("deliver")

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import bank.criteria
 from accounts import audit, notices
+from accounts.jobs import defer
 from accounts.models import User
 from bank import guard
 from bank.criteria import answer_keys
@@ -129,6 +130,7 @@ def rescore(*, submission: Submission) -> None:
     scored = scoring.score(submission, rules_of(submission.benchmark))
     submission.state = Submission.State.SCORED if scored else Submission.State.CHECKED
     submission.save(update_fields=["state", "counts"])
+    defer("follow_runs")  # of which one may judge it
 
 
 @transaction.atomic
@@ -137,6 +139,7 @@ def withdraw(*, submission: Submission, by: User, reason: str = "", now: datetim
     taken = Submission.objects.filter(pk=submission.pk, state__in=[Submission.State.CHECKED, Submission.State.SCORED])
     if not taken.update(state=Submission.State.WITHDRAWN, reason=reason, changed_by=by, changed_at=now):
         raise Refused("Only a submission that passed, and is not withdrawn yet, can be withdrawn.")
+    defer("follow_runs")
     submission.refresh_from_db()
 
 

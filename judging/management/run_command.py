@@ -26,7 +26,6 @@ from judging.runs.actions import pause_run, retry_failed
 from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
 from judging.work import Patience, Progress, Shared, Stopped, leases, work
-from judging.work.worker import worker_name
 
 PLAIN_EVERY = 5.0  # seconds between plain lines
 LOOK_EVERY = 1.0
@@ -171,7 +170,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
     stopped = Stopped(Run.State.PAUSED, BY_HAND)
     with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
         while not stop.is_set():
-            if await db(leases.take, run, worker=worker_name()):
+            if await db(leases.take, run, worker=leases.worker_name()):
                 await work(run, shared=shared, stop=stop, stopped=stopped, patience=patience, watch=display.show)
             await db(run.refresh_from_db)
             if run.state not in Run.GOING:

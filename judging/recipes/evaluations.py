@@ -401,7 +401,7 @@ def retry(evaluation: Evaluation) -> int:
 
 
 def advance_open() -> None:
-    """Start what comes next in every evaluation that is not over: workers call it when they look for work."""
+    """Start what comes next in every evaluation that is not over: a job calls it when something has changed."""
     for evaluation in Evaluation.objects.filter(finished_at=None):
         if not evaluation.runs.exclude(state=Run.State.FINISHED).exists():
             advance(evaluation)

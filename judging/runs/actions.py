@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from accounts.jobs import defer
 from accounts.models import User
 from bank.criteria import answer_keys
 from bank.database import bulk
@@ -379,6 +380,7 @@ def pause_run(*, run: Run, reason: str = "") -> None:
     changes = {"state": Run.State.PAUSED, "state_reason": reason, "next_try_at": None}
     if not Run.objects.filter(pk=run.pk, state__in=Run.GOING).update(**changes):
         raise BadInput("Only a queued, running or waiting run can pause.")
+    defer("follow_runs")
 
 
 @transaction.atomic
@@ -408,6 +410,7 @@ def cancel_run(*, run: Run) -> None:
     )
     if not changed:
         raise BadInput("This run has already ended.")
+    defer("follow_runs")
 
 
 @transaction.atomic

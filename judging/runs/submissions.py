@@ -1,5 +1,5 @@
 """The loop of an online leaderboard: what researchers submit is paired with the anchor and judged, in a fair order and
-within budgets. Workers call ``advance_open`` when they look for work; every step is one transaction, and repeating it
+within budgets. A job calls ``advance_open`` when something has changed; every step is one transaction, and repeating it
 changes nothing.
 
 Time and money of calls whose prompts hold criteria tell how long these are, so of them a submitter learns neither: the
@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from accounts import notices
+from accounts.jobs import defer
 from accounts.models import User
 from bank import guard
 from bank.errors import BadInput
@@ -94,6 +95,7 @@ def set_judging(
         check_budget(like.judge, budget)
     values = {"like": like, "active": active, "per_submission": per_submission, "per_day": per_day, "changed_by": by}
     values |= {} if publishes is None else {"publishes": publishes}
+    defer("follow_runs")
     return SubmissionJudging.objects.update_or_create(benchmark=benchmark, defaults=values)[0]
 
 
@@ -438,6 +440,7 @@ def judge_again(*, submission: Submission) -> None:
     row = QueuedSubmission.objects.select_for_update().filter(submission=submission, state=STOPPED).first()
     if row is None:
         raise BadInput("Only a submission whose judging was stopped can queue again.")
+    defer("follow_runs")
     if row.run is not None and row.run.state == Run.State.PAUSED:
         row.state, row.reason, row.finished_at, row.told = WAITING.value, "", None, False
         row.save()

@@ -4,19 +4,18 @@ Only hosts in WEBHOOK_HOSTS are called, as those in JUDGE_HOSTS are: no private 
 """
 
 import asyncio
-import logging
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 import standardwebhooks
 from django.conf import settings
-from django.db import Error as DatabaseError
 from django.db import transaction
 from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
 from accounts import notices
+from accounts.jobs import defer
 from accounts.loop import db
 from accounts.models import Delivery, Webhook
 from judging.endpoints.answers import Failed
@@ -25,33 +24,30 @@ from judging.endpoints.judges import host_allowed
 from judging.models.judges import Route
 from judging.webhooks import switch_webhook
 
-log = logging.getLogger(__name__)
 # Before the next try; after the last the delivery is given up, a day after the first.
 WAITS = [timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 820)]
 FAILS_FOR = timedelta(days=5)  # until a webhook is switched off
 TIMEOUT, REPLY_LIMIT = 10.0, 64_000  # seconds, bytes
-CLAIM = timedelta(minutes=1)  # how long one worker has for a delivery
 AT_ONCE = 20
 
 
-async def deliver(endpoints: Endpoints) -> None:
+async def deliver() -> None:
     """Send what is due, all at once. To be called in ``accounts.loop.run``."""
-    try:
-        await asyncio.gather(*(_send(delivery, endpoints) for delivery in await db(_take_due)))
-    except DatabaseError as error:
-        log.warning("Deliveries to webhooks were not noted (%s), and are sent again", type(error).__name__)
+    endpoints = Endpoints()
+    sent = await asyncio.gather(*(_send(one, endpoints) for one in await db(_take_due)), return_exceptions=True)
+    await endpoints.close()
+    for error in filter(None, sent):
+        raise error  # of the database: those that were not noted are sent again
 
 
 def _take_due() -> list[Delivery]:
     now = timezone.now()
     due = Delivery.objects.filter(not_before__lte=now, webhook__active=True).select_related("webhook", "webhook__by")
-    return [
-        delivery
-        for delivery in due.order_by("not_before")[:AT_ONCE]
-        if Delivery.objects.filter(pk=delivery.pk, not_before=delivery.not_before).update(
-            not_before=now + CLAIM, tries=F("tries") + 1, tried_at=now
-        )
-    ]
+    taken = list(due.order_by("not_before")[:AT_ONCE])
+    Delivery.objects.filter(pk__in=[delivery.pk for delivery in taken]).update(tries=F("tries") + 1, tried_at=now)
+    if len(taken) == AT_ONCE:
+        defer("deliver")
+    return taken
 
 
 async def _send(delivery: Delivery, endpoints: Endpoints) -> None:

@@ -5,6 +5,8 @@ changes this locks the run's row first, as every commit does: what happens to a 
 whose calls are all stored are claimed no more; those of a worker that fell silent are free again with its hold.
 """
 
+import os
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
+from accounts.jobs import defer
 from bank import database
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
 from judging.work import curve, raw_sql, run_kinds
@@ -40,6 +43,11 @@ CHANGED = (
 )
 TAKEN = (Run.State.QUEUED, Run.State.RUNNING)
 SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
+
+
+def worker_name() -> str:
+    """By which people know this process."""
+    return f"{socket.gethostname()[:80]}:{os.getpid()}"
 
 
 class LeaseLost(RuntimeError):
@@ -195,6 +203,7 @@ def finish(run: Run, *, kind: run_kinds.RunKind[Any]) -> bool:
             return False
         if locked.state == Run.State.RUNNING:
             Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED, finished_at=Now())
+            defer("follow_runs")
     return True
 
 
@@ -223,6 +232,7 @@ def leave(
     changes: dict[str, Any] = {"live": locked.live | {"curve": past} | counts}
     if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
         changes |= {"state": state, "state_reason": reason} | dict(next_try or {})
+        defer("follow_runs")
     Run.objects.filter(pk=run.pk).update(**changes)
     held(run).delete()
     return True

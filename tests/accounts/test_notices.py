@@ -9,7 +9,7 @@ from django.core import mail as outgoing
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 
-from accounts import mail, notices
+from accounts import loop, mail, notices
 from accounts.models import AuditEntry, Mail, Notice, SavedView, Token, User
 from accounts.tokens import make_token
 
@@ -60,7 +60,7 @@ def test_a_notice_is_mailed_at_once_to_whoever_has_an_address(people, curator):
     tell(curator)
     tell(curator)
     tell(people["researcher"])  # has no address
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     (message,) = outgoing.outbox
     assert (message.to, message.subject) == (["curator@example.org"], "Run 1 is finished.")
     assert "/judging/runs/1/" in message.body
@@ -79,7 +79,7 @@ def test_who_wants_one_mail_a_day_gets_one_with_all_of_them_and_who_wants_none_g
     Notice.objects.filter(key="run-1").update(at=timezone.now() - timedelta(hours=25))
     notices.mail_daily()
     notices.mail_daily()
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     (message,) = outgoing.outbox
     assert message.to == ["curator@example.org"]
     assert "Run 1 is finished." in message.body
@@ -93,14 +93,14 @@ def test_a_mail_that_the_server_refuses_is_tried_again_later_and_given_up_after_
     monkeypatch.setattr(EmailBackend, "send_messages", refuse)
     tell(curator)
     for tries in range(1, 5):
-        mail.send_waiting()
+        loop.run(mail.send_waiting)
         waiting = Mail.objects.get()
         assert waiting.tries == tries
         assert waiting.not_before > timezone.now() + timedelta(seconds=50)
-        mail.send_waiting()
+        loop.run(mail.send_waiting)
         assert Mail.objects.get().tries == tries  # its time has not come
         Mail.objects.update(not_before=timezone.now())
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert not Mail.objects.exists()
     assert notices.unread(curator) == 1
 
@@ -117,7 +117,7 @@ def test_an_address_that_no_mail_can_be_made_for_does_not_stop_the_mails_of_othe
     people["annotator"].email = "ſ" * 70 + "@example.org"
     tell(people["annotator"])
     tell(curator)
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert [message.to for message in outgoing.outbox] == [["curator@example.org"]]
     assert Mail.objects.get().tries == 1
 
@@ -136,7 +136,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_mailed_link_that_works_once(cu
     sent = client.post("/accounts/password/reset/", {"email": "Curator@example.org"}, follow=True)
     assert "If an account has this address" in sent.content.decode()
     assert not outgoing.outbox  # a worker sends it
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     link = link_in(outgoing.outbox[0])
     form = client.get(link, follow=True)
     path = form.redirect_chain[-1][0]
@@ -159,7 +159,7 @@ def test_asking_for_a_link_tells_nobody_which_addresses_have_accounts(curator, c
 
 def test_the_link_leads_to_this_site_whatever_host_was_asked(curator, client):
     client.post("/accounts/password/reset/", {"email": "curator@example.org"}, headers={"host": "localhost:6666"})
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert "6666" not in outgoing.outbox[0].body
     assert "Choose a password" in client.get(link_in(outgoing.outbox[0]), follow=True).content.decode()
 
@@ -193,13 +193,13 @@ def test_an_administrator_makes_an_account_whose_owner_chooses_the_password(peop
     )
     assert "A link for choosing a password is mailed" in made.content.decode()
     assert "shown this once" not in made.content.decode()
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert outgoing.outbox[0].to == ["jana@example.org"]
     assert "Choose a password" in client.get(link_in(outgoing.outbox[0]), follow=True).content.decode()
     page = f"/people/{User.objects.get(username='Jana').pk}/"
     administrator.post(page, {"do": "email", "email": "j.novak@example.org"})
     administrator.post(page, {"do": "link"})
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert [message.to for message in outgoing.outbox[1:]] == [["jana@example.org"], ["j.novak@example.org"]]
     refused = administrator.post(page, {"do": "email", "email": "no address"}, follow=True)
     assert "Enter a valid email address" in refused.content.decode()
@@ -234,7 +234,7 @@ def test_an_address_is_changed_with_the_password_alone_and_the_old_one_is_told(c
     curator.refresh_from_db()
     assert curator.email == "new@example.org"
     assert AuditEntry.objects.filter(action="address-changed", about="curator").count() == 1
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert [message.to for message in outgoing.outbox] == [["curator@example.org"]]
     assert client.post("/accounts/settings/", {"email": "new@example.org", "theme": "dark"}).status_code == 302
 
@@ -249,5 +249,5 @@ def test_while_the_mail_server_is_away_the_worker_tries_one_mail_and_goes_on(peo
     monkeypatch.setattr(EmailBackend, "send_messages", refuse)
     for number in range(5):
         tell(curator, number)
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
     assert len(tried) == 1

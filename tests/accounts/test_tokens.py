@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import mail
+from accounts import loop, mail
 from accounts.models import Mail, Notice, Scope, Token
 from accounts.rules import RULES, rule_of_action
 from accounts.tokens import make_token, tell_of_ends
@@ -221,7 +221,7 @@ def test_a_person_is_told_once_a_week_before_a_token_ends_by_bell_and_mail(curat
     assert "for the API ends on" in notice.text
     assert notice.link == PAGE
     assert Mail.objects.count() == 1
-    mail.send_waiting()
+    loop.run(mail.send_waiting)
 
 
 def test_tokens_of_before_stay_with_all_scopes_and_an_end_of_which_their_owners_are_told(curator, mailing):

@@ -20,7 +20,7 @@ sys.modules["pyarrow"] = None
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 import django
 django.setup()
-import evalsite.urls, judging.work.worker, bank.intake.parquet
+import evalsite.urls, evalsite.worker, bank.intake.parquet
 print(bank.intake.parquet.available())
 """
 

@@ -31,15 +31,14 @@ SEEN = "from bank.models import Sample; answer = Sample.objects.count()"
 
 DIES = """
 import os, signal
-from django.core.management import call_command
-from bank.intake.uploads.worker import ProgressReporter
+from bank.intake.uploads.worker import ProgressReporter, work_all
 tell = ProgressReporter.__call__
 def tell_and_die(reporter, part, rows):
     tell(reporter, part, rows)
     if part == "{part}" and rows:
         os.kill(os.getpid(), signal.SIGKILL)
 ProgressReporter.__call__ = tell_and_die
-call_command("work_uploads")
+work_all()
 """
 
 
@@ -63,13 +62,13 @@ def test_a_killed_check_and_a_killed_import_leave_nothing_and_are_begun_again(he
     kill_in(here, "samples")
     assert here.sql(state) == [("checking",)]
     assert (folder / "plain").exists()
-    here.manage("work_uploads")
+    here.manage("worker", "--until-idle")
     assert not (folder / "plain").exists()
     assert here.sql(state) == [("checked",)]
     assert here.ask(CONFIRM) == "boats"
     kill_in(here, "write")
     assert (here.sql(state), here.ask(SEEN)) == ([("importing",)], 0)
-    here.manage("work_uploads")
+    here.manage("worker", "--until-idle")
     assert (here.sql(state), here.sql(count)) == ([("done",)], [(ROWS,)])
     report = here.sql("SELECT report FROM bank_upload")[0][0]
     report = json.loads(report) if isinstance(report, str) else report

@@ -132,7 +132,7 @@ def main() -> None:
     from django.core.management import call_command
     from django.test import Client
 
-    from judging.work import worker
+    from evalsite import worker
 
     def page() -> None:
         answer = Client().get(PAGE)

@@ -30,7 +30,7 @@ def worker(media):
 
     def run():
         while not stop.wait(0.1):
-            work.work_all(stop=stop.is_set)
+            work.work_all()
         connection.close()
 
     thread = threading.Thread(target=run)

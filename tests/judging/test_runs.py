@@ -19,10 +19,11 @@ from bank import images
 from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, PictureStorage, SampleImage
+from evalsite import worker
 from judging import protocols
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
 from judging.runs import actions, estimates, plan
-from judging.work import leases, run_kinds, store, worker
+from judging.work import leases, run_kinds, store
 from judging.work.pace import Limiter
 from tests.judging.server import Server, after, answer, completion, error, status
 from tests.judging.small import QUICK, make_benchmark

@@ -10,15 +10,16 @@ from django.core import mail
 from django.utils import timezone
 
 from accounts import loop
+from accounts.jobs import defer
 from accounts.models import Notice
 from bank import exposure
 from bank.models import EvaluatedModel, Item, Response
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions
+from evalsite import worker
 from judging.models import Judge, QueuedSubmission, Run, SubmissionJudging
 from judging.runs import submissions as queue
 from judging.runs.actions import start_run
-from judging.work import worker
 from leaderboard.models import Edition
 from tests.bank.conftest import manage
 from tests.bank.test_submissions import migration
@@ -78,7 +79,8 @@ def submit(opened, people, tmp_path):
 
 
 def serve():
-    """A worker that works until nothing waits that may begin."""
+    """A worker that works until nothing waits that may begin, a minute later."""
+    defer("follow_runs")
     loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))
 
 

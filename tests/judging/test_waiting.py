@@ -16,12 +16,13 @@ from django.utils import timezone
 from accounts import loop
 from accounts.models import Notice
 from bank.errors import BadInput
+from evalsite import worker
 from judging.endpoints.judges import add_judge
 from judging.endpoints.waiting import DAY, Errors, next_try
 from judging.models import Judgment, Run, reason_key
 from judging.runs import actions, plan
 from judging.runs.notices import tell_of_runs
-from judging.work import leases, worker
+from judging.work import leases
 from tests.judging.server import Server, after, answer, error, status
 from tests.judging.small import QUICK, make_benchmark
 
@@ -69,7 +70,7 @@ def quick(monkeypatch):
     for place in ("judging.work.Patience", "judging.management.run_command.Patience"):
         monkeypatch.setattr(place, partial(replace, QUICK))
     monkeypatch.setattr("judging.management.run_command.LOOK_EVERY", 0.05)
-    monkeypatch.setattr("judging.work.worker.LOOK_EVERY", 0.05)
+    monkeypatch.setattr("evalsite.worker.LOOK_EVERY", 0.05)
 
 
 def served(judge_at, start, script, *, samples=60, away=None):

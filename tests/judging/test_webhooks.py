@@ -23,11 +23,12 @@ from bank import exposure
 from bank.announcements import announce
 from bank.errors import BadInput
 from bank.models import Benchmark
+from evalsite import worker
 from judging import webhooks
 from judging.models import Run
 from judging.runs import actions
 from judging.runs.notices import announce_runs
-from judging.work import deliveries, worker
+from judging.work import deliveries
 from tests.judging.outside import ROOT
 from tests.judging.server import Server, answer
 
@@ -51,14 +52,7 @@ def hook(listener, people):
 
 def send():
     """What the worker does: send what is due."""
-    from judging.endpoints.client import Endpoints
-
-    async def once():
-        endpoints = Endpoints()
-        await deliveries.deliver(endpoints)
-        await endpoints.close()
-
-    loop.run(once)
+    loop.run(deliveries.deliver)
 
 
 def received(listener):

@@ -15,9 +15,8 @@ from accounts.models import User
 from annotations.models import Adjudication, Assignment, CampaignItem, Label
 from bank.criteria.tables import Criterion, opened
 from bank.models import Benchmark, Capability, EvaluatedModel, Sample
-from evalsite import doctor
+from evalsite import doctor, worker
 from judging.models import Judge, Judgment, Run, RunHold
-from judging.work import worker
 from leaderboard import boards, changes
 from leaderboard import cache as leaderboard_cache
 from leaderboard.cache import until_changed

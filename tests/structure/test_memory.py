@@ -16,7 +16,7 @@ WORKER = """
 import django, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
-import judging.work.worker, judging.endpoints.client
+import evalsite.worker, judging.endpoints.client
 print(*[name for name in ("pandas", "scipy", "pyarrow") if name in sys.modules])
 import pandas
 print(pandas.DataFrame({"name": ["a"]}).dtypes["name"].storage)

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
+from accounts.jobs import defer
 from accounts.models import User
 from bank.errors import BadInput
 from bank.intake.formats.mapping import ColumnMap
@@ -128,6 +129,8 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
     if not updated:  # cancelled while the piece came in
         staging.remove(upload)
         raise WrongState("This upload was cancelled.")
+    if upload.state == Upload.State.RECEIVED:
+        defer("work_uploads")
     return upload
 
 
@@ -142,6 +145,7 @@ def receive_form(*, by: User, files: Sequence[UploadedFile], benchmark: str = ""
         raise
     upload.received, upload.state = upload.size, Upload.State.RECEIVED
     upload.save(update_fields=["received", "state", "changed_at"])
+    defer("work_uploads")
     return upload
 
 
@@ -245,6 +249,7 @@ def _step(upload: Upload, state_before: str, state_after: str, **values: Any) ->
     )
     if not moved:
         raise WrongState("This upload has gone on meanwhile; look at where it stands.")
+    defer("work_uploads")
     upload.refresh_from_db()
 
 

@@ -6,8 +6,6 @@ repeats that step. Rows of a killed import are not visible to anyone and are rem
 
 import csv
 import logging
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,9 +13,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 
+from accounts import jobs
 from accounts.csv import escape
 from bank.errors import BadInput
 from bank.intake.formats import UnknownFormat, mapping, reader
@@ -31,7 +29,6 @@ from bank.models import Benchmark, Upload
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
-LOOK_EVERY = 0.5
 REASONS = 30  # kinds of problems that the page shows
 FIRST = 5  # rows of each
 TRIES = 5
@@ -64,21 +61,17 @@ class ProgressReporter:
         return self.wish or self.stop()
 
 
-def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> int:
-    """Work on every waiting upload, and for ``linger`` seconds on new ones; returns the number of steps."""
-    done = 0
+def work_all() -> int:
+    """Work on every waiting upload; returns the number of steps."""
     actions.sweep()
-    until = time.monotonic() + linger
-    while not stop():
-        made = sum(work(upload, stop=stop) for upload in Upload.objects.waiting())
-        done += made
-        if made:
-            until = time.monotonic() + linger
-        elif time.monotonic() >= until:
-            break
-        else:
-            time.sleep(LOOK_EVERY)
-    return done
+    stop = jobs.STOPPING.is_set
+    return sum(work(upload, stop=stop) for upload in Upload.objects.waiting() if not stop())
+
+
+def look() -> None:
+    """Have waiting uploads worked on that a worker left when it died."""
+    if is_waiting():
+        jobs.defer("work_uploads")
 
 
 def is_waiting() -> bool:
@@ -368,45 +361,3 @@ def _report(upload: Upload, reports: dict[str, Report], seconds: float) -> dict[
     result |= {"parts": [_counted(name, report) for name, report in reports.items()], "seconds": round(seconds, 1)}
     result["left_out"] = sum(report.bad for report in reports.values())
     return result
-
-
-LINGER = 120  # seconds to wait for another upload or a confirmation, because starting takes a while
-REST = 5.0  # seconds before the next process after a failed one
-PATIENCE = 20.0  # seconds to undo its current step
-
-
-class UploadWorkerProcess:
-    """Starts ``manage.py work_uploads`` whenever an upload waits and no such process runs. Separate from the worker, so
-    that a check that runs out of memory ends alone.
-    """
-
-    def __init__(self, *, linger: float = LINGER) -> None:
-        self.linger = linger
-        self.process: subprocess.Popen[bytes] | None = None
-        self.not_before = 0.0
-
-    @property
-    def is_busy(self) -> bool:
-        return self.process is not None
-
-    def poll(self) -> None:
-        """Call this every second or so."""
-        if self.process is not None:
-            status = self.process.poll()
-            if status is None:
-                return
-            self.process = None
-            if status:
-                self.not_before = time.monotonic() + REST
-        if time.monotonic() >= self.not_before and is_waiting():
-            command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "work_uploads", f"--linger={self.linger}"]
-            self.process = subprocess.Popen(command, cwd=settings.BASE_DIR)  # noqa: S603 (ours)
-
-    def stop(self) -> None:
-        """End the process; its step is undone, or repeated by another."""
-        if self.process is not None:
-            self.process.terminate()
-            try:
-                self.process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                self.process.kill()

@@ -8,23 +8,26 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts import loop
-from evalsite import doctor
-from judging.work import worker
+from evalsite import doctor, worker
+from judging.work import leases
 
 
 class Command(BaseCommand):
     requires_system_checks: list[str] = []  # they load the code of every page; see evalsite.checks
-    help = "Work the runs of judges until stopped. Several workers may run at once, on one machine or many."
+    help = (
+        "Work the runs of judges, and do whatever else waits, until stopped. Several workers may run at once, on one "
+        "machine or many."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--until-idle", action="store_true", help="end when no run waits; exit status 1 if some still do"
+            "--until-idle", action="store_true", help="end when nothing waits; exit status 1 if runs still do"
         )
 
     def handle(self, *, until_idle: bool, **options: Any) -> None:
         doctor.wait_for_database()
         call_command("may_start")
-        self.stdout.write(f"Worker {worker.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
+        self.stdout.write(f"Worker {leases.worker_name()} looks for runs. Stop it with Ctrl+C; nothing is lost.")
         loop.settle()
         try:
             loop.run(lambda: self._serve(until_idle))

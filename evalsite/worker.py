@@ -1,9 +1,7 @@
-"""The worker: takes waiting runs, works them, says that it lives."""
+"""The worker: takes waiting runs, works them, does the jobs that wait, says that it lives."""
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import Sequence
 
 from django.conf import settings
@@ -12,16 +10,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from accounts import mail, notices, tokens
 from accounts.loop import db
 from bank import images
-from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
+from evalsite import queues
 from judging.models import LEASE, Run, RunHold, WorkerBeat
-from judging.recipes import evaluations
-from judging.runs import submissions
-from judging.runs.notices import announce_runs, tell_of_runs
 from judging.work import Shared, leases, run_kinds, work
-from judging.work.deliveries import deliver
 
 log = logging.getLogger(__name__)
 
@@ -39,28 +32,26 @@ class GaveUp(RuntimeError):
     """A worker that was to go on until nothing waits ends earlier; says why."""
 
 
-def worker_name() -> str:
-    return f"{socket.gethostname()[:80]}:{os.getpid()}"
-
-
 async def serve(
     *, stop: asyncio.Event, name: str | None = None, until_idle: bool = False, give_up_after: float = GIVE_UP_AFTER
 ) -> None:
-    """Work waiting runs until ``stop`` is set, then let the calls in flight end and give the runs back. Uploads that
-    wait are worked beside them, in a process of their own.
+    """Work waiting runs until ``stop`` is set, then let the calls in flight end and give the runs back. Jobs that wait
+    are done beside them.
 
     What a worker that died had claimed is free again when its lease is over, so no other watchman is needed. With
-    ``until_idle`` it ends when no run waits; raises GaveUp where some do, and the database does not come back or their
-    pictures are not here. To be called in ``accounts.loop.run``.
+    ``until_idle`` it ends when neither a run nor a job waits; raises GaveUp where some do, and the database does not
+    come back or their pictures are not here. To be called in ``accounts.loop.run``.
     """
-    name = name or worker_name()
-    shared, beside = Shared(), UploadWorkerProcess(linger=0 if until_idle else LINGER)
+    name = name or leases.worker_name()
+    shared = Shared()
     active: dict[int, asyncio.Task[bool]] = {}
     resting: dict[int, float] = {}  # runs that were left, and until when they are left to others that are at them
     answered = asyncio.get_running_loop().time()  # when the database last did
     beaten = -BEAT_EVERY
-    deliveries = asyncio.create_task(deliver(shared.endpoints))
     pictures = True
+    stop_jobs = asyncio.Event()
+    queue = queues.queue(takes_heavy=lambda: pictures)  # uploads hold pictures, and so do most others
+    jobs = asyncio.create_task(queue.work(stop_jobs))
     try:
         while not stop.is_set():
             now = asyncio.get_running_loop().time()
@@ -71,27 +62,19 @@ async def serve(
                     beaten = now
                     if before and not pictures:
                         log.error(NO_PICTURES, settings.MEDIA_ROOT)
-                if pictures:
-                    await db(beside.poll)
-                await db(evaluations.advance_open)
-                await db(submissions.advance_open)
-                await db(_tell)
-                if deliveries.done():
-                    deliveries = asyncio.create_task(deliver(shared.endpoints))
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
                     log.info("Run %s begins", run.pk, extra={"run": run.pk})
                     active[run.pk] = asyncio.create_task(work(run, shared=shared, stop=stop))
-                idle = until_idle and not active and not beside.is_busy and await db(is_idle, name, pictures=pictures)
+                if until_idle and not active:
+                    idle = await queue.is_idle() and await db(is_idle, name, pictures=pictures)
                 answered = now
             except DatabaseError as error:
                 log.warning("The database does not answer (%s), trying again", type(error).__name__)
                 if until_idle and not active and now - answered > give_up_after:
                     raise GaveUp(f"The database has not answered for {now - answered:.0f} seconds.") from None
             if idle:
-                await deliveries
-                await deliver(shared.endpoints)
                 return
             await _either(stop, active)
             for pk in [pk for pk, task in active.items() if task.done()]:
@@ -101,9 +84,8 @@ async def serve(
                     resting[pk] = asyncio.get_running_loop().time() + LEASE.total_seconds()
                 log.log(logging.ERROR if crash else logging.INFO, "Run %s is left", pk, exc_info=crash)
     finally:
-        deliveries.cancel()  # those that nobody noted are sent again
-        await asyncio.gather(*active.values(), return_exceptions=True)
-        await asyncio.to_thread(beside.stop)
+        stop_jobs.set()
+        await asyncio.gather(*active.values(), jobs, return_exceptions=True)
         await shared.endpoints.close()
         try:
             await db(leave, name)
@@ -116,14 +98,6 @@ async def _either(stop: asyncio.Event, active: dict[int, asyncio.Task[bool]]) ->
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait({stopped, *active.values()}, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
     stopped.cancel()
-
-
-def _tell() -> None:
-    tell_of_runs()
-    announce_runs()
-    tokens.tell_of_ends()
-    notices.mail_daily()
-    mail.send_waiting()
 
 
 def take(

@@ -1,0 +1,105 @@
+"""The process of a worker's heavy jobs, in which neither calls nor heartbeats wait for them.
+
+Nothing is imported here before Django is set up in that process.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+import django
+from django.utils.module_loading import import_string
+
+log = logging.getLogger(__name__)
+LINGER = 120.0  # seconds that it waits for another job, because starting takes a while
+PATIENCE = 20.0  # seconds that a job has to end when the worker stops
+
+
+class HeavyProcess:
+    """The process of a worker's heavy jobs. It starts with the first one, and ends some time after the last."""
+
+    def __init__(self) -> None:
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._alone = asyncio.Lock()
+        self._end: asyncio.TimerHandle | None = None
+
+    async def do(self, path: str, arguments: dict[str, Any]) -> None:
+        """Call a function there. Raises RuntimeError when it fails or the process dies."""
+        async with self._alone:
+            if self._end:
+                self._end.cancel()
+            if self._process is None or not self._process.is_alive():
+                self._start()
+            pipe = self._pipe
+            assert pipe is not None
+            pipe.send((path, arguments))
+            try:
+                fault = await asyncio.to_thread(pipe.recv)
+            except (EOFError, ConnectionError):
+                self.end()
+                raise RuntimeError("its process died: perhaps it takes more memory than there is") from None
+            self._end = asyncio.get_running_loop().call_later(LINGER, self.end)
+            if fault:
+                raise RuntimeError(fault)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=do_heavy, args=(theirs,), name="heavy jobs", daemon=True)
+        self._process.start()
+        theirs.close()
+
+    async def stop(self) -> None:
+        """Let the job that it is at end early; one that does not is killed, and done again by the next worker."""
+        if self._process is None:
+            return
+        process = self._process
+        process.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE), self._alone:
+                pass
+        process.kill()
+        self.end()
+
+    def end(self) -> None:
+        """End the process, which is at nothing."""
+        if self._end:
+            self._end.cancel()
+        if self._pipe:
+            self._pipe.close()
+        self._process = self._pipe = self._end = None
+
+
+def do_heavy(pipe: Connection) -> None:
+    """The main function of that process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the worker says when to stop
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+    os.nice(5)  # pages and judges come first
+    django.setup()
+    from accounts.jobs import STOPPING  # now that there are apps
+
+    signal.signal(signal.SIGTERM, lambda number, frame: STOPPING.set())
+    while True:
+        try:
+            path, arguments = pipe.recv()
+        except EOFError:
+            return
+        fault = ""
+        try:
+            import_string(path)(**arguments)
+        except Exception as error:
+            log.exception("%s failed", path)
+            fault = type(error).__name__
+        pipe.send(fault)
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)

@@ -1,0 +1,256 @@
+"""Where jobs wait for a worker, and how one does them: see ``accounts.jobs``."""
+
+import asyncio
+import fcntl
+import inspect
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.db import connection, transaction
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from accounts.jobs import KINDS, word
+from accounts.loop import db
+from accounts.models import Job
+from evalsite.heavy import HeavyProcess
+
+log = logging.getLogger(__name__)
+AT_ONCE = 8  # light jobs
+LOOK_EVERY = 0.3  # seconds between looks at the table
+SWEEP_EVERY = 10.0  # seconds between looks for jobs of workers that died
+AGAIN = 1.0  # seconds before a database that does not answer is asked again
+
+
+class Queue(ABC):
+    """What hands out the jobs. ``takes_heavy`` says whether this worker may do heavy ones now."""
+
+    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
+        self.takes_heavy = takes_heavy
+        self.heavy = HeavyProcess()
+        self.under_way = 0
+
+    async def do(self, name: str, arguments: dict[str, Any]) -> None:
+        """Do a job. What goes wrong is logged: the next one finds what it has left."""
+        kind = KINDS[name]
+        self.under_way += 1
+        try:
+            if kind.heavy:
+                await self.heavy.do(kind.path, arguments)
+            elif inspect.iscoroutinefunction(function := import_string(kind.path)):
+                await function(**arguments)
+            else:
+                await db(function, **arguments)
+        except DatabaseError as error:
+            log.warning("Job %s: the database does not answer (%s)", word(name, arguments), type(error).__name__)
+        except Exception:
+            log.exception("Job %s failed", word(name, arguments))
+        finally:
+            self.under_way -= 1
+
+    @abstractmethod
+    async def work(self, stop: asyncio.Event) -> None:
+        """Do jobs until ``stop`` is set, then let those under way end."""
+
+    @abstractmethod
+    def waits(self) -> bool:
+        """Whether a job waits whose time has come. To be asked in the thread of the database."""
+
+    async def is_idle(self) -> bool:
+        return not self.under_way and not await db(self.waits)
+
+
+class Table(Queue):
+    """The jobs of an SQLite database, for one worker at a time: the others wait for the lock of a file."""
+
+    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
+        super().__init__(takes_heavy=takes_heavy)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._lock: int | None = None
+
+    def waits(self) -> bool:
+        heavy = [] if self.takes_heavy() else [name for name, kind in KINDS.items() if kind.heavy]
+        return self._has_lock() and Job.objects.filter(not_before__lte=timezone.now()).exclude(name__in=heavy).exists()
+
+    async def work(self, stop: asyncio.Event) -> None:
+        begun = False
+        try:
+            while not stop.is_set():
+                try:
+                    if self._has_lock():
+                        if not begun:
+                            await db(_take_over)
+                            begun = True
+                        for job in await db(self._due):
+                            self._tasks[job.once] = asyncio.create_task(self._work(job))
+                except DatabaseError as error:
+                    log.warning("The database does not answer (%s), trying again", type(error).__name__)
+                await _wait(stop, self._tasks.values(), LOOK_EVERY)
+        finally:
+            await asyncio.gather(self.heavy.stop(), *self._tasks.values())
+            if self._lock is not None:
+                os.close(self._lock)
+
+    def _has_lock(self) -> bool:
+        if self._lock is None:
+            name = connection.settings_dict["NAME"]
+            path = Path(f"{name}.worker") if Path(name).is_absolute() else settings.DATA / "jobs.worker"
+            file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._lock = file
+            except BlockingIOError:
+                os.close(file)
+        return self._lock is not None
+
+    @transaction.atomic
+    def _due(self) -> list[Job]:
+        """The jobs to begin now, noted as begun."""
+        due: list[Job] = []
+        room = AT_ONCE - len(self._tasks)
+        for job in Job.objects.filter(begun=False, not_before__lte=timezone.now()):
+            kind = KINDS.get(job.name)
+            is_next = kind is None or not kind.heavy or (self.takes_heavy() and not self._is_at_heavy(due))
+            if len(due) < room and job.once not in self._tasks and is_next:
+                due.append(job)
+        Job.objects.filter(pk__in=[job.pk for job in due]).update(begun=True)
+        return due
+
+    def _is_at_heavy(self, due: list[Job]) -> bool:
+        names = {once.partition(" ")[0] for once in [*self._tasks, *(job.once for job in due)]}
+        return any(KINDS[name].heavy for name in names & set(KINDS))
+
+    async def _work(self, job: Job) -> None:
+        try:
+            if job.name in KINDS:  # else an older or newer version had it
+                await self.do(job.name, job.arguments)
+            await db(_finish, job)
+        except DatabaseError:
+            log.warning("Job %s is done again by the next worker", job)
+        finally:
+            del self._tasks[job.once]
+
+
+def _take_over() -> None:
+    """Have again what a worker had begun that died, and make the jobs that are done every so often."""
+    waiting = Job.objects.filter(begun=False).values("once")
+    Job.objects.filter(begun=True, once__in=list(waiting.values_list("once", flat=True))).delete()
+    Job.objects.update(begun=False)
+    now = timezone.now()
+    first = [_periodic(name, now + kind.every if kind.heavy else now) for name, kind in KINDS.items() if kind.every]
+    Job.objects.bulk_create(first, ignore_conflicts=True)
+
+
+def _periodic(name: str, at: Any) -> Job:
+    return Job(name=name, not_before=at, once=f"{name} every so often")
+
+
+def _finish(job: Job) -> None:
+    every = KINDS[job.name].every if job.name in KINDS else None
+    with transaction.atomic():
+        job.delete()
+        if every and job.once != word(job.name, job.arguments):
+            _periodic(job.name, timezone.now() + every).save()
+
+
+class Procrastinate(Queue):
+    """The jobs of a PostgreSQL database, for any number of workers."""
+
+    def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
+        super().__init__(takes_heavy=takes_heavy)
+        from procrastinate import App, PsycopgConnector
+        from procrastinate.contrib.django.utils import connector_params
+
+        self.app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=6))
+        for name, kind in KINDS.items():
+            task: Any = self.app.task(name=name, queue=kind.queue)(self._function(name))
+            if kind.every:
+                self.app.periodic(cron=cron(kind.every), queueing_lock=f"{name} every so often", lock=name)(task)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        async def function(timestamp: int | None = None, **arguments: Any) -> None:
+            await self.do(name, arguments)
+
+        return function
+
+    def waits(self) -> bool:
+        from procrastinate.contrib.django import app
+
+        now = timezone.now()
+        queues = ["light", "heavy"] if self.takes_heavy() else ["light"]
+        waiting = [job for name in queues for job in app.job_manager.list_jobs(queue=name, status="todo")]
+        return any(job.scheduled_at is None or job.scheduled_at <= now for job in waiting)
+
+    async def work(self, stop: asyncio.Event) -> None:
+        beside = [asyncio.create_task(self._work(stop, heavy=heavy)) for heavy in (False, True)]
+        beside.append(asyncio.create_task(self._sweep(stop)))
+        await stop.wait()
+        await asyncio.gather(self.heavy.stop(), *beside)
+        await self.app.close_async()
+
+    async def _work(self, stop: asyncio.Event, *, heavy: bool) -> None:
+        while not stop.is_set():
+            if heavy and not self.takes_heavy():
+                await _wait(stop, (), AGAIN)
+                continue
+            try:
+                await self.app.open_async()
+                worker = asyncio.create_task(
+                    self.app.run_worker_async(
+                        queues=["heavy" if heavy else "light"],
+                        concurrency=1 if heavy else AT_ONCE,
+                        delete_jobs="always",
+                        install_signal_handlers=False,
+                    )
+                )
+                await _wait(stop, (worker,), None)
+                worker.cancel()
+                with suppress(asyncio.CancelledError):
+                    await worker
+            except Exception as error:
+                log.warning("The database does not answer (%s), trying again", type(error).__name__)
+            await _wait(stop, (), AGAIN)
+
+    async def _sweep(self, stop: asyncio.Event) -> None:
+        """Have again what workers had begun that died."""
+        from procrastinate.exceptions import ConnectorException
+        from procrastinate.jobs import Status
+
+        manager = self.app.job_manager
+        while not stop.is_set():
+            with suppress(ConnectorException):
+                for job in await manager.get_stalled_jobs():
+                    try:
+                        await manager.retry_job(job)
+                    except ConnectorException:  # the same job waits already
+                        await manager.finish_job(job, status=Status.FAILED, delete_job=True)
+            await _wait(stop, (), SWEEP_EVERY)
+
+
+def cron(every: timedelta) -> str:
+    """The times of a period of whole minutes below an hour, of whole hours below a day, or of a day."""
+    minutes = int(every.total_seconds()) // 60
+    if minutes < 60:
+        return f"*/{minutes} * * * *"
+    return "17 3 * * *" if minutes >= 24 * 60 else f"7 */{minutes // 60} * * *"
+
+
+async def _wait(stop: asyncio.Event, tasks: Any, seconds: float | None) -> None:
+    """Wait for the stop, for the end of a task, or for so long."""
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait({stopped, *tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+
+
+def queue(*, takes_heavy: Callable[[], bool]) -> Queue:
+    """The queue of this installation's database."""
+    kind = Procrastinate if connection.vendor == "postgresql" else Table
+    return kind(takes_heavy=takes_heavy)

@@ -1,0 +1,13 @@
+"""What follows what has happened to runs, submissions and evaluations."""
+
+from judging.recipes import evaluations
+from judging.runs import submissions
+from judging.runs.notices import announce_runs, tell_of_runs
+
+
+def follow() -> None:
+    """Begin what comes next in evaluations and queues of submissions, and tell whoever is to know."""
+    evaluations.advance_open()
+    submissions.advance_open()
+    tell_of_runs()
+    announce_runs()
