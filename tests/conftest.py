@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from django.db import connection
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from scipy.stats import binomtest
@@ -90,6 +91,16 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("skipped")
         for reason, count in reasons.most_common():
             terminalreporter.line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(autouse=True)
+def no_job_left(request, django_db_blocker):
+    """Jobs of tests that commit go with them, from tables that are Procrastinate's, which Django does not empty."""
+    yield
+    marker = request.node.get_closest_marker("django_db")
+    if marker and marker.kwargs.get("transaction") and connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_periodic_defers, procrastinate_events")
 
 
 @pytest.fixture(scope="session")

@@ -720,6 +720,7 @@ def test_a_rate_limit_now_and_then_slows_the_others_a_little_and_pauses_none():
 # -- the worker -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_worker_takes_what_waits_and_says_that_it_lives(start, judge_at, baseline):
     beats = []
 
@@ -747,6 +748,7 @@ def test_the_worker_takes_what_waits_and_says_that_it_lives(start, judge_at, bas
     assert not WorkerBeat.objects.exists()  # it said goodbye
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_worker_takes_up_the_run_of_one_that_died(start, baseline):
     run = start(baseline("first"))
     assert leases.take(run)
@@ -769,6 +771,7 @@ def failing(times: int):
     return connection.execute_wrapper(fail)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("times", range(1, 12, 2))
 def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(
     start, baseline, times, monkeypatch
@@ -780,6 +783,7 @@ def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a
     assert Run.objects.get(pk=run.pk).state == Run.State.FINISHED
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_worker_that_gives_up_says_so(start, baseline, monkeypatch):
     monkeypatch.setattr(worker, "LOOK_EVERY", 0.02)
     start(baseline("first"))
@@ -791,6 +795,7 @@ def test_a_worker_that_gives_up_says_so(start, baseline, monkeypatch):
 # -- pictures -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_worker_with_another_data_folder_takes_no_run_that_shows_pictures(
     start, judge_at, baseline, client_of, settings, tmp_path
 ):

@@ -216,6 +216,7 @@ def test_one_delivery_that_is_taken_ends_the_count_of_days(hook, listener):
     assert hook.failing_since is None
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_worker_sends_what_a_run_ends_with(hook, listener, benchmark, judge_at):
     with Server(lambda call: answer("Answer1")) as server:
         run = actions.start_run(judge=judge_at(server.url), benchmark=benchmark, protocol="pair")

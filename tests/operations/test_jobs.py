@@ -1,0 +1,185 @@
+"""Waiting work: stored with what it is about, done once at a time, and by the next worker where one died."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+
+from accounts import jobs
+from accounts.models import Job
+from tests.judging.outside import ROOT, installation
+from tests.judging.processes import Case
+from tests.judging.server import Server, after, answer
+
+DEFER = """
+from accounts.jobs import defer
+from tests.operations import errands
+errands.register()
+defer({name!r}, **{arguments!r})
+answer = None
+"""
+BEATS = """
+from datetime import timedelta
+from bank import database
+from judging.models import WorkerBeat
+answer = WorkerBeat.objects.filter(seen_at__gt=database.now() - timedelta(seconds=15)).exists()
+"""
+ON_POSTGRES = "TEST_DATABASE_URL" in os.environ
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    with installation(tmp_path_factory.mktemp("jobs")) as outside:
+        yield outside
+
+
+@pytest.fixture
+def worker(here):
+    """Starts workers that know the jobs of these tests; all are ended."""
+    started = []
+
+    def start(*options):
+        command = [sys.executable, "-m", "tests.operations.errands", *options]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, cwd=ROOT, env=here.environment, stdout=pipe, stderr=pipe, text=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def defer(here, name, **arguments):
+    here.ask_helper(DEFER.format(name=name, arguments=arguments))
+
+
+def wait_for(look, seconds=60.0):
+    until = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < until, "it did not come"
+        time.sleep(0.05)
+    return found
+
+
+def begun(folder):
+    return [int(path.name.partition("-")[2]) for path in Path(folder).glob("begun-*")]
+
+
+def waiting():
+    """The jobs that wait, by name and arguments."""
+    if connection.vendor == "sqlite":
+        return [(job.name, job.arguments) for job in Job.objects.filter(begun=False)]
+    from procrastinate.contrib.django import app
+
+    return [(job.task_name, json.loads(str(job.task_kwargs))) for job in app.job_manager.list_jobs(status="todo")]
+
+
+@pytest.mark.django_db
+def test_a_job_is_stored_with_what_it_is_about_and_not_without_it():
+    with transaction.atomic():
+        jobs.defer("send_mail")
+        transaction.set_rollback(True)
+    assert waiting() == []
+    jobs.defer("send_mail")
+    assert waiting() == [("send_mail", {})]
+
+
+@pytest.mark.django_db
+def test_of_the_same_job_one_waits_and_a_transaction_in_which_it_is_deferred_again_goes_on(monkeypatch):
+    monkeypatch.setitem(jobs.KINDS, "spin", jobs.Kind("tests.operations.errands.spin", heavy=True))
+    with transaction.atomic():
+        for _ in range(3):
+            jobs.defer("spin", seconds=1, folder="a")
+        jobs.defer("spin", seconds=1, folder="b")
+    assert sorted(arguments["folder"] for _, arguments in waiting()) == ["a", "b"]
+
+
+def test_a_name_that_nobody_registered_is_no_job():
+    with pytest.raises(KeyError):
+        jobs.defer("spni")
+
+
+@pytest.mark.parametrize("seconds", [0, pytest.param(60, marks=pytest.mark.soak)])
+def test_calls_and_heartbeats_do_not_wait_for_a_job_that_computes(here, worker, tmp_path, seconds):
+    with Server(lambda call: after(0.05, answer("Answer1"))) as server:
+        defer(here, "spin", seconds=seconds, folder=str(tmp_path))
+        worker()
+        wait_for(lambda: begun(tmp_path))
+        case = Case(here, server, name=f"beside-{seconds}", samples=30)
+        wait_for(lambda: case.state == "finished")
+        case.check(repeated=0)
+        time.sleep(seconds)
+        assert here.ask_helper(BEATS)
+        assert not (tmp_path / "done").exists()
+        (tmp_path / "go").touch()
+        wait_for((tmp_path / "done").exists)
+
+
+def test_a_worker_stops_within_seconds_and_a_job_under_way_is_told_to_end(here, worker, tmp_path):
+    defer(here, "wait", folder=str(tmp_path))
+    process = worker()
+    wait_for(lambda: begun(tmp_path))
+    at = time.monotonic()
+    process.terminate()
+    process.communicate(timeout=60)
+    assert (process.returncode, time.monotonic() - at < 15) == (0, True)
+    assert (tmp_path / "stopped").exists()
+
+
+@pytest.mark.skipif(ON_POSTGRES and "EVALSITE_SOAK" not in os.environ, reason="takes 45 s there: in make soak")
+def test_what_a_killed_worker_had_begun_is_done_by_the_next(here, worker, tmp_path):
+    defer(here, "wait", folder=str(tmp_path))
+    process = worker()
+    (first,) = wait_for(lambda: begun(tmp_path))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not Path(f"/proc/{first}").exists())  # it ends with its worker
+    worker()
+    wait_for(lambda: len(begun(tmp_path)) == 2)
+    (tmp_path / "go").touch()
+    wait_for((tmp_path / "done").exists)
+
+
+def test_a_process_of_jobs_that_dies_takes_neither_the_worker_nor_the_next_job_with_it(here, worker, tmp_path):
+    defer(here, "die", folder=str(tmp_path))
+    process = worker()
+    wait_for((tmp_path / "died").exists)
+    defer(here, "die", folder=str(tmp_path))
+    wait_for((tmp_path / "done").exists)
+    assert process.poll() is None
+    process.terminate()
+    _, log = process.communicate(timeout=60)
+    assert "perhaps it takes more memory than there is" in log
+
+
+def test_two_workers_do_a_job_once(here, worker, tmp_path):
+    for _ in "12":
+        worker()
+    (tmp_path / "go").touch()
+    defer(here, "spin", seconds=1, folder=str(tmp_path))
+    wait_for((tmp_path / "done").exists)
+    time.sleep(1)
+    assert len(begun(tmp_path)) == 1
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="there any number of workers have jobs")
+def test_on_sqlite_the_second_worker_has_the_jobs_once_the_first_is_gone(here, worker, tmp_path):
+    first = worker()
+    defer(here, "wait", folder=str(tmp_path))
+    wait_for(lambda: begun(tmp_path))
+    second = worker()
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    wait_for(lambda: len(begun(tmp_path)) == 2)
+    (tmp_path / "go").touch()
+    wait_for((tmp_path / "done").exists)
+    assert second.poll() is None
