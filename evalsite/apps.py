@@ -1,5 +1,7 @@
 """The project as an app: commands, template tags, checks."""
 
+from datetime import timedelta
+
 from django.apps import AppConfig
 
 
@@ -9,6 +11,8 @@ class EvalsiteConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
+        from accounts import jobs
         from evalsite import checks, keys  # noqa: F401 (registers them)
 
+        jobs.register("tidy", "evalsite.tidying.clear", heavy=True, every=timedelta(days=1))
         keys.keep_private(settings.DATA)

@@ -19,6 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from accounts import jobs
 from accounts.http import is_local
 from accounts.models import Mail
 from accounts.rules import requires
@@ -62,6 +63,7 @@ class Installation(Collector):
             yield from _of_calls()
             yield _gauge("workers", "Workers seen in the last minute", _living_workers())
             yield _counter("labels", "Labels given by people", Label.objects.count())
+            yield _gauge("jobs_waiting", "Jobs whose time has come", jobs.due())
             yield _gauge("mails_waiting", "Mails that wait to be sent", Mail.objects.count())
             yield _by_state("uploads", "Uploads by state", Upload)
         yield _gauge("free_bytes", "Free space of the data folder", shutil.disk_usage(settings.DATA).free)

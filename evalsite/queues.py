@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from accounts import jobs
 from accounts.jobs import KINDS, word
 from accounts.loop import db
 from accounts.models import Job
@@ -60,9 +61,9 @@ class Queue(ABC):
     async def work(self, stop: asyncio.Event) -> None:
         """Do jobs until ``stop`` is set, then let those under way end."""
 
-    @abstractmethod
     def waits(self) -> bool:
-        """Whether a job waits whose time has come. To be asked in the thread of the database."""
+        """Whether a job waits for this worker whose time has come. To be asked in the thread of the database."""
+        return jobs.due(heavy=self.takes_heavy()) > 0
 
     async def is_idle(self) -> bool:
         return not self.under_way and not await db(self.waits)
@@ -77,8 +78,7 @@ class Table(Queue):
         self._lock: int | None = None
 
     def waits(self) -> bool:
-        heavy = [] if self.takes_heavy() else [name for name, kind in KINDS.items() if kind.heavy]
-        return self._has_lock() and Job.objects.filter(not_before__lte=timezone.now()).exclude(name__in=heavy).exists()
+        return self._has_lock() and super().waits()
 
     async def work(self, stop: asyncio.Event) -> None:
         begun = False
@@ -180,14 +180,6 @@ class Procrastinate(Queue):
             await self.do(name, arguments)
 
         return function
-
-    def waits(self) -> bool:
-        from procrastinate.contrib.django import app
-
-        now = timezone.now()
-        queues = ["light", "heavy"] if self.takes_heavy() else ["light"]
-        waiting = [job for name in queues for job in app.job_manager.list_jobs(queue=name, status="todo")]
-        return any(job.scheduled_at is None or job.scheduled_at <= now for job in waiting)
 
     async def work(self, stop: asyncio.Event) -> None:
         beside = [asyncio.create_task(self._work(stop, heavy=heavy)) for heavy in (False, True)]

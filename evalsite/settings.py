@@ -285,6 +285,7 @@ LOGGING = {
     "loggers": {
         "django.security.DisallowedHost": {"filters": ["briefly"]},
         "django.request": {"filters": ["briefly"]},
+        "psycopg.pool": {"level": "ERROR"},  # that the database is away, the worker says itself
         **{
             name: {"level": LOG_LEVEL}
             for name in ("accounts", "bank", "judging", "annotations", "leaderboard", "evalsite")

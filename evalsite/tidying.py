@@ -60,6 +60,13 @@ def heaps() -> Iterator[Heap]:
         yield Heap("database", 1, size, "`manage.py rotate_criteria_key --compact` gives back what is free in it")
 
 
+def clear() -> None:
+    """Remove what may go."""
+    for heap in heaps():
+        if heap.clear:
+            heap.clear()
+
+
 def free() -> int:
     """Bytes that are free in the data folder."""
     return shutil.disk_usage(settings.DATA).free
