@@ -8,11 +8,11 @@ class LeaderboardConfig(AppConfig):
     name = "leaderboard"
 
     def ready(self) -> None:
-        from bank.intake import registry
+        from accounts import jobs
         from judging.models.submissions import WHEN_TOLD
         from leaderboard import changes
 
-        registry.AFTER_LARGE.append("leaderboard.pages.home.compute")  # so that no visitor waits for it
+        jobs.register("compute_home", "leaderboard.pages.home.compute", heavy=True)
         # No work of ours: Django's way of making what is in the database and no table.
         pre_migrate.connect(changes.remove, sender=self)
         post_migrate.connect(changes.install, sender=self)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.db.models import Model
 from django.utils.module_loading import import_string
 
+from accounts import jobs
 from bank import database
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ class Importer(Protocol):
 
 
 _importers: dict[str, str] = {}
-AFTER_LARGE: list[str] = []  # dotted paths of what is called without arguments after an import of many rows
 EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
 
 
@@ -123,7 +123,7 @@ def imported(rows: int) -> None:
         return
     try:
         database.analyze()
-        for path in AFTER_LARGE if rows >= LARGE else ():
-            import_string(path)()
+        if rows >= LARGE:
+            jobs.defer("compute_home")  # so that no visitor waits for it
     except Exception:
         log.exception("What follows a large import failed")
