@@ -42,6 +42,7 @@ from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
 from bank.images import NotAnImage, image_response
 from bank.models import Item
+from bank.views.common import faults_in
 
 PAGE = 50
 
@@ -145,11 +146,8 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     initial = model_to_dict(campaign, SETTINGS)
     form = AssignmentForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_valid():
-        try:
+        with faults_in(form):
             change_campaign(campaign=campaign, **form.settings())
-        except BadInput as error:
-            form.add_error(error.field if error.field in form.fields else None, str(error))
-        else:
             messages.success(request, "The settings were changed.")
             return redirect("annotations:campaign-settings", pk)
     ballot_form = BallotForm(initial=initial_of(campaign)) if campaign.protocol in ballots.BALLOTS else None

@@ -22,10 +22,10 @@ from annotations.models import Campaign, Label
 from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank import guard
 from bank.database import chunks
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import exports, parquet
 from bank.intake.registry import SHAPES
+from bank.views.common import told
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 
@@ -63,11 +63,9 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
     campaign = get_object_or_404(visible_campaigns(request.user), pk=pk)
-    try:
+    with told(request):
         return download(campaign, request.user, request.GET)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("annotations:campaign-data", pk)
+    return redirect("annotations:campaign-data", pk)
 
 
 PREFERENCES = "preferences"  # asked for like a shape; the table of that name
@@ -179,12 +177,9 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(_chosen_campaign(request), imported=False)
-    try:
+    with told(request, Refused):
         selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
         added = add_items(campaign=campaign, selection=selection)
-    except Refused as error:
-        messages.error(request, str(error))
-    else:
         left = max(0, len(ids) - len(selection.candidates))
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
         messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")

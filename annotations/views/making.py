@@ -19,6 +19,7 @@ from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, peo
 from annotations.views.pages import back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
+from bank.views.common import faults_in, told
 
 TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria", "seed")  # as the form has them
 
@@ -65,7 +66,7 @@ def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | 
     """The campaign of a valid form; a draft if so many items would go to everybody that it is asked about first."""
     data = form.cleaned_data
     annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
-    try:
+    with faults_in(form):
         campaign = make_campaign(
             annotators=annotators,
             plan=form.plan(),
@@ -75,12 +76,10 @@ def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | 
             **{name: data[name] for name in TAKEN},
             **form.settings(),
         )
-    except BadInput as error:
-        form.add_error(error.field if error.field in form.fields else None, str(error))
-        return None
-    if opened and not _is_asked_about(campaign):
-        open_campaign(campaign=campaign)
-    return campaign
+        if opened and not _is_asked_about(campaign):
+            open_campaign(campaign=campaign)
+        return campaign
+    return None
 
 
 def _is_asked_about(campaign: Campaign) -> bool:
@@ -118,11 +117,8 @@ def _make_items(request: HttpRequest, form: CampaignForm) -> None:
     form.errors.clear()
     if not (data.get("benchmark") and data.get("protocol")):
         return
-    try:
+    with told(request):
         made = sizing.make_missing(benchmark=data["benchmark"], protocol=data["protocol"])
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{made:,} items of {data['benchmark'].titled} were made.")
 
 

@@ -1,11 +1,16 @@
 """What the bank's pages share."""
 
-from typing import cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
+from django.contrib import messages
+from django.forms import BaseForm
 from django.http import Http404, HttpRequest
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
+from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
@@ -23,6 +28,33 @@ def benchmark_named(name: str) -> Benchmark:
 
 def person(request: HttpRequest) -> User:
     return cast(User, request.user)
+
+
+@contextmanager
+def told(request: HttpRequest, *also: type[Exception]) -> Iterator[None]:
+    """Says on the next page what was refused within."""
+    refusals: tuple[type[Exception], ...] = (BadInput, *also)
+    try:
+        yield
+    except refusals as refusal:
+        messages.error(request, str(refusal))
+
+
+@contextmanager
+def faults_in(form: BaseForm, elsewhere: str | None = None) -> Iterator[None]:
+    """What was refused within is a fault of the form: at the field that it names, if there is one."""
+    try:
+        yield
+    except BadInput as error:
+        form.add_error(error.field if error.field in form.fields else elsewhere, str(error))
+
+
+def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", **values: Any) -> bool:
+    """Do what a button asks for, and say what came of it; whether it was done. ``{}`` is what the action returns."""
+    with told(request):
+        messages.success(request, success.format(action(**values)))
+        return True
+    return False
 
 
 def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:

@@ -8,12 +8,11 @@ from django.shortcuts import redirect, render
 
 import bank.criteria
 from accounts.rules import requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
-from bank.views.common import benchmark_named, form_page, person
+from bank.views.common import benchmark_named, form_page, person, told
 
 PAGE = 25
 
@@ -45,10 +44,8 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
 def _take_or_dismiss(request: HttpRequest, waiting: QuerySet[Draft]) -> None:
     """Carry out what was chosen for the drafts that were ticked."""
     chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
-    try:
+    with told(request):
         if "take" in request.POST:
             messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
         else:
             messages.success(request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed.")
-    except BadInput as error:
-        messages.error(request, str(error))

@@ -10,11 +10,10 @@ from django.views.decorators.http import require_POST
 from accounts.forms import Styled
 from accounts.http import PageRequest
 from accounts.rules import requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named, form_page
+from bank.views.common import benchmark_named, faults_in, form_page
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",
@@ -104,10 +103,8 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
     if form.is_valid():
-        try:
+        with faults_in(form):
             context["step"] = _step(form, request)
-        except BadInput as error:
-            form.add_error(None, str(error))
     context |= {"there": _existing(benchmark), "aside": bool(request.htmx)}
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
@@ -119,11 +116,9 @@ def items_count(request: HttpRequest, name: str) -> HttpResponse:
     form = MakeItems(benchmark_named(name), request.POST)
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
-        try:
+        with faults_in(form):
             plan = form.plan()
             context |= {"items": plan.count(), "samples": len(plan.samples), "models": len(plan.wanted)}
-        except BadInput as error:
-            form.add_error(None, str(error))
     return render(request, "bank/_items-count.html", context)
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named, form_page
+from bank.views.common import benchmark_named, form_page, told
 
 LONGEST = 200
 
@@ -49,11 +49,8 @@ def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     page = Paginator(_models_of(benchmark), A_PAGE).get_page(request.GET.get("page"))
     if request.method == "POST":
-        try:
+        with told(request):
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
-        except BadInput as error:
-            messages.error(request, str(error))
-        else:
             messages.success(request, f"Saved: {changed} model{'' if changed == 1 else 's'} changed.")
             return redirect(f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}")
     known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")

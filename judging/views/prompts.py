@@ -12,6 +12,7 @@ from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, Item
+from bank.views.common import act
 from judging import protocols
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate
@@ -27,7 +28,7 @@ from judging.protocols.prompts.stored import (
     variables_of,
 )
 from judging.runs import plan, queries, requests
-from judging.views import PAGE, SignedInRequest, act, page
+from judging.views import PAGE, SignedInRequest, page
 
 
 @requires("read-judging")

@@ -12,10 +12,11 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import act
 from judging.judgments import releases
 from judging.models import Run
 from judging.runs import queries
-from judging.views import SignedInRequest, act, page
+from judging.views import SignedInRequest, page
 
 SHOWN = ("waiting", "confirmed", "kept", "all")
 

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods
 from accounts.models import Delivery, User, Webhook
 from accounts.rules import requires
 from accounts.webhooks import EVENTS
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import faults_in
 from judging import webhooks as hooks
 from judging.forms import WebhookForm
 from judging.views import PAGE, SignedInRequest, page
@@ -28,11 +28,8 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
     adds = request.method == "POST" and "do" not in request.POST
     form = WebhookForm(request.POST if adds else None)
     if adds and form.is_valid():
-        try:
+        with faults_in(form):
             context["made"] = hooks.add_webhook(**form.cleaned_data, by=request.user)
-        except BadInput as error:
-            form.add_error(error.field, str(error))
-        else:
             form = WebhookForm()
     elif request.method == "POST" and not adds:
         messages.success(request, _apply(request.POST, request.user))

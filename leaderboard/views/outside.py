@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
+from bank.views.common import faults_in
 from leaderboard import outside
 from leaderboard.forms import OutsideForm
 from leaderboard.models import OutsideScore
@@ -28,12 +28,9 @@ def outside_scores(request: HttpRequest) -> HttpResponse:
     form = OutsideForm(request.POST if request.method == "POST" else None, initial=_initial(boards, request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
-        try:
+        with faults_in(form):
             scores = outside.read_scores(data.pop("scores"))
             number = outside.set_scores(scores=scores, by=cast(User, request.user), **data)
-        except BadInput as error:
-            form.add_error(error.field or None, str(error))
-        else:
             messages.success(request, f"{data['board']}: {number:,} scores.")
             return redirect("leaderboard:outside-scores")
     context = {"section": "leaderboards", "boards": boards, "form": form, "may_write": may_write}

@@ -19,6 +19,7 @@ from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
 from bank.recipes import text as recipe_text
+from bank.views.common import faults_in, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
@@ -230,14 +231,11 @@ def _recipe_edited(request: HttpRequest) -> HttpResponse:
 def _recipe_saved(request: HttpRequest) -> HttpResponse:
     form, changes = RecipeForm(request.POST), request.POST.get("changes", "")
     if form.is_valid():
-        try:
+        with faults_in(form, "yaml"):
             spec = specs.from_yaml(form.cleaned_data["yaml"])
             if _is_taken(spec, changes):
                 raise BadInput(f"{TAKEN}.")
             recipe, changed = store.save(spec, by=cast(User, request.user))
-        except BadInput as error:
-            form.add_error("yaml", str(error))
-        else:
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
@@ -258,13 +256,11 @@ def recipe_yaml(request: HttpRequest, name: str) -> HttpResponse:
 @require_POST
 def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
-    try:
+    with told(request):
         store.remove(recipe)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("leaderboard:recipe", str(recipe))
-    messages.success(request, f"{recipe} is removed.")
-    return redirect("leaderboard:recipes")
+        messages.success(request, f"{recipe} is removed.")
+        return redirect("leaderboard:recipes")
+    return redirect("leaderboard:recipe", str(recipe))
 
 
 @requires("publish")
@@ -272,11 +268,8 @@ def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
 def recipe_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Publish an edition of what rests on hidden keys in a recipe's board."""
     recipe = _recipe(request, name)
-    try:
+    with told(request):
         edition = recipe_editions.publish(recipe, by=cast(User, request.user))
-    except recipe_editions.Refused as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"Edition {edition.number} is published.")
     return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
 
@@ -314,11 +307,8 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
 def evaluation_retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask again what failed, and go on with what paused."""
     evaluation = get_object_or_404(Evaluation.objects.select_related("recipe", "judge"), pk=pk)
-    try:
+    with told(request):
         number = evaluations.retry(evaluation)
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{number:,} failed answers are asked for again." if number else "It goes on.")
     return redirect("leaderboard:recipe", str(evaluation.recipe))
 

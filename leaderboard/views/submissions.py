@@ -15,11 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
+from bank.views.common import faults_in, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
@@ -196,10 +196,8 @@ def _changing(rule: str) -> Callable[[Change], Callable[[HttpRequest, int], Http
         @wraps(change)
         def view(request: HttpRequest, pk: int) -> HttpResponse:
             submission = get_object_or_404(_visible(request), pk=pk)
-            try:
+            with told(request, Refused):
                 messages.success(request, change(request, submission))
-            except (BadInput, Refused) as error:
-                messages.error(request, str(error))
             return redirect("leaderboard:submission-detail", pk)
 
         return view
@@ -310,13 +308,10 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
     form = RulesForm(data, rules=rules, splits=splits)
     judging = JudgingForm(data, benchmark=benchmark)
     if request.method == "POST" and form.is_valid() and judging.is_valid():
-        try:
+        with faults_in(form):
             with transaction.atomic():
                 actions.set_rules(by=person, benchmark=benchmark, **form.cleaned_data)
                 judging.save(by=person, benchmark=benchmark)
-        except BadInput as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "The rules are changed.")
             return redirect("leaderboard:submission-rules", benchmark)
     context = {
