@@ -9,8 +9,10 @@ from accounts.models import User
 from bank.forms.fields import BenchmarkChoice, CleanCharField
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
+from judging.inputs import InputForm
 from judging.models import Judge, Run
 from judging.runs import submissions as queue
+from leaderboard.actions import HeldOutIn
 
 LARGEST = 128 * 2**20  # bytes of a submitted file
 TOO_LARGE = (
@@ -19,6 +21,12 @@ TOO_LARGE = (
 
 
 OPEN = {"open": True, "closed": False, "": None}
+
+
+class HeldOutForm(InputForm):
+    """Draw the half that is held out, or ask for a run's figures on it."""
+
+    takes = HeldOutIn
 
 
 class TryoutForm(Styled):
