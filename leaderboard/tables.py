@@ -154,26 +154,18 @@ def models(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
 
 
-def judges(scope: Scope, asked: TableQuery) -> Rows:
-    """The board of judges: every metric of every judge against people, by majority and by single labels."""
-    return _rows_of(cached(scope, "judges", boards.judges))
-
-
-def agreement(scope: Scope, asked: TableQuery) -> Rows:
-    """Agreement of every two annotators, of each with each judge, and of the majority with both.
-
-    Annotators appear by pseudonym, for curators and administrators by name.
-    """
-    return _rows_of(cached(scope, "agreement", boards.agreement_of))
-
-
-def bias(scope: Scope, asked: TableQuery) -> Rows:
-    """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
-    return _rows_of(cached(scope, "bias", boards.bias_of))
-
-
 def _rows_of(board: Board) -> Rows:
     return Rows(board.as_json(), board.notes)
+
+
+def kept(name: str, compute: Callable[[Scope], Board], words: str) -> Callable[[Scope, TableQuery], Rows]:
+    """The rows of a board as it is kept; ``words``: what the API says of them."""
+
+    def rows(scope: Scope, asked: TableQuery) -> Rows:
+        return _rows_of(cached(scope, name, compute))
+
+    rows.__doc__ = words
+    return rows
 
 
 # ---- judges and people ----
@@ -211,40 +203,12 @@ class CeilingRow(Row):
     n: int
 
 
-def repeated(scope: Scope, asked: TableQuery) -> Rows:
-    """Of each judge that was asked several times: the share of its items on which so many of its verdicts are the same
-    (MLLM-as-a-Judge, Figure 5).
-    """
-    return _rows_of(cached(scope, "repeats", repeats.repeats))
-
-
 def of_lengths(scope: Scope, asked: TableQuery) -> Rows:
     """How long each model's answers are, in characters, or with part replies how long each judge's replies are, in
     tokens: mean, tenths and quarters, and a histogram (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17).
     """
     board = cached(scope, "lengths", lengths.lengths)
     return Rows(plain(board.replies if _part(asked, LENGTHS) == "replies" else board.rows))
-
-
-def reviewed(scope: Scope, asked: TableQuery) -> Rows:
-    """What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of three, the
-    mean grade, and the mean absolute deviation of grades within a sample; by data set.
-    """
-    return _rows_of(cached(scope, "reviews", reviews.reviews))
-
-
-def compared_analyses(scope: Scope, asked: TableQuery) -> Rows:
-    """Of every two judges whose analyses of the same items people compared: the share of items on which they prefer
-    the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).
-    """
-    return _rows_of(cached(scope, "analyses", reviews.compared))
-
-
-def of_versions(scope: Scope, asked: TableQuery) -> Rows:
-    """What each change of a judge's prompt was worth: every version beside the one before it, against people on the
-    items that both judged, with the interval of the difference and p of the paired test.
-    """
-    return _rows_of(cached(scope, "versions", versions.versions))
 
 
 def disagreed(scope: Scope, asked: TableQuery) -> Rows:
@@ -476,11 +440,6 @@ def _choices(scope: Scope) -> ChoiceBoard:
     return cast(ChoiceBoard, cached(scope, "models", boards.models))
 
 
-def of_abilities(scope: Scope, asked: TableQuery) -> Rows:
-    """How well all models together do on each ability, hardest first (MMBench, 5.3)."""
-    return _rows_of(cached(scope, "abilities", abilities.abilities))
-
-
 def of_contents(scope: Scope, asked: TableQuery) -> Rows:
     """What instructions ask to do (verbs), how they begin (words) and what pictures show (objects), in counts of the
     samples that one sees (MLLM-Bench, Figure 4; MIA-Bench, Figure 5).
@@ -573,11 +532,41 @@ TWO = {"a_name": str, "b_name": str}
 LANGUAGES = dict.fromkeys(("a_benchmark", "a_language", "b_benchmark", "b_language", "measure"), str)
 TABLES = {
     "models": Table(make=models, board="models", rows_are={row: {} for row in MODEL_ROWS}, whole=boards.models),
-    "judges": Table(make=judges, board="judges", rows_are={JudgeRow: {}}, whole=boards.judges, view=OF_JUDGES),
-    "agreement": Table(
-        make=agreement, board="agreement", rows_are={AgreementRow: {}}, whole=boards.agreement_of, view=OF_VOTERS
+    "judges": Table(
+        make=kept(
+            "judges",
+            boards.judges,
+            "The board of judges: every metric of every judge against people, by majority and by single labels.",
+        ),
+        board="judges",
+        rows_are={JudgeRow: {}},
+        whole=boards.judges,
+        view=OF_JUDGES,
     ),
-    "bias": Table(make=bias, board="bias", rows_are={BiasRow: {}}, whole=boards.bias_of, view=OF_VOTERS),
+    "agreement": Table(
+        make=kept(
+            "agreement",
+            boards.agreement_of,
+            "Agreement of every two annotators, of each with each judge, and of the majority with both.\n"
+            "\n"
+            "Annotators appear by pseudonym, for curators and administrators by name.",
+        ),
+        board="agreement",
+        rows_are={AgreementRow: {}},
+        whole=boards.agreement_of,
+        view=OF_VOTERS,
+    ),
+    "bias": Table(
+        make=kept(
+            "bias",
+            boards.bias_of,
+            "The biases of each judge, and of people: position, length, own family (self), and leniency (high_score).",
+        ),
+        board="bias",
+        rows_are={BiasRow: {}},
+        whole=boards.bias_of,
+        view=OF_VOTERS,
+    ),
     "stand-in": Table(
         make=stand_in,
         board="judges",
@@ -595,10 +584,50 @@ TABLES = {
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "as_printed")),
     ),
     "ceiling": Table(make=ceiling, board="judges", rows_are={CeilingRow: {}}, view=(*OF_LABELS, POOL.name)),
-    "reviews": Table(make=reviewed, board="judges", rows_are={ReviewRow: {}}, view=OF_REVIEWS),
-    "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
-    "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
-    "versions": Table(make=of_versions, board="judges", rows_are={VersionRow: {}}, view=OF_REPEATS),
+    "reviews": Table(
+        make=kept(
+            "reviews",
+            reviews.reviews,
+            "What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of "
+            "three, the mean grade, and the mean absolute deviation of grades within a sample; by data set.",
+        ),
+        board="judges",
+        rows_are={ReviewRow: {}},
+        view=OF_REVIEWS,
+    ),
+    "analyses": Table(
+        make=kept(
+            "analyses",
+            reviews.compared,
+            "Of every two judges whose analyses of the same items people compared: the share of items on which they "
+            "prefer the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).",
+        ),
+        board="judges",
+        rows_are={ComparedRow: {}},
+        view=OF_ANALYSES,
+    ),
+    "repeats": Table(
+        make=kept(
+            "repeats",
+            repeats.repeats,
+            "Of each judge that was asked several times: the share of its items on which so many of its verdicts are "
+            "the same (MLLM-as-a-Judge, Figure 5).",
+        ),
+        board="judges",
+        rows_are={RepeatsRow: {}},
+        view=OF_REPEATS,
+    ),
+    "versions": Table(
+        make=kept(
+            "versions",
+            versions.versions,
+            "What each change of a judge's prompt was worth: every version beside the one before it, against people "
+            "on the items that both judged, with the interval of the difference and p of the paired test.",
+        ),
+        board="judges",
+        rows_are={VersionRow: {}},
+        view=OF_REPEATS,
+    ),
     "disagreements": Table(
         make=disagreed,
         board="judges",
@@ -638,7 +667,11 @@ TABLES = {
         make=apart, board="models", rows_are={ApartRow: {}}, view=tuple(name for name in OF_MODELS if name != "elo")
     ),
     "abilities": Table(
-        make=of_abilities,
+        make=kept(
+            "abilities",
+            abilities.abilities,
+            "How well all models together do on each ability, hardest first (MMBench, 5.3).",
+        ),
         board="models",
         rows_are={AbilityRow: {}},
         fits=lambda kind: not kind.pairwise and not kind.no_models,
