@@ -44,9 +44,9 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Table
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
 from leaderboard.views.plots import plot_link
 

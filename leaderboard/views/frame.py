@@ -23,9 +23,9 @@ from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Chooser, Table
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 
 TABS = (
     ("Overview", "benchmark"),
