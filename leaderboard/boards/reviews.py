@@ -187,7 +187,7 @@ def _compared(scope: Scope, runs: Sequence[int]) -> pd.DataFrame:
     # Whatever withholds one of the two verdicts withholds what people say of both.
     counted = counted_reviews(scope, labels, held=f"{AGAINST}__run__held")
     frame = pd.DataFrame(counted.order_by("pk").values_list(*OF_COMPARED.values()), columns=list(OF_COMPARED))
-    return frame.assign(group=frame["group"].where(frame["group"] != "", frame["key"]))
+    return frame.assign(group=votes.group_of(frame))
 
 
 def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
@@ -213,8 +213,7 @@ def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     labels = Label.objects.filter(**{f"{REVIEWED}__run__in": [run.pk for run in runs], f"{AGAINST}__isnull": True})
     counted = _counted(scope, labels)
     frame = pd.DataFrame(counted.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
-    return frame.assign(dataset=votes.dataset_of(scope, frame["dataset"]))
+    return frame.assign(group=votes.group_of(frame), dataset=votes.dataset_of(scope, frame["dataset"]))
 
 
 def _counted(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:

@@ -32,11 +32,6 @@ OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS, *profile_page.SIDE
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
 
 
-def plot_link(address: Address, what: str) -> str:
-    """Where the plot of this view is, as a file."""
-    return address.to("leaderboard:plot", what, **address.params)
-
-
 def _forest(address: Address) -> SafeString:
     scope = addresses.source_of(address).scope
     board = models_page.filtered_board(address, cached(scope, "models", boards.models)).board

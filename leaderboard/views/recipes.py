@@ -210,9 +210,14 @@ def _becomes(editor: editing.Editor, changes: str) -> tuple[str, str, str]:
     return spec.name, str(newest.version + 1), f"Version {newest.version} was used and stays as it is"
 
 
+def _texts(request: HttpRequest) -> list[str]:
+    """The YAML as it was typed, and as it last was a recipe."""
+    return [request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good")]
+
+
 def _recipe_edited(request: HttpRequest) -> HttpResponse:
     """What follows from a change of the blocks or of the YAML."""
-    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    text, good = _texts(request)
     by_yaml, do = request.POST["edited"] == "yaml", request.POST.get("do", "")
     at = (whole_number(request.POST.get("at", "")) or 0) + (do == "another sample")
     posted = None if by_yaml else request.POST.dict()
@@ -239,7 +244,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
-    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    text, good = _texts(request)
     return _making(request, editing.editor(text, good, request.user), changes, form)
 
 
