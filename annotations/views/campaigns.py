@@ -42,7 +42,7 @@ from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
 from bank.images import NotAnImage, image_response
 from bank.models import Item
-from bank.views.common import faults_in
+from bank.views.common import faults_in, posted
 
 PAGE = 50
 
@@ -144,7 +144,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign assigns items, its ballot, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     initial = model_to_dict(campaign, SETTINGS)
-    form = AssignmentForm(request.POST if request.method == "POST" else None, initial=initial)
+    form = AssignmentForm(posted(request), initial=initial)
     if form.is_valid():
         with faults_in(form):
             change_campaign(campaign=campaign, **form.settings())

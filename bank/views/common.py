@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, QueryDict
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
@@ -55,6 +55,11 @@ def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", *
         messages.success(request, success.format(action(**values)))
         return True
     return False
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """The data of a form that was sent, an empty one too."""
+    return request.POST if request.method == "POST" else None
 
 
 def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:

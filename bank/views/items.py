@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST
 from accounts.forms import Styled
 from accounts.http import PageRequest
 from accounts.rules import requires
-from bank.forms.fields import whole_number
+from bank.forms.fields import tick, whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named, faults_in, form_page
+from bank.views.common import benchmark_named, faults_in, form_page, posted
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",
@@ -57,8 +57,8 @@ class MakeItems(Styled):
         label="Answers of at least so many characters",
         help_text="Then none that was refused or cut off either. Empty: all.",
     )
-    apart = forms.BooleanField(required=False, label="Only samples without items of other kinds")
-    rotations = forms.BooleanField(required=False, label="Also the answers to rotated options (CircularEval)")
+    apart = tick("Only samples without items of other kinds")
+    rotations = tick("Also the answers to rotated options (CircularEval)")
 
     def __init__(self, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -100,7 +100,7 @@ WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers and samples",
 def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page requests the next ones until all are there."""
     benchmark = benchmark_named(name)
-    form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
+    form = MakeItems(benchmark, posted(request))
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
     if form.is_valid():
         with faults_in(form):

@@ -46,7 +46,7 @@ def _initial(request: SignedInRequest) -> dict[str, Any]:
 @requires("write-judging")
 def judge_new(request: SignedInRequest) -> HttpResponse:
     form = JudgeForm(request.POST or None, initial=_initial(request))
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         with faults_in(form):
             return redirect("judging:judge-detail", judges.add_judge(**form.cleaned_data).pk)
     context = {"form": form, "hosts": settings.JUDGE_HOSTS, "keys": settings.JUDGE_KEYS}

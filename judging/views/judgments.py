@@ -14,6 +14,7 @@ from accounts import audit
 from accounts.rules import Viewer, allowed, requires
 from bank.intake.exports import pieces as table_pieces
 from bank.intake.registry import SHAPES
+from bank.views.common import posted
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
@@ -71,8 +72,8 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     """A selection as a file. Only staff get what the judges wrote, with a reason, and it is logged."""
     selection = filters.JudgmentFilters.from_query(request.GET, request.user)
     may_read_analyses = allowed(request.user, "read-analyses")
-    form = SelectionForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = SelectionForm(posted(request))
+    if form.is_valid():
         data, user = form.cleaned_data, request.user
         if data["analyses"] and not may_read_analyses:
             raise PermissionDenied

@@ -12,7 +12,7 @@ from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, Item
-from bank.views.common import act
+from bank.views.common import act, posted
 from judging import protocols
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate
@@ -71,9 +71,9 @@ def template_detail(request: SignedInRequest, protocol: str, prompt: str, versio
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: SignedInRequest) -> HttpResponse:
     """Write a version, starting from a copy of the one that ``protocol`` and ``prompt`` in the URL name."""
-    form = TemplateForm(request.POST if request.method == "POST" else None, initial=_copied(request))
+    form = TemplateForm(posted(request), initial=_copied(request))
     faults: list[str] = []
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         try:
             stored = add_template(**form.cleaned_data, by=request.user)
         except BadInput as error:

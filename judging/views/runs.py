@@ -14,7 +14,7 @@ from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.views.common import act, faults_in
+from bank.views.common import act, faults_in, posted
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
@@ -348,7 +348,7 @@ def start_from_form(
 @requires("write-judging")
 def collect_new(request: SignedInRequest) -> HttpResponse:
     form = CollectForm(request.POST or None, initial=request.GET.dict())
-    started = request.method == "POST" and form.is_valid() and start_from_form(form, by=request.user)
+    started = form.is_valid() and start_from_form(form, by=request.user)
     if started:
         return started
     context = collecting_estimated(form) | {"form": form}
@@ -358,8 +358,8 @@ def collect_new(request: SignedInRequest) -> HttpResponse:
 @requires("write-judging")
 @require_http_methods(["GET", "HEAD", "POST"])
 def jury_new(request: SignedInRequest) -> HttpResponse:
-    form = JuryForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = JuryForm(posted(request))
+    if form.is_valid():
         with faults_in(form):
             return redirect("judging:run-detail", juries.make_jury(**form.cleaned_data, by=request.user).pk)
     return page(request, "judging/jury-new.html", {"form": form}, refused=bool(form.errors))

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.views.common import faults_in
+from bank.views.common import faults_in, posted
 from leaderboard import outside
 from leaderboard.forms import OutsideForm
 from leaderboard.models import OutsideScore
@@ -25,8 +25,8 @@ def outside_scores(request: HttpRequest) -> HttpResponse:
     boards: dict[str, list[OutsideScore]] = {}
     for score in OutsideScore.objects.select_related("by"):
         boards.setdefault(score.board, []).append(score)
-    form = OutsideForm(request.POST if request.method == "POST" else None, initial=_initial(boards, request))
-    if request.method == "POST" and form.is_valid():
+    form = OutsideForm(posted(request), initial=_initial(boards, request))
+    if form.is_valid():
         data = form.cleaned_data
         with faults_in(form):
             scores = outside.read_scores(data.pop("scores"))

@@ -19,7 +19,7 @@ from bank.forms.fields import whole_number
 from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
-from bank.views.common import faults_in, told
+from bank.views.common import faults_in, posted, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
@@ -89,7 +89,7 @@ def submission_new(request: HttpRequest) -> HttpResponse:
     form = SubmissionForm(data, files, benchmarks=submissions.open_benchmarks(person), initial=initial)
     context: dict[str, Any] = {"section": "submissions", "form": form}
     status = 200
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         try:
             answer = _take(request, form, person, context)
             if answer is not None:
@@ -304,10 +304,10 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = _benchmark(request, name)
     rules = actions.rules_of(benchmark)
     splits = sorted(set(benchmark.samples.order_by().values_list("split", flat=True).distinct()))
-    data, person = request.POST if request.method == "POST" else None, cast(User, request.user)
+    data, person = posted(request), cast(User, request.user)
     form = RulesForm(data, rules=rules, splits=splits)
     judging = JudgingForm(data, benchmark=benchmark)
-    if request.method == "POST" and form.is_valid() and judging.is_valid():
+    if form.is_valid() and judging.is_valid():
         with faults_in(form):
             with transaction.atomic():
                 actions.set_rules(by=person, benchmark=benchmark, **form.cleaned_data)
