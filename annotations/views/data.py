@@ -11,6 +11,7 @@ from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import attached
 from accounts.rules import Viewer, allowed, requires
 from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
@@ -97,10 +98,9 @@ def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase
         model=query.get("model", ""),
     )
     body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=asked)
-    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
     kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
-    answer["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}"'
-    return answer
+    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
+    return attached(answer, f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}")
 
 
 @requires("write-campaigns")
@@ -149,9 +149,7 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
         raise Http404("no such subset")
     records = by_keys(chunks(subset_of(run, subset)))
     body = exports.pieces(records=records, what="judgments", shape="jsonl")
-    answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
-    answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'
-    return answer
+    return attached(StreamingHttpResponse(body, content_type="application/x-ndjson"), f"run-{pk}-{subset}.jsonl")
 
 
 @requires("write-campaigns")

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
+from accounts.http import attached
 from accounts.models import User
 from accounts.rules import requires
 from bank import exposure
@@ -147,11 +148,8 @@ def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpRes
     if form.errors:
         return None
     secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-    answer = StreamingHttpResponse(pieces, content_type=content)
     filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
-    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return attached(StreamingHttpResponse(pieces, content_type=content), filename, kept=False)
 
 
 @requires("write-bank")

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from django.contrib import messages
+from django.core.paginator import Page, Paginator
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, QueryDict
 from django.views.decorators.http import require_http_methods
@@ -60,6 +61,11 @@ def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", *
 def posted(request: HttpRequest) -> QueryDict | None:
     """The data of a form that was sent, an empty one too."""
     return request.POST if request.method == "POST" else None
+
+
+def page_of(request: HttpRequest, rows: Any, size: int) -> Page[Any]:
+    """The page of these rows that the address names, else the first; its last where it names one behind."""
+    return Paginator(rows, size).get_page(request.GET.get("page"))
 
 
 def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:

@@ -4,12 +4,10 @@ from contextlib import suppress
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
 from accounts.rules import requires
 from bank.forms.columns import ColumnsForm
 from bank.forms.uploads import ChoicesForm
@@ -17,7 +15,7 @@ from bank.images import TYPES
 from bank.intake.formats import mapping, templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
-from bank.views.common import benchmark_named, told
+from bank.views.common import benchmark_named, page_of, person, told
 
 PAGE = 30
 HERE = {"section": "bank"}
@@ -36,12 +34,12 @@ def upload_list(request: HttpRequest) -> HttpResponse:
         try:
             files = cast(Any, request.FILES.getlist("files"))
             named = request.POST.get("benchmark", "")
-            upload = actions.receive_form(by=cast(User, request.user), files=files, benchmark=named)
+            upload = actions.receive_form(by=person(request), files=files, benchmark=named)
         except actions.BadInput as error:
             fault = str(error)
         else:
             return redirect("bank:upload-detail", upload.pk)
-    page = Paginator(Upload.objects.select_related("by"), PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, Upload.objects.select_related("by"), PAGE)
     chosen = request.POST.get("benchmark") or request.GET.get("benchmark", "")
     benchmark = benchmark_named(chosen) if chosen else None
     context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()

@@ -2,19 +2,18 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.views.common import act, faults_in, posted
+from bank.views.common import act, faults_in, form_page, page_of, posted
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
@@ -34,7 +33,7 @@ SHOWN = ("all", "failed", "undecided")
 @requires("read-judging")
 def index(request: SignedInRequest) -> HttpResponse:
     runs = queries.own_first(queries.runs_for(request.user), request.user)
-    shown = Paginator(runs, PAGE).get_page(request.GET.get("page"))
+    shown = page_of(request, runs, PAGE)
     context = {
         "page": shown,
         "runs": queries.listed(list(shown.object_list), viewer=request.user),
@@ -356,7 +355,7 @@ def collect_new(request: SignedInRequest) -> HttpResponse:
 
 
 @requires("write-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def jury_new(request: SignedInRequest) -> HttpResponse:
     form = JuryForm(posted(request))
     if form.is_valid():

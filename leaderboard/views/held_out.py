@@ -1,15 +1,11 @@
 """The half that a benchmark holds out: drawing it, and asking for a judge's figures on it."""
 
-from typing import cast
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
-from accounts.models import User
 from accounts.rules import requires
-from bank.views.common import faults_in
+from bank.views.common import faults_in, form_page, person
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
 from leaderboard.forms import HeldOutForm
@@ -21,7 +17,7 @@ from leaderboard.views.frame import of_benchmark, table_files
 
 
 @requires("publish")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @of_benchmark("judges")
 def held_out(request: HttpRequest, address: Address) -> HttpResponse:
     """Whether a half is held out, who asked for what of it, and the button that draws it or asks."""
@@ -29,7 +25,7 @@ def held_out(request: HttpRequest, address: Address) -> HttpResponse:
     form = HeldOutForm(request.POST.dict() | {"benchmark": str(benchmark)} if request.method == "POST" else None)
     if form.is_valid():
         with faults_in(form):
-            made = actions.hold_out(**form.cleaned_data, by=cast(User, request.user))
+            made = actions.hold_out(**form.cleaned_data, by=person(request))
             told = f"Request {made.number} is answered." if isinstance(made, HeldOutRelease) else "A half is held out."
             messages.success(request, told)
             return redirect("leaderboard:held-out", address.name)

@@ -1,22 +1,18 @@
 """Scores of benchmarks that are not held here: everybody reads them, curators type them."""
 
-from typing import cast
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
-from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.views.common import faults_in, posted
+from bank.views.common import faults_in, form_page, person, posted
 from leaderboard import outside
 from leaderboard.forms import OutsideForm
 from leaderboard.models import OutsideScore
 
 
 @requires("read-public")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def outside_scores(request: HttpRequest) -> HttpResponse:
     """All of them by benchmark; ``?board=NAME`` puts one into the form."""
     may_write = allowed(request.user, "write-bank")
@@ -30,7 +26,7 @@ def outside_scores(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         with faults_in(form):
             scores = outside.read_scores(data.pop("scores"))
-            number = outside.set_scores(scores=scores, by=cast(User, request.user), **data)
+            number = outside.set_scores(scores=scores, by=person(request), **data)
             messages.success(request, f"{data['board']}: {number:,} scores.")
             return redirect("leaderboard:outside-scores")
     context = {"section": "leaderboards", "boards": boards, "form": form, "may_write": may_write}

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import get_valid_filename
 
+from accounts.http import attached
 from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, cached
@@ -154,5 +155,4 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 def as_file(svg: SafeString, stem: str) -> HttpResponse:
     response = HttpResponse(drawing.standing_alone(svg), content_type="image/svg+xml")
-    response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.svg"'
-    return response
+    return attached(response, f"{get_valid_filename(stem)}.svg")

@@ -1,16 +1,16 @@
 """Pages of recipes: all of them, one with its board, writing one, asking models by it; and of the desiderata."""
 
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
+from accounts.http import attached
 from accounts.rules import allowed, requires
 from bank import guard
 from bank.errors import BadInput
@@ -19,7 +19,7 @@ from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
 from bank.recipes import text as recipe_text
-from bank.views.common import faults_in, told
+from bank.views.common import faults_in, form_page, person, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
@@ -141,7 +141,7 @@ def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
 
 
 @requires("write-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def recipe_new(request: HttpRequest) -> HttpResponse:
     """Make a recipe, or the next version of one, starting from ``?from=``, in blocks or in YAML.
 
@@ -240,7 +240,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
             spec = specs.from_yaml(form.cleaned_data["yaml"])
             if _is_taken(spec, changes):
                 raise BadInput(f"{TAKEN}.")
-            recipe, changed = store.save(spec, by=cast(User, request.user))
+            recipe, changed = store.save(spec, by=person(request))
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
@@ -253,8 +253,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
 def recipe_yaml(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
     response = HttpResponse(specs.to_yaml(store.spec_of(recipe)), content_type="application/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{recipe.name}-{recipe.version}.yaml"'
-    return response
+    return attached(response, f"{recipe.name}-{recipe.version}.yaml")
 
 
 @requires("write-judging")
@@ -274,7 +273,7 @@ def recipe_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Publish an edition of what rests on hidden keys in a recipe's board."""
     recipe = _recipe(request, name)
     with told(request):
-        edition = recipe_editions.publish(recipe, by=cast(User, request.user))
+        edition = recipe_editions.publish(recipe, by=person(request))
         messages.success(request, f"Edition {edition.number} is published.")
     return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
 
@@ -295,9 +294,7 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
         if "estimate" in request.POST:
             evaluations.check_abilities(store.spec_of(recipe), data["endpoint"])
             return _detail(request, recipe, form, estimate=evaluations.estimate(recipe, **asked))
-        evaluation = evaluations.start_evaluation(
-            recipe=recipe, budget=data["budget"], by=cast(User, request.user), **asked
-        )
+        evaluation = evaluations.start_evaluation(recipe=recipe, budget=data["budget"], by=person(request), **asked)
     except BadInput as error:
         form.add_error("endpoint" if error.field == "judge" else None, str(error))
         return _detail(request, recipe, form)

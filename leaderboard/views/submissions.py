@@ -5,21 +5,21 @@ from functools import wraps
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import attached
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.forms.fields import whole_number
 from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
-from bank.views.common import faults_in, posted, told
+from bank.views.common import faults_in, form_page, page_of, posted, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
@@ -55,7 +55,7 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         queryset = queryset.filter(benchmark=benchmark)
     if filters["state"] in Submission.State.values:
         queryset = queryset.filter(state=filters["state"])
-    page = Paginator(queryset, PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, queryset, PAGE)
     context = {
         "section": "submissions",
         "page": page,
@@ -80,7 +80,7 @@ def _without_rules(viewer: User) -> list[Benchmark]:
 
 
 @requires("submit")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def submission_new(request: HttpRequest) -> HttpResponse:
     """The form. A file is checked at once, then stored and scored; or the page says why it did not pass."""
     person = cast(User, request.user)
@@ -144,7 +144,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """What was submitted, its scores and what exactly each number is about; or why it did not pass."""
     submission = get_object_or_404(_visible(request), pk=pk)
     marks = submissions.marks_of(submission)
-    page = Paginator(marks, MARKS).get_page(request.GET.get("page"))
+    page = page_of(request, marks, MARKS)
     blocks = shown.blocks(submission, request.user)
     context = {
         "section": "submissions",
@@ -290,15 +290,12 @@ def submission_questions(request: HttpRequest, name: str) -> HttpResponseBase:
     benchmark = _benchmark(request, name)
     records = exports.questions(benchmark, cast(User, request.user))
     pieces = exports.zipped(records=records, shape="jsonl", what="questions")
-    answer = StreamingHttpResponse(pieces, content_type=exports.ZIP)
     filename = f"{benchmark.slug}-{benchmark.version}-questions.zip"
-    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return attached(StreamingHttpResponse(pieces, content_type=exports.ZIP), filename, kept=False)
 
 
 @requires("manage-submissions")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
     """Which splits are hidden, and what researchers may send."""
     benchmark = _benchmark(request, name)
