@@ -7,6 +7,8 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
+from accounts.http import attached
+
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with the apostrophes that escaping puts before it
 
 
@@ -21,9 +23,7 @@ def unescape(cell: str) -> str:
 
 def download(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> StreamingHttpResponse:
     """A CSV file for the browser, sent while ``rows`` are read. Texts are escaped."""
-    response = StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return attached(StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8"), name)
 
 
 class _Line:

@@ -1,9 +1,10 @@
-"""The request class for views, and the client address a request came from."""
+"""What the views of every app share: the class of requests, files as answers, the address that a request came from."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import TypeVar
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 UNKNOWN = "unknown"  # a local socket has no address
@@ -13,6 +14,17 @@ class PageRequest(HttpRequest):
     """A request that has passed django-htmx's middleware."""
 
     htmx: HtmxDetails  # true for a request by htmx, or by one of our scripts that sends HX-Request
+
+
+H = TypeVar("H", bound=HttpResponseBase)
+
+
+def attached(answer: H, name: str, *, kept: bool = True) -> H:
+    """The answer as a file of this name. Where it holds what not everybody may read it is not ``kept`` on its way."""
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    if not kept:
+        answer["Cache-Control"] = "no-store"
+    return answer
 
 
 def client_address(request: HttpRequest) -> str:

@@ -14,7 +14,7 @@ from accounts.rules import Viewer
 from bank import exposure, guard
 from bank.database.unfinished import FinishedManager
 from bank.guard import Guarded
-from bank.models import Benchmark, Item, Sample, Verdict
+from bank.models import Benchmark, Item, Sample, SampleImage, Verdict
 from bank.text.names import NameField
 from judging.models import Judgment
 
@@ -418,10 +418,7 @@ class GuidelinePicture(models.Model):
         ordering = ["name"]
         constraints = [models.UniqueConstraint(fields=["campaign", "name"], name="guideline_picture_name")]
 
-    @property
-    def path(self) -> str:
-        """Relative to the media folder."""
-        return f"images/{self.sha256[:2]}/{self.sha256}.{self.kind}"
+    path = SampleImage.path
 
 
 class Adjudication(Verdict):

@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from accounts.forms import Styled
 from accounts.webhooks import EVENTS
 from bank.forms.benchmarks import FileShape
-from bank.forms.fields import BenchmarkChoice, CleanCharField
+from bank.forms.fields import BenchmarkChoice, CleanCharField, long_text, tick
 from bank.forms.folds import Fold
 from bank.models import Benchmark, Item
 from judging import protocols
@@ -66,10 +66,6 @@ def _choice(choices: Sequence[tuple[str, str]], label: str = "", help_text: str 
     return forms.ChoiceField(choices=choices, required=False, label=label or None, help_text=help_text)
 
 
-def _tick(label: str) -> forms.BooleanField:
-    return forms.BooleanField(required=False, label=label)
-
-
 class RequestForm(Styled):
     """The choices of runs of every kind: the part of the benchmark, the request, and where answers come from.
 
@@ -90,7 +86,7 @@ class RequestForm(Styled):
     ask_again = _number(
         "ask_again", "Ask again, times", "Where a reply breaks the format or refuses; each reply is kept."
     )
-    as_printed = _tick("As printed in the paper that asks so; what is chosen here comes first")
+    as_printed = tick("As printed in the paper that asks so; what is chosen here comes first")
     limit = form_field(RUN["limit"], "First items only")
     budget = form_field(RUN["budget"], "Budget, US dollars")
     reuse = form_field(RUN["reuse"], "Answer identical calls from stored ones, at no cost")
@@ -219,9 +215,9 @@ class CollectForm(RequestForm):
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
-    circular = _tick("Options in every rotation, for circular evaluation")
-    stop_rotations = _tick("Stop the rotations of a question after a wrong one, where its key is open to everybody")
-    replace = _tick("Replace existing descriptions")
+    circular = tick("Options in every rotation, for circular evaluation")
+    stop_rotations = tick("Stop the rotations of a question after a wrong one, where its key is open to everybody")
+    replace = tick("Replace existing descriptions")
 
     TICKS = ("as_printed", "circular", "stop_rotations", "replace", "reuse", "batched", "new")
 
@@ -323,10 +319,8 @@ class RunForm(RequestForm):
         max_length=MAX_QUESTION,
         help_text="About each text or picture. Empty: which category it belongs to.",
     )
-    categories = CleanCharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 5, "placeholder": "positive: likes it"}),
-        help_text="One per line: a name, or a name, a colon and what it means.",
+    categories = long_text(
+        5, "positive: likes it", help_text="One per line: a name, or a name, a colon and what it means."
     )
     repeats = _number("repeats", "Repeats", "Empty: the protocol's default, usually 1.")
     unanswered = _choice(
@@ -340,7 +334,7 @@ class RunForm(RequestForm):
     run = forms.TypedChoiceField(
         required=False, coerce=int, empty_value=None, label="Items of run", help_text="The items that it judged."
     )
-    structured = forms.BooleanField(required=False)
+    structured = tick()
 
     TICKS = ("structured", *RequestForm.TICKS)
     PROTOCOLS: tuple[str, ...] = tuple(protocols.all_by_name())
@@ -574,7 +568,7 @@ class SelectionForm(Styled):
     """How a selection of judgments is exported."""
 
     shape = FileShape(rows=True)
-    analyses = forms.BooleanField(required=False, label="Include what the judges wrote: analyses and raw replies")
+    analyses = tick("Include what the judges wrote: analyses and raw replies")
     reason = CleanCharField(
         required=False, max_length=500, help_text="Required with analyses. It goes into the access log with your name."
     )
@@ -599,9 +593,7 @@ class TemplateForm(Styled):
     note = CleanCharField(
         max_length=300, required=False, help_text="What is different, for people who choose a prompt."
     )
-    as_published = forms.BooleanField(
-        required=False, label="A paper's prompt as published: without fences, which boards made with it say"
-    )
+    as_published = tick("A paper's prompt as published: without fences, which boards made with it say")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -612,10 +604,10 @@ class TemplateForm(Styled):
 class PreviewForm(forms.Form):
     """A draft of a template and the sample to preview it with."""
 
-    as_published = forms.BooleanField(required=False)
+    as_published = tick()
     protocol = forms.CharField(max_length=40)
     text = CleanCharField(strip=False)
     benchmark = forms.ModelChoiceField(queryset=Benchmark.objects.all(), required=False)
     sample = forms.CharField(max_length=200, required=False)
-    criteria = forms.BooleanField(required=False)
+    criteria = tick()
     reasoning = forms.CharField(max_length=20, required=False)

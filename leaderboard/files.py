@@ -13,6 +13,7 @@ from django.utils.text import get_valid_filename
 from rich.console import Console
 from rich.table import Table
 
+from accounts.http import attached
 from bank.intake import parquet
 from leaderboard.rows import JSON, SUFFIXES, columns_of, flat
 
@@ -47,9 +48,7 @@ def as_json(data: Any, stem: str) -> HttpResponse:
 
 
 def _file(body: bytes, shape: str, stem: str) -> HttpResponse:
-    response = HttpResponse(body, content_type=TYPES[shape])
-    response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.{shape}"'
-    return response
+    return attached(HttpResponse(body, content_type=TYPES[shape]), f"{get_valid_filename(stem)}.{shape}")
 
 
 def csv_text(rows: list[JSON]) -> str:

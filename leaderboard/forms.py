@@ -6,11 +6,13 @@ from django import forms
 
 from accounts.forms import Styled
 from accounts.models import User
-from bank.forms.fields import BenchmarkChoice, CleanCharField
+from bank.forms.fields import BenchmarkChoice, CleanCharField, tick
 from bank.models import Benchmark, SubmissionRules
 from bank.submissions.actions import HIGHEST_LIMIT
+from judging.inputs import InputForm
 from judging.models import Judge, Run
 from judging.runs import submissions as queue
+from leaderboard.actions import HeldOutIn
 
 LARGEST = 128 * 2**20  # bytes of a submitted file
 TOO_LARGE = (
@@ -19,6 +21,12 @@ TOO_LARGE = (
 
 
 OPEN = {"open": True, "closed": False, "": None}
+
+
+class HeldOutForm(InputForm):
+    """Draw the half that is held out, or ask for a run's figures on it."""
+
+    takes = HeldOutIn
 
 
 class TryoutForm(Styled):
@@ -74,7 +82,7 @@ class SubmissionForm(Styled):
 class RulesForm(Styled):
     """What a benchmark takes from researchers."""
 
-    open = forms.BooleanField(required=False, label="Researchers may submit")
+    open = tick("Researchers may submit")
     per_day = forms.IntegerField(
         required=False,
         min_value=1,
@@ -85,12 +93,10 @@ class RulesForm(Styled):
     in_all = forms.IntegerField(
         required=False, min_value=1, max_value=HIGHEST_LIMIT, label="In all, each person", help_text="Empty: no limit."
     )
-    count_failed = forms.BooleanField(required=False, label="Files that do not pass the check count, too")
+    count_failed = tick("Files that do not pass the check count, too")
     hidden_splits = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
     required_splits = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
-    private_half = forms.BooleanField(
-        required=False, label="Keep the score of one half of what has closed keys back until a curator releases it"
-    )
+    private_half = tick("Keep the score of one half of what has closed keys back until a curator releases it")
     notes = forms.CharField(
         required=False,
         max_length=20_000,
@@ -137,9 +143,8 @@ class JudgingForm(Styled):
         required=False, min_value=0, label="A day, US dollars", help_text="Empty: no limit. What is over waits."
     )
 
-    publishes = forms.BooleanField(
-        required=False,
-        label="Publish the next edition the day after one is judged",
+    publishes = tick(
+        "Publish the next edition the day after one is judged",
         help_text="Where the board has editions, and nothing speaks against it; if something does, you are told.",
     )
 
@@ -185,7 +190,7 @@ class OutsideForm(Styled):
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
         help_text="One line a model: its name as here, a comma, its score. None: the benchmark is removed.",
     )
-    lower_is_better = forms.BooleanField(required=False, label="Lower is better")
+    lower_is_better = tick("Lower is better")
 
 
 class Reason(forms.Form):

@@ -453,8 +453,3 @@ def edition_of(scope: Scope, what: str = Edition.What.MODELS) -> Edition | None:
 def keys_are_open(samples: "QuerySet[Sample]") -> bool:
     """Whether the keys of all of these samples are open to everybody."""
     return bool(samples.count() == answer_keys.with_open_keys(samples).count())
-
-
-def keys_state(benchmark: Benchmark) -> tuple[int, int, int]:
-    """Changes whenever the benchmark's criteria do."""
-    return answer_keys.edition_of(benchmark)

@@ -7,7 +7,8 @@ from django.db.models import Q, QuerySet
 
 from bank import guard
 from bank.models import Benchmark, Response
-from leaderboard.definitions import BOTH_ORDERS, BY_LABEL, MEAN, NO_CONTROL, NO_TIES, OF_WEIGHTS, ONCE
+from judging.protocols.settings import AS_PRINTED
+from leaderboard.definitions import BOTH_ORDERS, BY_LABEL, DEFINITIONS, MEAN, NO_CONTROL, NO_TIES, OF_WEIGHTS, ONCE
 
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
@@ -16,6 +17,9 @@ HUMANS, INDIVIDUALS, ADJUDICATED = "humans", "individuals", "adjudicated"
 PEOPLE = (HUMANS, INDIVIDUALS, ADJUDICATED)
 ELO = ("online-bootstrap", "online")
 NO_ELO = "none"
+SAMPLES = ("level", "question_type", "split")
+# Every parameter of a view.
+VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, AS_PRINTED, *SAMPLES)
 
 
 OPEN, HELD, WHOLE = "open", "held", "whole"  # halves of a benchmark that holds one out

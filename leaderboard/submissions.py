@@ -20,6 +20,7 @@ from django.utils.text import get_valid_filename
 
 from accounts import notices
 from accounts.csv import escape
+from accounts.http import attached
 from accounts.models import User
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
@@ -273,9 +274,7 @@ def _row_of(submission: Submission, board: ModelsBoard) -> ModelRow | None:
 
 def download(text: str, name: str, *, kind: str) -> HttpResponse:
     types = {"csv": "text/csv", "tsv": "text/tab-separated-values", "jsonl": "application/jsonl"}
-    answer = HttpResponse(text, content_type=f"{types[kind]}; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{get_valid_filename(name)}"'
-    return answer
+    return attached(HttpResponse(text, content_type=f"{types[kind]}; charset=utf-8"), get_valid_filename(name))
 
 
 def marks_of(submission: Submission) -> QuerySet[ResponseMark]:

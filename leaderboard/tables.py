@@ -4,8 +4,10 @@ A table is seen by whoever sees its page: ``rule`` says who that is, and the boa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import cast
 
 from accounts.rules import Viewer, allowed
@@ -17,23 +19,33 @@ from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
-from leaderboard.boards import Board, abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
-from leaderboard.boards.abilities import AbilityRow
+from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
 from leaderboard.boards.agreement import AgreementRow
 from leaderboard.boards.base import ApartRow
 from leaderboard.boards.bias import BiasRow, PlaceRow, by_place
 from leaderboard.boards.contents import PARTS, ContentRow, contents_of
+from leaderboard.boards.declared import (
+    OF_JUDGES,
+    OF_LABELS,
+    OF_MODELS,
+    OF_PLACES,
+    OF_VOTERS,
+    STRENGTHS,
+    Rows,
+    Table,
+    TableQuery,
+    board_rows,
+    chosen_part,
+    kept,
+)
 from leaderboard.boards.held_out import HeldOutRow, releases
 from leaderboard.boards.judge_board import PEOPLE, JudgeRow, JudgesBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow, YesNoRow
 from leaderboard.boards.lengths import LengthRow
 from leaderboard.boards.pairs import PairRow
-from leaderboard.boards.repeats import RepeatsRow
-from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.scores import ComponentsRow, MarksRow, ScoreRow
 from leaderboard.boards.standin import StandInRow, TogetherLevel, TogetherRank, TogetherRow
 from leaderboard.boards.variance import VarianceRow
-from leaderboard.boards.versions import VersionRow
 from leaderboard.boards.versus import LevelMeasure, Measure
 from leaderboard.definitions import JUDGED, POOL
 from leaderboard.disagreements import DisagreementRow, disagreements
@@ -42,99 +54,32 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
 from leaderboard.rankings.correlation import CorrelationRow, MetaRank, SpreadRow
 from leaderboard.rankings.languages import LanguageRow
-from leaderboard.rows import JSON, UNKNOWN, Number, Row, number, plain, with_note
-from leaderboard.scope import BadScope, Scope
-from leaderboard.view import (
-    LENGTHS,
-    MEASURES,
-    RANKINGS,
-    SAMPLES,
-    TOGETHER,
-    VIEW,
-    checked_epsilon,
-    judge_run,
-    run_number,
-    scope_of,
-)
-
-STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
-OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
-OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading", "total", "as_printed"))
-OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
-OF_PLACES = tuple(
-    name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading", "total", "as_printed")
-)
-OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
-OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
-OF_ANALYSES = ("source", "run", "kind", "campaign", "level", "question_type", "split")
-OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
+from leaderboard.rows import UNKNOWN, Number, Row, number, plain, with_note
+from leaderboard.scope import SAMPLES, VIEW, BadScope, Scope
+from leaderboard.view import LENGTHS, MEASURES, RANKINGS, TOGETHER, checked_epsilon, judge_run, run_number, scope_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableQuery:
-    """What is asked of a table besides the view: for whom, whether the view is ``named``, by its source or run, the
-    test's ``epsilon``, which ``part`` of it, which two, what is ``planned``.
-    """
-
-    viewer: Viewer
-    named: bool = False
-    epsilon: float = EPSILON
-    part: str = ""
-    a: str = ""
-    b: str = ""
-    planned: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    rows: list[JSON]
-    notes: Sequence[str] = ()
+def rows_of(table: Table, benchmark: Benchmark, given: Mapping[str, str], viewer: Viewer) -> Rows:
+    """The rows for these parameters of its ``view`` and ``takes``, as the viewer may see them. Raises BadScope."""
+    asked = TableQuery(
+        viewer=viewer,
+        named="source" in given or "run" in given,
+        epsilon=checked_epsilon(given.get("epsilon", EPSILON)),
+        **{name: given[name] for name in ("part", "a", "b") if name in given},
+        planned={name: given[name] for name in plans.PLANNED if name in given},
+    )
+    staff = allowed(viewer, "read-hidden")
+    kind = given.get("kind") or _default_kind(table, benchmark, asked, staff=staff)
+    view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run")}
+    run = run_number(str(given.get("run", "")))
+    return table.make(scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view), asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """``board``: the one whose kinds apply. ``whole``: makes the board, where the table is one: these can be frozen.
-
-    ``rows_are``: the sorts of rows it may hold, each with the columns that stand before its own.
-    ``view``: the parameters of a view that it takes; ``takes``: those of ``TableQuery``. ``fits``: which kinds of
-    verdicts it can be made of.
-    """
-
-    make: Callable[[Scope, TableQuery], Rows]
-    board: str
-    rows_are: Mapping[type[Row], Mapping[str, type]]
-    whole: Callable[[Scope], Board] | None = None
-    fits: Callable[[Kind], bool] = lambda kind: True
-    view: tuple[str, ...] = OF_MODELS
-    takes: tuple[str, ...] = ()
-    rule: str = "read-public"
-
-    def rows(self, benchmark: Benchmark, given: Mapping[str, str], viewer: Viewer) -> Rows:
-        """The rows for these parameters of ``view`` and ``takes``, as the viewer may see them. Raises BadScope."""
-        asked = TableQuery(
-            viewer=viewer,
-            named="source" in given or "run" in given,
-            epsilon=checked_epsilon(given.get("epsilon", EPSILON)),
-            **{name: given[name] for name in ("part", "a", "b") if name in given},
-            planned={name: given[name] for name in plans.PLANNED if name in given},
-        )
-        staff = allowed(viewer, "read-hidden")
-        kind = given.get("kind") or self.default_kind(benchmark, asked, staff=staff)
-        view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run")}
-        run = run_number(str(given.get("run", "")))
-        return self.make(scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view), asked)
-
-    def default_kind(self, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:
-        """The first kind with data that it can be made of."""
-        board = "judges" if "a" in self.takes and of_judges(asked) else self.board
-        fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if self.fits(kind))
-        return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
-
-
-def _part(asked: TableQuery, parts: Sequence[str]) -> str:
-    if asked.part and asked.part not in parts:
-        raise BadScope(f"Unknown part: {asked.part!r}. Parts: {', '.join(parts)}.")
-    return asked.part or parts[0]
+def _default_kind(table: Table, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:
+    """The first kind with data that it can be made of."""
+    board = "judges" if "a" in table.takes and of_judges(asked) else table.board
+    fitting = (kind for kind in kinds.available(benchmark, board, staff=staff) if table.fits(kind))
+    return next(fitting, None) or kinds.default_of(benchmark, board, staff=staff)
 
 
 # ---- the four boards ----
@@ -154,34 +99,12 @@ def models(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
 
 
-def judges(scope: Scope, asked: TableQuery) -> Rows:
-    """The board of judges: every metric of every judge against people, by majority and by single labels."""
-    return _rows_of(cached(scope, "judges", boards.judges))
-
-
-def agreement(scope: Scope, asked: TableQuery) -> Rows:
-    """Agreement of every two annotators, of each with each judge, and of the majority with both.
-
-    Annotators appear by pseudonym, for curators and administrators by name.
-    """
-    return _rows_of(cached(scope, "agreement", boards.agreement_of))
-
-
-def bias(scope: Scope, asked: TableQuery) -> Rows:
-    """The biases of each judge, and of people: position, length, own family (self), and leniency (high_score)."""
-    return _rows_of(cached(scope, "bias", boards.bias_of))
-
-
-def _rows_of(board: Board) -> Rows:
-    return Rows(board.as_json(), board.notes)
-
-
 # ---- judges and people ----
 
 
 def stand_in(scope: Scope, asked: TableQuery) -> Rows:
     """The alternative annotator test of each judge: winning rate, advantage, and each annotator left out (unnamed)."""
-    return _rows_of(standin.stand_ins(scope, checked_epsilon(asked.epsilon)))
+    return board_rows(standin.stand_ins(scope, asked.epsilon))
 
 
 def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
@@ -190,7 +113,7 @@ def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     The judge is that of ``run`` or ``source``, else the one with verdicts on most items. Ranks: the places of the
     models by both. Levels: each model within each, with a weight of its own.
     """
-    part = _part(asked, TOGETHER)
+    part = chosen_part(asked, TOGETHER)
     run = standin.run_beside(scope)
     if run is None:
         return Rows([], ["No judge has verdicts here."])
@@ -211,40 +134,12 @@ class CeilingRow(Row):
     n: int
 
 
-def repeated(scope: Scope, asked: TableQuery) -> Rows:
-    """Of each judge that was asked several times: the share of its items on which so many of its verdicts are the same
-    (MLLM-as-a-Judge, Figure 5).
-    """
-    return _rows_of(cached(scope, "repeats", repeats.repeats))
-
-
 def of_lengths(scope: Scope, asked: TableQuery) -> Rows:
     """How long each model's answers are, in characters, or with part replies how long each judge's replies are, in
     tokens: mean, tenths and quarters, and a histogram (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17).
     """
     board = cached(scope, "lengths", lengths.lengths)
-    return Rows(plain(board.replies if _part(asked, LENGTHS) == "replies" else board.rows))
-
-
-def reviewed(scope: Scope, asked: TableQuery) -> Rows:
-    """What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of three, the
-    mean grade, and the mean absolute deviation of grades within a sample; by data set.
-    """
-    return _rows_of(cached(scope, "reviews", reviews.reviews))
-
-
-def compared_analyses(scope: Scope, asked: TableQuery) -> Rows:
-    """Of every two judges whose analyses of the same items people compared: the share of items on which they prefer
-    the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).
-    """
-    return _rows_of(cached(scope, "analyses", reviews.compared))
-
-
-def of_versions(scope: Scope, asked: TableQuery) -> Rows:
-    """What each change of a judge's prompt was worth: every version beside the one before it, against people on the
-    items that both judged, with the interval of the difference and p of the paired test.
-    """
-    return _rows_of(cached(scope, "versions", versions.versions))
+    return Rows(plain(board.replies if chosen_part(asked, LENGTHS) == "replies" else board.rows))
 
 
 def disagreed(scope: Scope, asked: TableQuery) -> Rows:
@@ -476,17 +371,12 @@ def _choices(scope: Scope) -> ChoiceBoard:
     return cast(ChoiceBoard, cached(scope, "models", boards.models))
 
 
-def of_abilities(scope: Scope, asked: TableQuery) -> Rows:
-    """How well all models together do on each ability, hardest first (MMBench, 5.3)."""
-    return _rows_of(cached(scope, "abilities", abilities.abilities))
-
-
 def of_contents(scope: Scope, asked: TableQuery) -> Rows:
     """What instructions ask to do (verbs), how they begin (words) and what pictures show (objects), in counts of the
     samples that one sees (MLLM-Bench, Figure 4; MIA-Bench, Figure 5).
     """
     rows = contents_of(scope, asked.viewer)
-    part = _part(asked, ("", *PARTS))
+    part = chosen_part(asked, ("", *PARTS))
     return Rows(plain([row for row in rows if part in ("", row.part)]))
 
 
@@ -528,7 +418,7 @@ def correlation(scope: Scope, asked: TableQuery) -> Rows:
     Repeats: mean and standard deviation of the win rate over a judge's repeats. Languages (multiple choice, yes or no):
     each model's accuracy in two languages of a benchmark, and the paired difference over the questions that correspond.
     """
-    part = _part(asked, RANKINGS)
+    part = chosen_part(asked, RANKINGS)
     if part == "languages":
         return Rows(queries.languages_beside(scope, asked.viewer))
     board = queries.correlated(scope, asked.viewer)
@@ -559,7 +449,7 @@ def compare_judges(scope: Scope, asked: TableQuery) -> Rows:
 
 
 def _two(asked: TableQuery, compared: Callable[[str, str], versus.Versus]) -> Rows:
-    part = _part(asked, MEASURES)
+    part = chosen_part(asked, MEASURES)
     if not asked.a or not asked.b:
         raise BadScope("Say which two: a and b.")
     result = compared(asked.a, asked.b)
@@ -571,13 +461,44 @@ MODEL_ROWS = (PairRow, ScoreRow, ComponentsRow, MarksRow, ChoiceRow, YesNoRow)
 BESIDE = {"judge_name": str, "run": int}
 TWO = {"a_name": str, "b_name": str}
 LANGUAGES = dict.fromkeys(("a_benchmark", "a_language", "b_benchmark", "b_language", "measure"), str)
-TABLES = {
+# In the order in which command and API name them; those of boards that are not here follow.
+LISTED = {
     "models": Table(make=models, board="models", rows_are={row: {} for row in MODEL_ROWS}, whole=boards.models),
-    "judges": Table(make=judges, board="judges", rows_are={JudgeRow: {}}, whole=boards.judges, view=OF_JUDGES),
-    "agreement": Table(
-        make=agreement, board="agreement", rows_are={AgreementRow: {}}, whole=boards.agreement_of, view=OF_VOTERS
+    "judges": Table(
+        make=kept(
+            "judges",
+            boards.judges,
+            "The board of judges: every metric of every judge against people, by majority and by single labels.",
+        ),
+        board="judges",
+        rows_are={JudgeRow: {}},
+        whole=boards.judges,
+        view=OF_JUDGES,
     ),
-    "bias": Table(make=bias, board="bias", rows_are={BiasRow: {}}, whole=boards.bias_of, view=OF_VOTERS),
+    "agreement": Table(
+        make=kept(
+            "agreement",
+            boards.agreement_of,
+            "Agreement of every two annotators, of each with each judge, and of the majority with both.\n"
+            "\n"
+            "Annotators appear by pseudonym, for curators and administrators by name.",
+        ),
+        board="agreement",
+        rows_are={AgreementRow: {}},
+        whole=boards.agreement_of,
+        view=OF_VOTERS,
+    ),
+    "bias": Table(
+        make=kept(
+            "bias",
+            boards.bias_of,
+            "The biases of each judge, and of people: position, length, own family (self), and leniency (high_score).",
+        ),
+        board="bias",
+        rows_are={BiasRow: {}},
+        whole=boards.bias_of,
+        view=OF_VOTERS,
+    ),
     "stand-in": Table(
         make=stand_in,
         board="judges",
@@ -595,10 +516,9 @@ TABLES = {
         view=tuple(name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "as_printed")),
     ),
     "ceiling": Table(make=ceiling, board="judges", rows_are={CeilingRow: {}}, view=(*OF_LABELS, POOL.name)),
-    "reviews": Table(make=reviewed, board="judges", rows_are={ReviewRow: {}}, view=OF_REVIEWS),
-    "analyses": Table(make=compared_analyses, board="judges", rows_are={ComparedRow: {}}, view=OF_ANALYSES),
-    "repeats": Table(make=repeated, board="judges", rows_are={RepeatsRow: {}}, view=OF_REPEATS),
-    "versions": Table(make=of_versions, board="judges", rows_are={VersionRow: {}}, view=OF_REPEATS),
+    **reviews.TABLES,
+    **repeats.TABLES,
+    **versions.TABLES,
     "disagreements": Table(
         make=disagreed,
         board="judges",
@@ -637,12 +557,7 @@ TABLES = {
     "apart": Table(
         make=apart, board="models", rows_are={ApartRow: {}}, view=tuple(name for name in OF_MODELS if name != "elo")
     ),
-    "abilities": Table(
-        make=of_abilities,
-        board="models",
-        rows_are={AbilityRow: {}},
-        fits=lambda kind: not kind.pairwise and not kind.no_models,
-    ),
+    **abilities.TABLES,
     "contents": Table(make=of_contents, board="models", rows_are={ContentRow: {}}, view=SAMPLES, takes=("part",)),
     "letters": Table(make=letters, board="models", rows_are={LetterRow: {}}, fits=lambda kind: kind.rotates),
     "extraction": Table(make=extraction, board="models", rows_are={ExtractionRow: {}}, fits=lambda kind: kind.rotates),
@@ -659,6 +574,15 @@ TABLES = {
         make=compare, board="models", rows_are={Measure: TWO, LevelMeasure: TWO}, takes=("a", "b", "part")
     ),
 }
+
+
+def _found() -> dict[str, Table]:
+    """What the files of ``boards`` declare: a new board is its file alone."""
+    files = (import_module(f"{boards.__name__}.{file.name}") for file in iter_modules(boards.__path__))
+    return {name: table for file in files for name, table in getattr(file, "TABLES", {}).items()}
+
+
+TABLES = LISTED | _found()
 BOARDS = {name: table.whole for name, table in TABLES.items() if table.whole}
 COMPARE_MODELS = replace(TABLES["compare"], make=compare_models)
 COMPARE_JUDGES = replace(TABLES["compare"], make=compare_judges, board="judges")

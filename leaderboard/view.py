@@ -23,19 +23,17 @@ from leaderboard import kinds
 from leaderboard.definitions import DEFINITIONS, POOL, POOLED, Definition
 from leaderboard.kinds import Kind
 from leaderboard.methods import EPSILON
-from leaderboard.scope import ELO, NO_ELO, BadScope, Scope, answers_shown
+from leaderboard.scope import ELO, NO_ELO, SAMPLES, BadScope, Scope, answers_shown
 
 RANKINGS = ("pairs", "ranks", "repeats", "languages")
 MEASURES = ("measures", "levels")
 TOGETHER = ("models", "ranks", "levels")
 LENGTHS = ("answers", "replies")
-SAMPLES = ("level", "question_type", "split")
 PEOPLE = ("campaign", "majority")
 # What a page of verdicts of one kind takes, and what one of models does: its votes, and the rows behind them.
 OF_VERDICTS = ("kind", *SAMPLES, *PEOPLE)
 OF_VOTES = ("kind", "source", "run", "campaign", "anchor", "majority", *DEFINITIONS, *SAMPLES)
 NAMES = ("source", "campaign", "anchor", "level")  # compared as they are stored
-VIEW = ("source", "run", "kind", "campaign", "anchor", "majority", "elo", *DEFINITIONS, AS_PRINTED, *SAMPLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from annotations.campaigns.inputs import CampaignSettings
 from annotations.campaigns.sampling import Plan, find_run
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Annotator, Campaign, Invitation, Membership
-from bank.api.base import Conflict
+from bank.api.base import Conflict, conflicts, sent
 from bank.api.strict import StrictSerializer
 from bank.samples.benchmarks import find_benchmark
 
@@ -105,12 +105,6 @@ class InvitationOut(serializers.Serializer[Invitation]):
         return invitations.link_of(invitation, self.context["request"])
 
 
-def _sent(request: Request, takes: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-    given = takes(data=request.data)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
-
-
 def _campaign(request: Request, name: str) -> Campaign:
     """A campaign that people label in here. One with imported labels is what it is."""
     return get_object_or_404(visible_campaigns(cast(User, request.user)), name=name, imported=False)
@@ -122,7 +116,7 @@ class WritesCampaigns:
     @extend_schema(request=CampaignIn, responses={201: CampaignSerializer})
     def create(self, request: Request) -> Response:
         """Make a campaign over the benchmark's items that fit the protocol. For staff."""
-        given = _sent(request, CampaignIn)
+        given = sent(request, CampaignIn)
         benchmark, run, judges = find_benchmark(given.pop("benchmark")), given.pop("run"), given.pop("judges")
         campaign = actions.make_campaign(
             **given,
@@ -155,16 +149,14 @@ class CampaignState(views.APIView):
     @extend_schema(request=StateIn, responses=CampaignSerializer)
     def post(self, request: Request, name: str) -> Response:
         """Open, pause or close a campaign."""
-        campaign, given = _campaign(request, name), _sent(request, StateIn)
-        try:
+        campaign, given = _campaign(request, name), sent(request, StateIn)
+        with conflicts(Refused):
             if given["state"] == "open":
                 actions.open_campaign(campaign=campaign, again=given["again"], by=cast(User, request.user))
             elif given["state"] == "paused":
                 actions.pause_campaign(campaign=campaign)
             else:
                 actions.close_campaign(campaign=campaign, now=timezone.now())
-        except Refused as error:
-            raise Conflict({"detail": str(error)}) from None
         return Response(CampaignSerializer(campaign).data)
 
 
@@ -183,7 +175,7 @@ class Members(views.APIView):
     def post(self, request: Request, name: str) -> Response:
         """Let these people label."""
         campaign = _campaign(request, name)
-        members.add_annotators(campaign=campaign, people=_sent(request, MembersIn)["people"])
+        members.add_annotators(campaign=campaign, people=sent(request, MembersIn)["people"])
         return Response(self.get(request, name).data, status=status.HTTP_201_CREATED)
 
 
@@ -195,7 +187,7 @@ class Member(views.APIView):
     @extend_schema(parameters=[], request=RemoveIn, responses={204: None})
     def delete(self, request: Request, name: str, annotator: str) -> Response:
         """Remove an annotator, by pseudonym; their labels stay, and count unless they are excluded."""
-        campaign, given = _campaign(request, name), _sent(request, RemoveIn)
+        campaign, given = _campaign(request, name), sent(request, RemoveIn)
         person = get_object_or_404(Annotator, pseudonym=annotator, memberships__campaign=campaign)
         members.remove_annotator(campaign=campaign, annotator=person, now=timezone.now(), **given)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -217,7 +209,7 @@ class Invitations(views.APIView):
     @extend_schema(request=InvitationsIn, responses={201: InvitationOut(many=True)})
     def post(self, request: Request, name: str) -> Response:
         """Make invitations, and send them where asked."""
-        campaign, given = _campaign(request, name), _sent(request, InvitationsIn)
+        campaign, given = _campaign(request, name), sent(request, InvitationsIn)
         sends = given.pop("send")
         made = invitations.invite(campaign=campaign, by=cast(User, request.user), now=timezone.now(), **given)
         for invitation in made if sends else ():

@@ -50,7 +50,7 @@ from annotations.labels.verdicts import is_right
 from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import PREFERENCES, download
 from bank import database, guard
-from bank.api.base import FILES, Conflict
+from bank.api.base import FILES, Conflict, sent
 from bank.errors import BadInput
 from bank.images import image_response
 from bank.intake.registry import SHAPES
@@ -112,10 +112,8 @@ class Next(views.APIView):
 
     @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None})
     def post(self, request: Request, name: str) -> Response:
-        payload = NextIn(data=request.data)
-        payload.is_valid(raise_exception=True)
+        prefetch = sent(request, NextIn)["prefetch"]
         campaign, annotator = enter(person=cast(User, request.user), name=name)
-        prefetch = payload.validated_data["prefetch"]
         enqueue_new_items(campaign)
         now = database.now()
         with _refusals_as_responses():
@@ -189,9 +187,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel})
     def create(self, request: Request) -> Response:
         """Store a verdict: 201 the first time, 200 with the same label for the same key."""
-        payload = LabelIn(data=request.data)
-        payload.is_valid(raise_exception=True)
-        data = payload.validated_data
+        data = sent(request, LabelIn)
         assignment = _assignment(request, data["assignment"])
         with _refusals_as_responses():
             given = submitted_values(data) | {"idempotency_key": data["idempotency_key"]}
@@ -213,10 +209,9 @@ class OneLabel(views.APIView):
         """Replace it. Sending the same verdict confirms a returned label."""
         label = get_object_or_404(Label, pk=pk, assignment__state=Assignment.State.SUBMITTED)
         assignment = _assignment(request, label.assignment_id)
-        payload = VerdictIn(data=request.data)
-        payload.is_valid(raise_exception=True)
+        verdict = sent(request, VerdictIn)
         with _refusals_as_responses():
-            change_label(assignment=assignment, now=database.now(), **submitted_values(payload.validated_data))
+            change_label(assignment=assignment, now=database.now(), **submitted_values(verdict))
         return Response(_label_as_given(Label.objects.get(pk=pk), assignment))
 
 

@@ -199,7 +199,7 @@ def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
 
 
 @transaction.atomic
-def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) -> int:
+def add_items(*, campaign: Campaign, selection: Selection) -> int:
     """Add items to a campaign, after those it has. Returns how many are new. Raises Refused."""
     if campaign.imported or campaign.state == Campaign.State.CLOSED:
         raise Refused(f"{campaign.name} is closed and takes no more items.")
@@ -207,11 +207,11 @@ def add_items(*, campaign: Campaign, selection: Selection, priority: int = 0) ->
     existing = {place.subject for place in campaign.campaign_items.only("item_id", "reviewed_id", "against_id")}
     new = [candidate for candidate in selection.candidates if candidate.subject not in existing]
     last = campaign.campaign_items.aggregate(last=Max("position"))["last"]
-    _store_items(campaign, Selection(new, selection.why), start=0 if last is None else last + 1, priority=priority)
+    _store_items(campaign, Selection(new, selection.why), start=0 if last is None else last + 1)
     return len(new)
 
 
-def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, priority: int = 0) -> None:
+def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0) -> None:
     """Store the selected items in the order in which they will be assigned."""
     candidates = {candidate.subject: candidate for candidate in selection.candidates}
     if campaign.order == Campaign.Order.FIXED:
@@ -228,7 +228,6 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0, pr
                 item_id=candidates[subject].item,
                 **dict(zip(("reviewed_id", "against_id"), candidates[subject].judgments, strict=False)),
                 position=position,
-                priority=priority,
                 why=selection.why.get(subject, "")[:200],
             )
             for position, subject in enumerate(order, start)

@@ -8,12 +8,12 @@ from typing import Any
 from django.db.models import Count
 
 from accounts.rules import Viewer
+from annotations import ballots
 from annotations.labels.agreement import LabelRow, by_item, label_rows
 from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models.items import ItemResponse
-from bank.models.verdict import ANALYSES, Choice
-from judging import protocols
+from bank.models.verdict import Choice
 from stats.generalizability import intraclass
 from stats.power import Plan
 from stats.results import InvalidCount
@@ -23,6 +23,7 @@ FEWEST = 30  # items with two labels, to know how alike labels are; labels, to k
 OF_PLAN = {"items": "items", "labels": "labels", "rate": "rate", "tie_rate": "ties", "alike": "alike"}
 WHOLE = ("items", "labels")
 PLANNED = (*OF_PLAN, "difference")
+NO_RATE = ("score", "parts", "ranking")  # columns of verdicts that make no rate
 UNFIT = (
     "This is reckoned for campaigns of pairs and of single right or wrong verdicts, not for scores, rankings and what "
     "compares judges."
@@ -50,19 +51,14 @@ class Outlook:
 
 def fits(campaign: Campaign) -> bool:
     """Whether its verdicts make a rate of models: wins, right answers."""
-    return campaign.protocol != ANALYSES and verdict_kind(campaign) not in (
-        "score",
-        "components",
-        "batch",
-        "reference",
-        "reasoning",
-    )
+    ballot = ballots.words_of(campaign.protocol)
+    return not ballot.of_two and verdict_column(campaign) not in NO_RATE
 
 
-def verdict_kind(campaign: Campaign) -> str:
-    """Empty for what is only labelled, such as a review."""
-    protocol = protocols.all_by_name().get(campaign.protocol)
-    return protocol.verdict_kind if protocol else ""
+def verdict_column(campaign: Campaign) -> str:
+    """Empty for a protocol of which campaigns have no ballot, as files may name one."""
+    ballot = ballots.BALLOTS.get(campaign.protocol)
+    return ballot.fields[0] if ballot else ""
 
 
 def outlooks(campaign: Campaign, viewer: Viewer, given: Mapping[str, str]) -> list[Outlook]:
@@ -110,7 +106,7 @@ def _usual(campaign: Campaign, viewer: Viewer) -> Plan:
     groups = len({group or sample for group, sample in samples})
     each = int(median(counts)) if counts else items.count()
     rows = label_rows(campaign, viewer)
-    of_pairs = any(row.raw in Choice.values for row in rows) or verdict_kind(campaign) == "pair"
+    of_pairs = any(row.raw in Choice.values for row in rows) or verdict_column(campaign) == "choice"
     return Plan(
         items=max(each, 1),
         labels=campaign.overlap,

@@ -10,7 +10,6 @@ from statistics import median
 from string import ascii_uppercase
 
 from django.db.models import QuerySet, Sum
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from accounts.rules import Viewer
@@ -106,10 +105,6 @@ class Result:
         name = self.next.campaign.name
         name = name if len(name) <= 40 else f"{name[:39]}…"
         return _("Next: {name}, {left} left").format(name=name, left=f"{self.next.left:,}")
-
-    @property
-    def due(self) -> str:
-        return date_format(self.campaign.due, "MONTH_DAY_FORMAT") if self.campaign.due else ""
 
     @property
     def agreed_words(self) -> str:

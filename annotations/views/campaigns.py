@@ -1,17 +1,15 @@
 """The pages of campaigns: list and overview for researchers; making, copying and changing them for staff."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.forms import model_to_dict
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts import mail
-from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations import ballots
 from annotations.assignment.queries import annotator_of, campaigns_of
@@ -42,6 +40,7 @@ from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
 from bank.images import NotAnImage, image_response
 from bank.models import Item
+from bank.views.common import faults_in, form_page, page_of, person, posted
 
 PAGE = 50
 
@@ -50,7 +49,7 @@ PAGE = 50
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """All campaigns, newest first."""
-    page = Paginator(with_counts(visible_campaigns(request.user)), PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, with_counts(visible_campaigns(request.user)), PAGE)
     context = {
         "section": "campaigns",
         "page": page,
@@ -138,18 +137,15 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
 
 
 @requires("write-campaigns")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign assigns items, its ballot, and its guidelines."""
     campaign = get_object_or_404(Campaign, pk=pk, imported=False)
     initial = model_to_dict(campaign, SETTINGS)
-    form = AssignmentForm(request.POST if request.method == "POST" else None, initial=initial)
+    form = AssignmentForm(posted(request), initial=initial)
     if form.is_valid():
-        try:
+        with faults_in(form):
             change_campaign(campaign=campaign, **form.settings())
-        except BadInput as error:
-            form.add_error(error.field if error.field in form.fields else None, str(error))
-        else:
             messages.success(request, "The settings were changed.")
             return redirect("annotations:campaign-settings", pk)
     ballot_form = BallotForm(initial=initial_of(campaign)) if campaign.protocol in ballots.BALLOTS else None
@@ -200,6 +196,6 @@ def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """A picture of the guidelines, for those who may label in the campaign or manage it."""
-    viewer = cast(User, request.user)
+    viewer = person(request)
     visible = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
     return image_response(get_object_or_404(GuidelinePicture, campaign__in=visible, campaign=pk, name=name), request)

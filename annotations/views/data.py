@@ -11,6 +11,7 @@ from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import attached
 from accounts.rules import Viewer, allowed, requires
 from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
@@ -22,10 +23,10 @@ from annotations.models import Campaign, Label
 from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank import guard
 from bank.database import chunks
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import exports, parquet
 from bank.intake.registry import SHAPES
+from bank.views.common import told
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 
@@ -63,11 +64,9 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
     campaign = get_object_or_404(visible_campaigns(request.user), pk=pk)
-    try:
+    with told(request):
         return download(campaign, request.user, request.GET)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("annotations:campaign-data", pk)
+    return redirect("annotations:campaign-data", pk)
 
 
 PREFERENCES = "preferences"  # asked for like a shape; the table of that name
@@ -99,10 +98,9 @@ def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase
         model=query.get("model", ""),
     )
     body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=asked)
-    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
     kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
-    answer["Content-Disposition"] = f'attachment; filename="campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}"'
-    return answer
+    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
+    return attached(answer, f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}")
 
 
 @requires("write-campaigns")
@@ -151,9 +149,7 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
         raise Http404("no such subset")
     records = by_keys(chunks(subset_of(run, subset)))
     body = exports.pieces(records=records, what="judgments", shape="jsonl")
-    answer = StreamingHttpResponse(body, content_type="application/x-ndjson")
-    answer["Content-Disposition"] = f'attachment; filename="run-{pk}-{subset}.jsonl"'
-    return answer
+    return attached(StreamingHttpResponse(body, content_type="application/x-ndjson"), f"run-{pk}-{subset}.jsonl")
 
 
 @requires("write-campaigns")
@@ -179,12 +175,9 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     if "campaign" not in request.POST:
         return _which_campaign(request, ids)
     campaign = get_object_or_404(_chosen_campaign(request), imported=False)
-    try:
+    with told(request, Refused):
         selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
         added = add_items(campaign=campaign, selection=selection)
-    except Refused as error:
-        messages.error(request, str(error))
-    else:
         left = max(0, len(ids) - len(selection.candidates))
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
         messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")

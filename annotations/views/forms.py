@@ -23,7 +23,7 @@ from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
-from bank.forms.fields import BenchmarkChoice, CleanCharField, whole_number
+from bank.forms.fields import BenchmarkChoice, CleanCharField, long_text, tick, whole_number
 from bank.forms.folds import Fold
 from bank.models import Benchmark, EvaluatedModel, Item
 from judging.models import Judge, Judgment, Run
@@ -52,10 +52,10 @@ class BallotForm(Styled):
         label="Besides first and second",
         initial=["tie", "undecided"],
     )
-    ties = forms.BooleanField(required=False, label="Answers may share a place")
-    analyses = forms.BooleanField(required=False, initial=True, label="Show the judge's analysis if it is released")
-    confidence = forms.BooleanField(required=False, label="Ask how sure they are")
-    own_scale = forms.BooleanField(required=False, label="Custom scale")
+    ties = tick("Answers may share a place")
+    analyses = tick("Show the judge's analysis if it is released", initial=True)
+    confidence = tick("Ask how sure they are")
+    own_scale = tick("Custom scale")
     lowest = forms.FloatField(required=False, label="Lowest", widget=forms.NumberInput(attrs={"step": "any"}))
     highest = forms.FloatField(required=False, label="Highest", widget=forms.NumberInput(attrs={"step": "any"}))
     step = forms.FloatField(required=False, widget=forms.NumberInput(attrs={"step": "any", "min": "0"}))
@@ -65,17 +65,12 @@ class BallotForm(Styled):
         widget=forms.NumberInput(attrs={"step": "any", "min": "0"}),
         help_text="The benchmark's own weights take precedence. Empty: leave out samples without weights.",
     )
-    weights = CleanCharField(
-        required=False,
-        label="Other weights for some parts",
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "length 4"}),
-        help_text="A part's key and its weight, one per line.",
+    weights = long_text(
+        3, "length 4", label="Other weights for some parts", help_text="A part's key and its weight, one per line."
     )
 
-    categories = CleanCharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 5, "placeholder": "positive: likes it"}),
-        help_text="One per line: a name, or a name, a colon and what it means.",
+    categories = long_text(
+        5, "positive: likes it", help_text="One per line: a name, or a name, a colon and what it means."
     )
     question = CleanCharField(
         required=False,
@@ -234,9 +229,8 @@ class SamplingForm(Styled):
         label="In doubt",
         initial=[run_doubts.NO_MAJORITY, run_doubts.NO_VERDICT],
     )
-    keys = CleanCharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4}),
+    keys = long_text(
+        4,
         label="Sample keys",
         help_text="One per line, or a file below: text, or CSV with a column named sample or key.",
     )
@@ -356,9 +350,7 @@ class AssignmentForm(Styled):
     gold_least = forms.IntegerField(
         **bounds_of("gold_least"), required=False, initial=5, label="Gold items first", help_text="Before a warning."
     )
-    gold_stops = forms.BooleanField(
-        required=False, initial=True, label="After a warning without effect, assign no more items"
-    )
+    gold_stops = tick("After a warning without effect, assign no more items", initial=True)
 
     def settings(self) -> dict[str, Any]:
         """The settings of a campaign. Empty fields get the defaults of the table."""
@@ -394,10 +386,8 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         widget=forms.RadioSelect,
     )
     annotators = PeopleField(queryset=people_who_label(), required=False, widget=forms.CheckboxSelectMultiple, label="")
-    blind = forms.BooleanField(required=False, initial=True, label="Blind: hide model names mentioned in answers")
-    shows_criteria = forms.BooleanField(
-        required=False, label="Show criteria marked for campaigns (each reading is logged)"
-    )
+    blind = tick("Blind: hide model names mentioned in answers", initial=True)
+    shows_criteria = tick("Show criteria marked for campaigns (each reading is logged)")
     guidelines = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 10}),
@@ -489,7 +479,7 @@ class AddAnnotatorsForm(Styled):
 
 
 class GuidelinesForm(Styled):
-    guidelines = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 12}), max_length=50_000)
+    guidelines = long_text(12, max_length=50_000)
     about = CleanCharField(
         required=False,
         max_length=200,

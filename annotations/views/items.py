@@ -2,11 +2,10 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.defaultfilters import pluralize
@@ -14,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations import ballots
 from annotations.assignment import gold
@@ -38,6 +36,7 @@ from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.views.pages import back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
+from bank.views.common import page_of, person
 
 PAGE = 50
 MAX_IN_MATRIX = 30
@@ -94,7 +93,7 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     search = request.GET.get("q", "").replace("\x00", "").strip()[:200]
     items = adjudication.list_items(campaign, show=show, search=search)
     context: dict[str, Any] = {
-        "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
+        "page": page_of(request, items, PAGE),
         "shows": adjudication.FILTERS,
         "show": show,
         "search": search,
@@ -142,7 +141,7 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
 @require_POST
 def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     """Adjudicate an item, or mark it as gold or practice."""
-    campaign_item, by = _campaign_item(pk, place), cast(User, request.user)
+    campaign_item, by = _campaign_item(pk, place), person(request)
     labels = Label.objects.filter(assignment__campaign_item=campaign_item, excluded=False)
     note, action = request.POST.get("note", ""), request.POST.get("do", "")
     try:
@@ -213,7 +212,7 @@ def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
     campaign_item = returned.assignment.campaign_item_id
     try:
         note = request.POST.get("note", "")
-        return_label(label=returned, by=cast(User, request.user), note=note, now=timezone.now())
+        return_label(label=returned, by=person(request), note=note, now=timezone.now())
     except (BadInput, Refused) as refusal:
         return _item_page(request, _campaign_item(pk, campaign_item), str(refusal), 400)
     messages.success(request, f"{returned.annotator.name} will see the item with your note before anything else.")

@@ -32,9 +32,9 @@ from annotations.labels.desk import Desk, card_of, desk_of
 from annotations.labels.result import result_of
 from annotations.models import Annotator, Assignment, Campaign
 from bank import database
-from bank.errors import BadInput
 from bank.images import image_response
 from bank.models import SampleImage
+from bank.views.common import told
 
 CONFIDENCES = (
     ("0.25", lazy("A guess")),
@@ -97,11 +97,8 @@ def done(request: PageRequest, pk: int) -> HttpResponse:
 def say(request: PageRequest, pk: int) -> HttpResponse:
     """A message to the curators about the whole round."""
     campaign, annotator = _campaign(request, pk)
-    try:
+    with told(request):
         tell_curators(campaign=campaign, annotator=annotator, text=request.POST.get("message", ""), now=database.now())
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, _("The curators see it on the campaign's page."))
     return redirect("annotations:done", pk)
 

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from accounts.models import User
 from accounts.rules import requires
@@ -19,12 +19,13 @@ from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, peo
 from annotations.views.pages import back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
+from bank.views.common import faults_in, form_page, person, told
 
 TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria", "seed")  # as the form has them
 
 
 @requires("write-campaigns")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form for a new campaign, which is made open or as a draft."""
     posted, data = request.method == "POST", request.POST.copy()
@@ -39,7 +40,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     elif (
         posted
         and form.is_valid()
-        and (campaign := _make_campaign(form, by=cast(User, request.user), opened="draft" not in request.POST))
+        and (campaign := _make_campaign(form, by=person(request), opened="draft" not in request.POST))
     ):
         return _after_making(request, campaign)
     context = {
@@ -65,7 +66,7 @@ def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | 
     """The campaign of a valid form; a draft if so many items would go to everybody that it is asked about first."""
     data = form.cleaned_data
     annotators = list(data["annotators"]) if data["who"] == CHOSEN_PEOPLE else None
-    try:
+    with faults_in(form):
         campaign = make_campaign(
             annotators=annotators,
             plan=form.plan(),
@@ -75,12 +76,10 @@ def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | 
             **{name: data[name] for name in TAKEN},
             **form.settings(),
         )
-    except BadInput as error:
-        form.add_error(error.field if error.field in form.fields else None, str(error))
-        return None
-    if opened and not _is_asked_about(campaign):
-        open_campaign(campaign=campaign)
-    return campaign
+        if opened and not _is_asked_about(campaign):
+            open_campaign(campaign=campaign)
+        return campaign
+    return None
 
 
 def _is_asked_about(campaign: Campaign) -> bool:
@@ -90,7 +89,7 @@ def _is_asked_about(campaign: Campaign) -> bool:
 
 
 @requires("write-campaigns")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @back_on_refusal("annotations:campaign-detail")
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
     """Open a campaign; one with very many items for everybody is confirmed on a page with the numbers."""
@@ -98,7 +97,7 @@ def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
     asked = _is_asked_about(campaign) and "confirmed" not in request.POST
     if not asked:
         if request.method == "POST":
-            open_campaign(campaign=campaign, again="again" in request.POST, by=cast(User, request.user))
+            open_campaign(campaign=campaign, again="again" in request.POST, by=person(request))
         return redirect("annotations:campaign-detail", pk)
     counts = campaign.campaign_items.filter(practice=False).aggregate(
         items=Count("pk"), samples=Count("item__sample", distinct=True)
@@ -118,11 +117,8 @@ def _make_items(request: HttpRequest, form: CampaignForm) -> None:
     form.errors.clear()
     if not (data.get("benchmark") and data.get("protocol")):
         return
-    try:
+    with told(request):
         made = sizing.make_missing(benchmark=data["benchmark"], protocol=data["protocol"])
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{made:,} items of {data['benchmark'].titled} were made.")
 
 

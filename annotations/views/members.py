@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from accounts import audit, mail
 from accounts.http import client_address
@@ -23,6 +23,7 @@ from annotations.models import Campaign, Invitation, Membership
 from annotations.views.forms import AddAnnotatorsForm, InvitationForm, JoinForm
 from annotations.views.pages import back_on_refusal
 from bank.errors import BadInput
+from bank.views.common import form_page
 
 
 @requires("write-campaigns")
@@ -109,7 +110,7 @@ def invitation_revoke(request: HttpRequest, pk: int, invitation: int) -> HttpRes
 
 
 @requires("read-public")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """The page of an invitation: join with the current account or with a new one."""
     invite = invitations.find(token, now=timezone.now())

@@ -2,13 +2,14 @@
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
-from rest_framework import exceptions
+from rest_framework import exceptions, serializers
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.pagination import CursorPagination
 from rest_framework.parsers import JSONParser
@@ -27,6 +28,22 @@ class Conflict(exceptions.APIException):
     """409 with a message."""
 
     status_code = 409
+
+
+@contextmanager
+def conflicts(*refusals: type[Exception]) -> Iterator[None]:
+    """409 with the words of one of these."""
+    try:
+        yield
+    except refusals as refusal:
+        raise Conflict({"detail": str(refusal)}) from None
+
+
+def sent(request: Request, takes: type[serializers.Serializer[Any]], **how: Any) -> dict[str, Any]:
+    """What was sent, as the action takes it; ``how``: ``partial``, where a change names some of it alone."""
+    given = takes(data=request.data, **how)
+    given.is_valid(raise_exception=True)
+    return dict(given.validated_data)
 
 
 class Pages(CursorPagination):

@@ -10,6 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from bank.api.base import sent
 from bank.api.strict import StrictSerializer
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
@@ -57,12 +58,11 @@ class TakesRows:
         """Bring rows in. 201 where something was made, 200 where all was there or nothing was to be written, 400 where
         a row is bad: then nothing came in.
         """
-        asked = RowsIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        report = _brought_in(self.part, **asked.validated_data)
+        asked = sent(request, RowsIn)
+        report = _brought_in(self.part, **asked)
         made = {noun: count for noun, count in report.made.items() if count}
         found = {"made": made, "unchanged": report.unchanged, "bad": report.bad, "problems": _problems(report)}
-        if report.problems and not (report.written or asked.validated_data["dry_run"]):
+        if report.problems and not (report.written or asked["dry_run"]):
             return Response(found, status=status.HTTP_400_BAD_REQUEST)
         changed = bool(made) and report.written
         return Response(found, status=status.HTTP_201_CREATED if changed else status.HTTP_200_OK)

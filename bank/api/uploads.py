@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.api.base import PlainJSON
+from bank.api.base import PlainJSON, sent
 from bank.api.strict import described
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -116,10 +116,9 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
                 benchmark = request.POST.get("benchmark", "")
                 upload = actions.receive_form(by=user, files=request.FILES.getlist("files"), benchmark=benchmark)
             else:
-                asked = NewUploadSerializer(data=request.data)
-                asked.is_valid(raise_exception=True)
-                files = [(file["name"], file["size"]) for file in asked.validated_data["files"]]
-                named = {name: asked.validated_data.get(name, "") for name in ("sha256", "benchmark")}
+                asked = sent(request, NewUploadSerializer)
+                files = [(file["name"], file["size"]) for file in asked["files"]]
+                named = {name: asked.get(name, "") for name in ("sha256", "benchmark")}
                 upload = actions.start(by=user, files=files, **named)
         except actions.BadInput as error:
             raise serializers.ValidationError({"files": [str(error)]}) from None
@@ -168,11 +167,10 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         """Say what the columns of a table hold, where the state is `mapping` (`found.nearest` proposes) or `checked`;
         it is checked so then."""
         upload = self.get_object()
-        sent = MapSerializer(data=request.data)
-        sent.is_valid(raise_exception=True)
+        given = sent(request, MapSerializer)
         try:
-            named = mapping.ready(mapping.checked(sent.validated_data["map"]))
-            actions.name_columns(upload=upload, map=named, keep=sent.validated_data["keep"])
+            named = mapping.ready(mapping.checked(given["map"]))
+            actions.name_columns(upload=upload, map=named, keep=given["keep"])
         except BadInput as error:
             raise serializers.ValidationError({"map": [str(error)]}) from None
         except actions.WrongState as error:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed, demand
-from bank.api.base import FILES, Conflict
+from bank.api.base import FILES, conflicts, sent
 from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
 from bank.errors import BadInput, Stale
@@ -132,30 +132,24 @@ class Benchmarks(ReadOnly):
     @extend_schema(request=BenchmarkIn, responses={201: BenchmarkSerializer})
     def create(self, request: Request) -> Response:
         """Make a benchmark without samples; only staff see it until it is published. For staff."""
-        asked = BenchmarkIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        benchmark = make_benchmark(**asked.validated_data)
+        benchmark = make_benchmark(**sent(request, BenchmarkIn))
         return Response(self.get_serializer(benchmark).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=BenchmarkChanges(partial=True), responses=BenchmarkSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a benchmark's facts. For staff."""
         benchmark = self.get_object()
-        asked = BenchmarkChanges(data=request.data, partial=True)
-        asked.is_valid(raise_exception=True)
-        try:
-            change_benchmark(benchmark=benchmark, edition=benchmark.edition, **asked.validated_data)
-        except Stale as error:
-            raise Conflict({"detail": str(error)}) from None
+        changes = sent(request, BenchmarkChanges, partial=True)
+        with conflicts(Stale):
+            change_benchmark(benchmark=benchmark, edition=benchmark.edition, **changes)
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=VisibilityIn, responses=BenchmarkSerializer)
     @action(detail=True, methods=["post"])
     def publish(self, request: Request, pk: str) -> Response:
         """Let everybody see its approved samples and its boards, or staff alone again. For staff."""
-        asked = VisibilityIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        set_visibility(benchmark=self.get_object(), by=cast(User, request.user), **asked.validated_data)
+        given = sent(request, VisibilityIn)
+        set_visibility(benchmark=self.get_object(), by=cast(User, request.user), **given)
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(responses=QUOTAS, parameters=[])
@@ -352,18 +346,14 @@ class Samples(TakesRows, ReadOnly):
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a sample; its criteria are read and kept, which is logged. For staff."""
         sample = self.get_object()
-        asked = SampleChanges(data=request.data, partial=True)
-        asked.is_valid(raise_exception=True)
-        values, by = dict(asked.validated_data), cast(User, request.user)
+        values, by = sent(request, SampleChanges, partial=True), cast(User, request.user)
         if "capability" in values:
             path, nodes = values["capability"], sample.benchmark.capabilities
             values["capability"] = nodes.filter(path=path).first()
             if path and values["capability"] is None:
                 raise exceptions.ValidationError({"capability": f"{sample.benchmark} has no capability {path!r}."})
-        try:
+        with conflicts(Stale):
             changed = change_sample(by=by, sample=sample, note=values.pop("note", ""), values=values)
-        except Stale as error:
-            raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(changed).data)
 
     @extend_schema(responses=CriterionSerializer(many=True), parameters=[])
@@ -513,9 +503,7 @@ class Items(ReadOnly):
     @extend_schema(request=MakeItemsSerializer, responses={200: MadeItemsSerializer})
     def create(self, request: Request) -> Response:
         """Make items from stored responses, for some seconds at a time; none is made twice."""
-        asked = MakeItemsSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        values = dict(asked.validated_data)
+        values = sent(request, MakeItemsSerializer)
         after = values.pop("after", 0)
         try:
             plan = plan_items(**values | {"benchmark": find_benchmark(values["benchmark"])})

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.forms import Styled
-from bank.forms.fields import CleanCharField
+from bank.forms.fields import CleanCharField, long_text, tick
 from bank.intake import exports, parquet
 from bank.intake.registry import EVERYTHING, SHAPES, TABLES
 from bank.models import Benchmark, EvaluatedModel
@@ -25,7 +25,7 @@ class Facts(Styled):
     """The facts about a benchmark."""
 
     title = CleanCharField(max_length=200)
-    description = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=20_000)
+    description = long_text(3, max_length=20_000)
     licence = CleanCharField(required=False, max_length=200, help_text="Of pictures and texts, such as CC BY 4.0.")
     anchor = forms.ModelChoiceField(
         queryset=EvaluatedModel.objects.none(),
@@ -34,9 +34,8 @@ class Facts(Styled):
         help_text="The model that all others are compared with.",
     )
     majority = forms.ChoiceField(label="Majority rule", choices=list(LABELS.items()))
-    score_scale = CleanCharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 5}),
+    score_scale = long_text(
+        5,
         help_text="One step a line, such as 1 = Poor. Leave it empty where answers are only compared.",
         max_length=2_000,
     )
@@ -128,10 +127,10 @@ TICKS = {"criteria": "samples", "analyses": "judgments", "names": "labels"}
 class Export(Styled):
     what = forms.ChoiceField(label="What", choices=tables_offered, widget=forms.RadioSelect, initial="samples")
     shape = FileShape()
-    pictures = forms.BooleanField(required=False, label="Samples with their pictures, as a zip")
-    criteria = forms.BooleanField(required=False, label="Samples with criteria and answer keys")
-    analyses = forms.BooleanField(required=False, label="Judgments with analyses and raw replies")
-    names = forms.BooleanField(required=False, label="Labels with the annotators' names, not their pseudonyms")
+    pictures = tick("Samples with their pictures, as a zip")
+    criteria = tick("Samples with criteria and answer keys")
+    analyses = tick("Judgments with analyses and raw replies")
+    names = tick("Labels with the annotators' names, not their pseudonyms")
     model = CleanCharField(
         required=False, max_length=200, help_text="Of scores for Inspect, where several models have some."
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from bank.forms.fields import tick
 from bank.intake.formats import mapping
 from bank.intake.formats.mapping import Column, ColumnMap, Proposal
 from bank.intake.uploads import actions, staging
@@ -22,7 +23,7 @@ NOT_THERE = {
 class ColumnsForm(forms.Form):
     """What each column holds, what words in it stand for, and what is the same for all rows."""
 
-    keep = forms.BooleanField(required=False, label="Remember for files with these columns")
+    keep = tick("Remember for files with these columns")
 
     def __init__(self, data: Any = None, *, upload: Upload, shape: str = "", typed: Any = None) -> None:
         """``typed``: what was chosen so far, of a form that is drawn again and not yet sent."""

@@ -13,6 +13,16 @@ class CleanCharField(forms.CharField):
         return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def long_text(rows: int, placeholder: str = "", **more: Any) -> CleanCharField:
+    """A text of several lines, which may be empty."""
+    attrs = {"rows": rows} | ({"placeholder": placeholder} if placeholder else {})
+    return CleanCharField(required=False, widget=forms.Textarea(attrs=attrs), **more)
+
+
+def tick(label: str | None = None, **more: Any) -> forms.BooleanField:
+    return forms.BooleanField(required=False, label=label, **more)
+
+
 class BenchmarkChoice(forms.ModelChoiceField):
     """A benchmark by title, and by version unless it is the first."""
 

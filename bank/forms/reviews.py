@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from accounts.forms import Styled
 from accounts.models import User
 from accounts.rules import RULES
-from bank.forms.fields import CleanCharField
+from bank.forms.fields import CleanCharField, long_text
 from bank.models import SampleReview
 from bank.models.reviews import GUIDELINE
 from bank.samples.reviews import MOST_REVIEWS
@@ -43,13 +43,7 @@ class Review(Styled):
     """Six points and a verdict. Built from GUIDELINE: ``<point>`` ok or not, ``<point>_note``."""
 
     verdict = forms.ChoiceField(choices=list(VERDICTS.items()), widget=forms.RadioSelect)
-    note = CleanCharField(
-        required=False,
-        max_length=5_000,
-        label="To the author",
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Needed where the sample is not fine.",
-    )
+    note = long_text(3, max_length=5_000, label="To the author", help_text="Needed where the sample is not fine.")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -85,12 +79,7 @@ class Check(Styled):
         ],
         widget=forms.RadioSelect,
     )
-    reason = CleanCharField(
-        required=False,
-        max_length=5_000,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Needed where you send it back or reject it.",
-    )
+    reason = long_text(3, max_length=5_000, help_text="Needed where you send it back or reject it.")
 
 
 def verdict_words(review: SampleReview) -> str:

@@ -10,7 +10,7 @@ from django.core import signing
 
 from accounts.forms import Styled
 from bank import images
-from bank.forms.fields import CleanCharField, whole_number
+from bank.forms.fields import CleanCharField, long_text, tick, whole_number
 from bank.models import Benchmark, Sample, SampleImage
 from bank.models.catalogue import Capability
 from bank.samples.capabilities import tree_of
@@ -55,10 +55,9 @@ class SampleFields(Placed):
         max_length=200_000,
         help_text="What models are asked. Markdown, and LaTeX between $ signs.",
     )
-    hint = CleanCharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
-    options = CleanCharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4}),
+    hint = long_text(2, max_length=20_000)
+    options = long_text(
+        4,
         max_length=20_000,
         help_text="For multiple choice, one a line. They become A, B, C ...; a line may name its own: D: maybe.",
     )
@@ -107,24 +106,22 @@ class SampleFields(Placed):
 class CriterionRow(Styled):
     key = forms.CharField(required=False, max_length=60, widget=forms.HiddenInput)
     kind = forms.ChoiceField(choices=list(KINDS.items()), initial="guideline")
-    text = CleanCharField(required=False, widget=forms.Textarea(attrs={"rows": 3}), max_length=200_000)
+    text = long_text(3, max_length=200_000)
     weight = forms.FloatField(
         required=False, min_value=0, max_value=1e6, widget=forms.NumberInput(attrs={"step": "any"})
     )
     category = CleanCharField(required=False, max_length=60)
     shown_to = forms.ChoiceField(label="Seen by", choices=list(SHOWN.items()), initial="staff")
     order = forms.IntegerField(required=False, min_value=0, max_value=1000)
-    remove = forms.BooleanField(required=False)
+    remove = tick()
 
 
 class PictureRow(Styled):
     pk = forms.IntegerField(widget=forms.HiddenInput)
-    description = CleanCharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 2}))
-    objects_found = CleanCharField(
-        label="Detected objects", required=False, max_length=50_000, widget=forms.Textarea(attrs={"rows": 2})
-    )
+    description = long_text(2, max_length=20_000)
+    objects_found = long_text(2, label="Detected objects", max_length=50_000)
     order = forms.IntegerField(required=False, min_value=0, max_value=1000)
-    remove = forms.BooleanField(required=False)
+    remove = tick()
 
     def clean_objects_found(self) -> list[Any]:
         return [_object(line) for line in self.cleaned_data["objects_found"].splitlines() if line.strip()]
@@ -325,7 +322,7 @@ class Editor:
 class Bulk(Placed):
     """Values for many samples; a field that stays empty leaves them as they are."""
 
-    no_split = forms.BooleanField(required=False, label="Take the split away")
+    no_split = tick("Take the split away")
     no_capability = [("", "leave as it is"), ("none", "none")]
     status = forms.ChoiceField(
         required=False, choices=[("", "leave as it is"), *((s.value, s.label.lower()) for s in Sample.Status)]

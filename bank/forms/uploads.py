@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from bank.forms.fields import whole_number
+from bank.forms.fields import tick, whole_number
 from bank.intake.uploads import actions
 from bank.models import Benchmark, Upload
 
@@ -57,7 +57,7 @@ class ChoicesForm(forms.Form):
     annotator = forms.CharField(max_length=200, required=False, help_text="Of labels that name nobody.")
     campaign = forms.CharField(max_length=200, required=False, help_text="A closed campaign that takes the labels.")
     parts = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Bring in")
-    skip_bad = forms.BooleanField(required=False, label="Bring in the good rows, leave the bad ones out")
+    skip_bad = tick("Bring in the good rows, leave the bad ones out")
 
     def __init__(self, data: Any = None, *, upload: Upload) -> None:
         self.upload = upload

@@ -157,9 +157,14 @@ def _sample(sample: Sample) -> dict[str, Any]:
         for i in sample.images.all()
     ]
     placed += [(i["position"], i | {"position": None, "required": False}) for i in sample.absent_images]
-    images = [trimmed(image) for _, image in sorted(placed, key=lambda pair: pair[0])]
+    images = _in_place(placed)
     path = sample.capability.path.split(" / ") if sample.capability else []
     return {name: getattr(sample, name) for name in names} | {"images": images, "capability": path}
+
+
+def _in_place(placed: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Pictures by their positions."""
+    return [trimmed(image) for _, image in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _criteria(texts: list[bank.criteria.Text]) -> dict[str, Any]:
@@ -203,7 +208,7 @@ def questions(benchmark: Benchmark, viewer: Viewer) -> Records:
     for sample in samples.iterator(chunk_size=500):
         placed: list[tuple[int, dict[str, Any]]] = [(i.position, {"file": i.path}) for i in sample.images.all()]
         placed += [(image["position"], {"absent": True, "url": image.get("url")}) for image in sample.absent_images]
-        images = [trimmed(image) for _, image in sorted(placed, key=lambda pair: pair[0])]
+        images = _in_place(placed)
         names = ("key", "split", "instruction", "hint", "options")
         yield trimmed({name: getattr(sample, name) for name in names} | {"images": images})
 

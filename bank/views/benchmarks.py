@@ -8,10 +8,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
+from accounts.http import attached
 from accounts.models import User
 from accounts.rules import requires
 from bank import exposure
-from bank.errors import BadInput, Stale
+from bank.errors import Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
 from bank.intake import exports
 from bank.intake.registry import SHAPES
@@ -21,7 +22,7 @@ from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, form_page, person
+from bank.views.common import benchmark_named, faults_in, form_page, person
 
 
 @requires("read-bank")
@@ -70,11 +71,8 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
     form = NewBenchmark(request.POST or None)
     if form.is_valid():
         fields = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
-        try:
+        with faults_in(form, "slug"):
             benchmark = actions.make_benchmark(**fields)
-        except BadInput as error:
-            form.add_error("slug", str(error))
-        else:
             messages.success(request, f"{benchmark.title} is made. Only staff see it until you publish it.")
             return redirect("bank:benchmark-detail", benchmark)
     return render(request, "bank/benchmark-form.html", {"section": "bank", "form": form})
@@ -141,21 +139,17 @@ def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpRes
         user=user, reason=values["reason"], run=values["run"], model=values["model"], **wishes
     )
     ending, content = shape.ending, shape.content
-    try:
+    with faults_in(form):
         if values["pictures"]:
             records = exports.records(table, benchmark=benchmark, asked=asked)
             pieces, ending, content = exports.zipped(records=records, shape=values["shape"]), "zip", exports.ZIP
         else:
             pieces = exports.file_pieces(what=table, shape=values["shape"], benchmark=benchmark, asked=asked)
-    except BadInput as error:
-        form.add_error(error.field or None, str(error))
+    if form.errors:
         return None
     secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-    answer = StreamingHttpResponse(pieces, content_type=content)
     filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
-    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return attached(StreamingHttpResponse(pieces, content_type=content), filename, kept=False)
 
 
 @requires("write-bank")
@@ -190,7 +184,7 @@ def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
     drawn = None
     if form.is_valid():
         data = form.cleaned_data
-        try:
+        with faults_in(form):
             drawn = splits.draw(benchmark=benchmark, share=data["share"], seed=data["seed"])
             if "write" in request.POST:
                 changed = splits.set_splits(
@@ -198,7 +192,5 @@ def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
                 )
                 messages.success(request, f"{changed:,} samples have a new split.")
                 return redirect("bank:benchmark-detail", benchmark)
-        except BadInput as error:
-            form.add_error(error.field if error.field in form.fields else None, str(error))
     context = {"section": "bank", "benchmark": benchmark, "summary": summary_of(benchmark), "form": form}
     return render(request, "bank/split.html", context | {"drawn": drawn})

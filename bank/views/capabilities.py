@@ -15,7 +15,7 @@ from bank.samples import capabilities as actions
 from bank.samples.benchmarks import by_capability
 from bank.samples.capabilities import tree_of
 from bank.samples.capability_trees import TITLES, TREES, add_template
-from bank.views.common import benchmark_named, form_page, person
+from bank.views.common import benchmark_named, form_page, person, told
 
 
 def _node(request: HttpRequest, benchmark: Benchmark, name: str = "node") -> Capability:
@@ -41,10 +41,8 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
         if do is None:
             raise Http404("no such change")
         node = request.POST.get("node", "")
-        try:
+        with told(request):
             node = do(request, benchmark)
-        except BadInput as error:
-            messages.error(request, str(error))
         return redirect(f"{url}?node={node}#tree" if node else f"{url}#tree")
     nodes = tree_of(benchmark)
     picked = next((n for n in nodes if str(n.capability.pk) == request.GET.get("node")), None)

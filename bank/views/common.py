@@ -1,11 +1,17 @@
 """What the bank's pages share."""
 
-from typing import cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
-from django.http import Http404, HttpRequest
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.forms import BaseForm
+from django.http import Http404, HttpRequest, QueryDict
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
+from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
@@ -23,6 +29,43 @@ def benchmark_named(name: str) -> Benchmark:
 
 def person(request: HttpRequest) -> User:
     return cast(User, request.user)
+
+
+@contextmanager
+def told(request: HttpRequest, *also: type[Exception]) -> Iterator[None]:
+    """Says on the next page what was refused within."""
+    refusals: tuple[type[Exception], ...] = (BadInput, *also)
+    try:
+        yield
+    except refusals as refusal:
+        messages.error(request, str(refusal))
+
+
+@contextmanager
+def faults_in(form: BaseForm, elsewhere: str | None = None) -> Iterator[None]:
+    """What was refused within is a fault of the form: at the field that it names, if there is one."""
+    try:
+        yield
+    except BadInput as error:
+        form.add_error(error.field if error.field in form.fields else elsewhere, str(error))
+
+
+def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", **values: Any) -> bool:
+    """Do what a button asks for, and say what came of it; whether it was done. ``{}`` is what the action returns."""
+    with told(request):
+        messages.success(request, success.format(action(**values)))
+        return True
+    return False
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """The data of a form that was sent, an empty one too."""
+    return request.POST if request.method == "POST" else None
+
+
+def page_of(request: HttpRequest, rows: Any, size: int) -> Page[Any]:
+    """The page of these rows that the address names, else the first; its last where it names one behind."""
+    return Paginator(rows, size).get_page(request.GET.get("page"))
 
 
 def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:

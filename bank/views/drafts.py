@@ -1,19 +1,17 @@
 """The drafts of endpoints for a benchmark's samples, to be read by people."""
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 import bank.criteria
 from accounts.rules import requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
-from bank.views.common import benchmark_named, form_page, person
+from bank.views.common import benchmark_named, form_page, page_of, person, told
 
 PAGE = 25
 
@@ -27,7 +25,7 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         _take_or_dismiss(request, waiting)
         return redirect("bank:benchmark-drafts", benchmark)
-    page = Paginator(waiting, PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, waiting, PAGE)
     if proposed := [draft.sample_id for draft in page if draft.part == Draft.SAMPLE]:  # they may become criteria
         bank.criteria.record(who=person(request), how="drafts", sample_ids=proposed)
     taken = Draft.objects.filter(sample__benchmark=benchmark, state=Draft.State.TAKEN)
@@ -45,10 +43,8 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
 def _take_or_dismiss(request: HttpRequest, waiting: QuerySet[Draft]) -> None:
     """Carry out what was chosen for the drafts that were ticked."""
     chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
-    try:
+    with told(request):
         if "take" in request.POST:
             messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
         else:
             messages.success(request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed.")
-    except BadInput as error:
-        messages.error(request, str(error))

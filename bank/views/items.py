@@ -10,11 +10,10 @@ from django.views.decorators.http import require_POST
 from accounts.forms import Styled
 from accounts.http import PageRequest
 from accounts.rules import requires
-from bank.errors import BadInput
-from bank.forms.fields import whole_number
+from bank.forms.fields import tick, whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named, form_page
+from bank.views.common import benchmark_named, faults_in, form_page, posted
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",
@@ -58,8 +57,8 @@ class MakeItems(Styled):
         label="Answers of at least so many characters",
         help_text="Then none that was refused or cut off either. Empty: all.",
     )
-    apart = forms.BooleanField(required=False, label="Only samples without items of other kinds")
-    rotations = forms.BooleanField(required=False, label="Also the answers to rotated options (CircularEval)")
+    apart = tick("Only samples without items of other kinds")
+    rotations = tick("Also the answers to rotated options (CircularEval)")
 
     def __init__(self, benchmark: Benchmark, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -101,13 +100,11 @@ WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers and samples",
 def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page requests the next ones until all are there."""
     benchmark = benchmark_named(name)
-    form = MakeItems(benchmark, request.POST if request.method == "POST" else None)
+    form = MakeItems(benchmark, posted(request))
     context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
     if form.is_valid():
-        try:
+        with faults_in(form):
             context["step"] = _step(form, request)
-        except BadInput as error:
-            form.add_error(None, str(error))
     context |= {"there": _existing(benchmark), "aside": bool(request.htmx)}
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
@@ -119,11 +116,9 @@ def items_count(request: HttpRequest, name: str) -> HttpResponse:
     form = MakeItems(benchmark_named(name), request.POST)
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
-        try:
+        with faults_in(form):
             plan = form.plan()
             context |= {"items": plan.count(), "samples": len(plan.samples), "models": len(plan.wanted)}
-        except BadInput as error:
-            form.add_error(None, str(error))
     return render(request, "bank/_items-count.html", context)
 
 

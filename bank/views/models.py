@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -13,7 +12,7 @@ from django.urls import reverse
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named, form_page
+from bank.views.common import benchmark_named, form_page, page_of, told
 
 LONGEST = 200
 
@@ -47,13 +46,10 @@ WORDS = [("", "not known"), ("open", "open"), ("closed", "closed")]
 def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     """A row a model. Only rows that were changed on the page are written, so that two people do not undo each other."""
     benchmark = benchmark_named(name)
-    page = Paginator(_models_of(benchmark), A_PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, _models_of(benchmark), A_PAGE)
     if request.method == "POST":
-        try:
+        with told(request):
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
-        except BadInput as error:
-            messages.error(request, str(error))
-        else:
             messages.success(request, f"Saved: {changed} model{'' if changed == 1 else 's'} changed.")
             return redirect(f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}")
     known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
 from accounts.rules import requires
-from bank.errors import BadInput
 from bank.forms.reviews import Check, OpenRound, Review
 from bank.models import ReviewRound, Sample, SampleReview
 from bank.samples import quality
@@ -20,7 +19,7 @@ from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, form_page, person
+from bank.views.common import benchmark_named, faults_in, form_page, person
 
 # The bar chart of rounds, in pixels.
 STEP = 56  # per round
@@ -72,7 +71,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
     drafts = chosen_samples(benchmark, chosen).filter(status=Sample.Status.DRAFT)
     form = OpenRound(request.POST or None)
     if form.is_valid():
-        try:
+        with faults_in(form):
             made = actions.open_round(
                 by=person(request),
                 benchmark=benchmark,
@@ -80,9 +79,6 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
                 reviewers=list(form.cleaned_data["reviewers"]),
                 per_sample=form.cleaned_data["per_sample"],
             )
-        except BadInput as error:
-            form.add_error(None, str(error))
-        else:
             count = made.reviews.values("sample").distinct().count()
             messages.success(request, f"Round {made.number} is open over {count:,} sample{'' if count == 1 else 's'}.")
             return redirect("bank:benchmark-reviews", benchmark)
@@ -158,7 +154,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     form = Review(request.POST or None)
     if form.is_valid():
         values = form.cleaned_data
-        try:
+        with faults_in(form):
             actions.give_review(
                 review=assigned,
                 by=person(request),
@@ -166,9 +162,6 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
                 points=form.points(),
                 note=values["note"],
             )
-        except BadInput as error:
-            form.add_error(None, str(error))
-        else:
             share = rounds_to_review(person(request)).filter(pk=assigned.round_id).first()
             if share is not None and share.next is not None:
                 return redirect("bank:review", share.next)
@@ -191,11 +184,8 @@ def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
     form = Check(request.POST or None)
     if form.is_valid():
         values = form.cleaned_data
-        try:
+        with faults_in(form, None if values["decision"] == "approve" else "reason"):
             actions.decide(sample=sample, by=viewer, decision=values["decision"], reason=values["reason"])
-        except BadInput as error:
-            form.add_error(None if values["decision"] == "approve" else "reason", str(error))
-        else:
             following = to_check(viewer, benchmark=sample.benchmark).first()
             if following is not None:
                 return redirect("bank:sample-check", following.pk)

@@ -1,16 +1,13 @@
 """Pages of uploads, for curators and administrators."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
 from accounts.rules import requires
 from bank.forms.columns import ColumnsForm
 from bank.forms.uploads import ChoicesForm
@@ -18,19 +15,10 @@ from bank.images import TYPES
 from bank.intake.formats import mapping, templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
-from bank.views.common import benchmark_named
+from bank.views.common import benchmark_named, page_of, person, told
 
 PAGE = 30
 HERE = {"section": "bank"}
-
-
-@contextmanager
-def _saying_why_not(request: HttpRequest) -> Iterator[None]:
-    """Where an upload has gone on meanwhile."""
-    try:
-        yield
-    except actions.WrongState as error:
-        messages.error(request, str(error))
 
 
 def _has_columns(upload: Upload) -> bool:
@@ -46,12 +34,12 @@ def upload_list(request: HttpRequest) -> HttpResponse:
         try:
             files = cast(Any, request.FILES.getlist("files"))
             named = request.POST.get("benchmark", "")
-            upload = actions.receive_form(by=cast(User, request.user), files=files, benchmark=named)
+            upload = actions.receive_form(by=person(request), files=files, benchmark=named)
         except actions.BadInput as error:
             fault = str(error)
         else:
             return redirect("bank:upload-detail", upload.pk)
-    page = Paginator(Upload.objects.select_related("by"), PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, Upload.objects.select_related("by"), PAGE)
     chosen = request.POST.get("benchmark") or request.GET.get("benchmark", "")
     benchmark = benchmark_named(chosen) if chosen else None
     context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
@@ -90,7 +78,7 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     form = ChoicesForm(request.POST, upload=upload)
     if not form.is_valid():
         return _detail(request, upload, form, status=422)
-    with _saying_why_not(request):
+    with told(request, actions.WrongState):
         form.carry_out(go_on=True)
     return redirect("bank:upload-detail", pk)
 
@@ -105,7 +93,7 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
     sent = {"typed": request.POST} if looks else {"data": request.POST or None}
     form = ColumnsForm(**sent, upload=upload, shape=request.GET.get("shape", ""))
     if request.method == "POST" and not looks and form.is_valid():
-        with _saying_why_not(request):
+        with told(request, actions.WrongState):
             form.carry_out()
         return redirect("bank:upload-detail", pk)
     context = HERE | {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
@@ -118,7 +106,7 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
 def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """End the upload; nothing of it stays."""
     upload = _upload(pk)
-    with _saying_why_not(request):
+    with told(request, actions.WrongState):
         if actions.cancel(upload=upload):
             messages.success(request, f"{upload.name} was cancelled. Nothing of it is left.")
     return redirect("bank:upload-detail", pk)

@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from django.db.models import Model
-from rest_framework import mixins, serializers, status, viewsets
+from rest_framework import mixins, status, viewsets
 from rest_framework.response import Response
 
 M = TypeVar("M", bound=Model)
@@ -15,12 +15,6 @@ class Resource(mixins.ListModelMixin, viewsets.GenericViewSet[M]):
     request: Any  # of somebody who has signed in
     access_rule = "read-judging"
     lookup_value_regex = "[0-9]+"
-
-    def validated(self, takes: type[serializers.Serializer[Any]]) -> Any:
-        """What was sent, as the action takes it."""
-        given = takes(data=self.request.data)
-        given.is_valid(raise_exception=True)
-        return given
 
     def responded(self, row: M, *, made: bool = False) -> Response:
         """The row that an action changed, or made."""

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
-from bank.api.base import Conflict
+from bank.api.base import Conflict, conflicts, sent
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from judging.api import Resource
@@ -83,29 +83,26 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
 
     @extend_schema(request=JudgeIn, responses={201: JudgeSerializer})
     def create(self, request: Request) -> Response:
-        return self.responded(add_judge(**self.validated(JudgeIn).validated_data), made=True)
+        return self.responded(add_judge(**sent(request, JudgeIn)), made=True)
 
     @extend_schema(request=JudgeChanges(partial=True), responses=JudgeSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a judge's limits, prices, key or how it is reached; runs that start afterwards use them. For staff."""
         judge = self.get_object()
-        given = JudgeChanges(data=request.data, partial=True)
-        given.is_valid(raise_exception=True)
+        given = sent(request, JudgeChanges, partial=True)
         if not judge.base_url:
             raise Conflict({"detail": f"{judge} has no endpoint."})
-        replaced = {"key_env"} if given.validated_data.get("key") else set()
+        replaced = {"key_env"} if given.get("key") else set()
         known = {name: getattr(judge, name) for name in fields_of(JudgeIn) if name not in replaced | {"key"}}
-        return self.responded(add_judge(**known | given.validated_data))
+        return self.responded(add_judge(**known | given))
 
     @extend_schema(request=None, responses={200: JudgeSerializer})
     @action(detail=True, methods=["post"])
     def probe(self, request: Request, pk: str) -> Response:
         """Test with a few short calls what the endpoint can do; runs that start afterwards use the results."""
         judge = self.get_object()
-        try:
+        with conflicts(BadInput):
             probe_judge(judge=judge)
-        except BadInput as error:
-            raise Conflict({"detail": str(error)}) from None
         return self.responded(judge)
 
 
@@ -139,9 +136,7 @@ class Templates(mixins.RetrieveModelMixin, Resource[PromptTemplate]):
 
     @extend_schema(request=TemplateIn, responses={201: TemplateSerializer})
     def create(self, request: Request) -> Response:
-        return self.responded(
-            add_template(**self.validated(TemplateIn).validated_data, by=self.request.user), made=True
-        )
+        return self.responded(add_template(**sent(request, TemplateIn), by=self.request.user), made=True)
 
     @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

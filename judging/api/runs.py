@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
-from bank.api.base import Conflict
+from bank.api.base import conflicts, sent
 from bank.errors import BadInput
 from judging.api import Resource
 from judging.models import Run
@@ -148,17 +148,16 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @extend_schema(request=RunIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Start a run: 201; or continue the one that does the same: 200."""
-        given = self.validated(RunIn)
+        given = RunIn(data=request.data)
+        given.is_valid(raise_exception=True)
         existing = set(given.validated_data["judge"].runs.values_list("pk", flat=True))
-        run = given.start(by=request.user)
+        run = given.start(by=self.request.user)
         return self.responded(run, made=run.pk not in existing)
 
     def _act(self, action: Any, **values: Any) -> Response:
         run = self.get_object()
-        try:
+        with conflicts(BadInput):
             action(run=run, **values)
-        except BadInput as error:
-            raise Conflict({"detail": str(error)}) from None
         run.refresh_from_db()
         return self.responded(run)
 
@@ -178,7 +177,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
-        given = self.validated(ResumeIn).validated_data
+        given = sent(request, ResumeIn)
         actions.check_budget(self.get_object().judge, given["budget"])
         return self._act(actions.resume_run, **given)
 
@@ -186,7 +185,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: str) -> Response:
         """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""
-        return self._act(actions.retry_failed, **self.validated(RetryIn).validated_data)
+        return self._act(actions.retry_failed, **sent(request, RetryIn))
 
     @extend_schema(responses={200: MovedSerializer(many=True)})
     @action(detail=True, pagination_class=None, filter_backends=[])
@@ -213,7 +212,7 @@ class Juries(RunResource):
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})
     def create(self, request: Request) -> Response:
         """Create a jury: 201; or recompute the one with that name and those runs: 200."""
-        given = self.validated(JuryIn).validated_data
+        given = sent(request, JuryIn)
         existing = set(self.queryset.filter(judge__name=given["name"]).values_list("pk", flat=True))
         run = juries.make_jury(**given, by=self.request.user)
         return self.responded(run, made=run.pk not in existing)

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import Delivery, Webhook
+from bank.api.base import sent
 from judging.api import Resource
 from judging.webhooks import WebhookIn, add_webhook, remove_webhook, send_test
 
@@ -48,7 +49,7 @@ class Webhooks(Resource[Webhook]):
 
     @extend_schema(request=WebhookIn, responses={201: MadeWebhookSerializer})
     def create(self, request: Request) -> Response:
-        webhook, _ = add_webhook(**self.validated(WebhookIn).validated_data, by=self.request.user)
+        webhook, _ = add_webhook(**sent(request, WebhookIn), by=self.request.user)
         return Response(MadeWebhookSerializer(webhook).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(request=None, responses={204: None})

@@ -155,7 +155,7 @@ class _Selection:
         filters = self.filters
         judgments = self._shown(judgments)
         if filters.level:
-            judgments = judgments.filter(_in_level(filters.level, "item__sample__"))
+            judgments = judgments.filter(_in_level(filters.level))
         if filters.seconds is not None:
             judgments = judgments.filter(latency__gte=filters.seconds)
         return judgments if filters.cost is None else judgments.filter(cost__gte=filters.cost)
@@ -252,7 +252,7 @@ class _Selection:
         seen = Judgment.objects.seen_by(self.viewer).filter(run=run, item__gte=stretch[0], item__lte=stretch[-1])
         judgments = self._of_items(seen)
         if self.filters.level:
-            judgments = judgments.filter(_in_level(self.filters.level, "item__sample__"))
+            judgments = judgments.filter(_in_level(self.filters.level))
         distinct = {f"distinct_{name}": Count(name, distinct=True) for name in VERDICT}
         several = Q()
         for name in distinct:
@@ -267,9 +267,9 @@ class _Selection:
         yield from keys.items()
 
 
-def _in_level(level: str, to_sample: str) -> Q:
-    path = f"{to_sample}capability__path"
-    return Q(**{path: level}) | Q(**{f"{path}__startswith": f"{level} / "})
+def _in_level(level: str) -> Q:
+    path = "item__sample__capability__path"
+    return Q((path, level)) | Q((f"{path}__startswith", f"{level} / "))
 
 
 def _items(filters: JudgmentFilters) -> list[int] | None:

@@ -247,14 +247,17 @@ def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     return sorted(failures, key=lambda failure: -failure.count)
 
 
-def failures_in_words(run: Run, most: int = 3) -> tuple[list[str], bool]:
+MOST_TOLD = 3  # reasons of failures
+
+
+def failures_in_words(run: Run) -> tuple[list[str], bool]:
     """For who may run commands: how many calls of a run ended without a result and why, the commonest first; and
     whether any was made at all, and so can be made again.
     """
     failures = _failures(run, User(role=Role.ADMINISTRATOR))
     lines = [f"{failure.count:,} x {failure.status}: {failure.reason or 'no reason given'}" for failure in failures]
-    others = sum(failure.count for failure in failures[most:])
-    lines = lines[:most] + ([f"{others:,} x for other reasons"] if others else [])
+    others = sum(failure.count for failure in failures[MOST_TOLD:])
+    lines = lines[:MOST_TOLD] + ([f"{others:,} x for other reasons"] if others else [])
     return lines, not all(failure.not_asked for failure in failures)
 
 

@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -10,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from accounts.rules import requires
 from bank.forms.fields import whole_number
 from bank.models import with_answers
+from bank.views.common import page_of
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
 from judging.models import Attempt, Run, Trial
@@ -42,7 +42,7 @@ def trial_list(request: SignedInRequest) -> HttpResponse:
     rows = _with_items(Trial.objects.filter(run=run))
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(attack=attack) if attack else rows
-    shown = Paginator(rows, PAGE_OF_TRIALS).get_page(request.GET.get("page"))
+    shown = page_of(request, rows, PAGE_OF_TRIALS)
     trials = list(shown.object_list)
     context = {
         "run": run,

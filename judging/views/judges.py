@@ -9,8 +9,8 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST
 
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import act, faults_in
 from judging.endpoints import judges
 from judging.endpoints.inputs import JudgeIn
 from judging.endpoints.probing import probe_judge
@@ -18,7 +18,7 @@ from judging.forms import JudgeForm
 from judging.inputs import fields_of
 from judging.models import Judge
 from judging.runs import queries
-from judging.views import PAGE, SignedInRequest, act, page
+from judging.views import PAGE, SignedInRequest, page
 
 
 @requires("read-judging")
@@ -46,13 +46,9 @@ def _initial(request: SignedInRequest) -> dict[str, Any]:
 @requires("write-judging")
 def judge_new(request: SignedInRequest) -> HttpResponse:
     form = JudgeForm(request.POST or None, initial=_initial(request))
-    if request.method == "POST" and form.is_valid():
-        try:
-            judge = judges.add_judge(**form.cleaned_data)
-        except BadInput as error:
-            form.add_error(error.field if error.field in form.fields else None, str(error))
-        else:
-            return redirect("judging:judge-detail", judge.pk)
+    if form.is_valid():
+        with faults_in(form):
+            return redirect("judging:judge-detail", judges.add_judge(**form.cleaned_data).pk)
     context = {"form": form, "hosts": settings.JUDGE_HOSTS, "keys": settings.JUDGE_KEYS}
     return page(request, "judging/judge-new.html", context, refused=bool(form.errors))
 

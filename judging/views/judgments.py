@@ -8,12 +8,14 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from accounts import audit
+from accounts.http import attached
 from accounts.rules import Viewer, allowed, requires
 from bank.intake.exports import pieces as table_pieces
 from bank.intake.registry import SHAPES
+from bank.views.common import form_page, posted
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
@@ -66,13 +68,13 @@ def _trail(text: str | None) -> list[str]:
 
 
 @requires("read-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     """A selection as a file. Only staff get what the judges wrote, with a reason, and it is logged."""
     selection = filters.JudgmentFilters.from_query(request.GET, request.user)
     may_read_analyses = allowed(request.user, "read-analyses")
-    form = SelectionForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    form = SelectionForm(posted(request))
+    if form.is_valid():
         data, user = form.cleaned_data, request.user
         if data["analyses"] and not may_read_analyses:
             raise PermissionDenied
@@ -82,9 +84,7 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
         records = exports.selected(pieces=browse.all_keys(selection, user), viewer=user, read=read)
         pieces = table_pieces(records=records, what="judgments", shape=data["shape"])
         response = StreamingHttpResponse(pieces, content_type=SHAPES[data["shape"]].content)
-        response["Content-Disposition"] = f'attachment; filename="judgments.{data["shape"]}"'
-        response["Cache-Control"] = "no-store"
-        return response
+        return attached(response, f"judgments.{data['shape']}", kept=False)
     context = {
         "tab": "judgments",
         "chosen": selection,

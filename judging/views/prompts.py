@@ -6,12 +6,13 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, Item
+from bank.views.common import act, form_page, posted
 from judging import protocols
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate
@@ -27,7 +28,7 @@ from judging.protocols.prompts.stored import (
     variables_of,
 )
 from judging.runs import plan, queries, requests
-from judging.views import PAGE, SignedInRequest, act, page
+from judging.views import PAGE, SignedInRequest, page
 
 
 @requires("read-judging")
@@ -67,12 +68,12 @@ def template_detail(request: SignedInRequest, protocol: str, prompt: str, versio
 
 
 @requires("write-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def template_new(request: SignedInRequest) -> HttpResponse:
     """Write a version, starting from a copy of the one that ``protocol`` and ``prompt`` in the URL name."""
-    form = TemplateForm(request.POST if request.method == "POST" else None, initial=_copied(request))
+    form = TemplateForm(posted(request), initial=_copied(request))
     faults: list[str] = []
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         try:
             stored = add_template(**form.cleaned_data, by=request.user)
         except BadInput as error:

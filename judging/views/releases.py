@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -12,10 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import act, page_of
 from judging.judgments import releases
 from judging.models import Run
 from judging.runs import queries
-from judging.views import SignedInRequest, act, page
+from judging.views import SignedInRequest, page
 
 SHOWN = ("waiting", "confirmed", "kept", "all")
 
@@ -35,7 +35,7 @@ def run_analyses(request: SignedInRequest, pk: int) -> HttpResponse:
     listed = releases.listed(run, show).select_related(
         "judgment__item__sample", "judgment__run", "proposed_by", "confirmed_by"
     )
-    shown = Paginator(listed, releases.PAGE).get_page(request.GET.get("page"))
+    shown = page_of(request, listed, releases.PAGE)
     rows = releases.rows_with_criteria(shown.object_list, reader=user) if shown.object_list else []
     try:
         releases.check_open(run)

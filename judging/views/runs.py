@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import act, faults_in, form_page, page_of, posted
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
@@ -24,7 +24,7 @@ from judging.runs.attack_report import report_for
 from judging.runs.compare import CannotCompare, compare
 from judging.runs.estimates import Estimate, estimate
 from judging.runs.inputs import ResumeIn, RunIn
-from judging.views import PAGE, SignedInRequest, act, page
+from judging.views import PAGE, SignedInRequest, page
 
 OFFERED = 200  # runs to compare with
 SHOWN = ("all", "failed", "undecided")
@@ -33,7 +33,7 @@ SHOWN = ("all", "failed", "undecided")
 @requires("read-judging")
 def index(request: SignedInRequest) -> HttpResponse:
     runs = queries.own_first(queries.runs_for(request.user), request.user)
-    shown = Paginator(runs, PAGE).get_page(request.GET.get("page"))
+    shown = page_of(request, runs, PAGE)
     context = {
         "page": shown,
         "runs": queries.listed(list(shown.object_list), viewer=request.user),
@@ -168,13 +168,11 @@ def started_from(request: SignedInRequest, form: RunForm) -> HttpResponse | None
     if request.method != "POST" or not form.is_valid():
         return None
     tries = "try" in request.POST
-    try:
-        items = tryouts.draw(_selected(form)["items"]) if tries else None
-    except BadInput as error:
-        form.add_error(None, str(error))
-        return None
     to = "leaderboard:run-tryout" if tries else "judging:run-detail"
-    return start_from_form(form, by=request.user, to=to, items=items, tryout=tries)
+    with faults_in(form):
+        items = tryouts.draw(_selected(form)["items"]) if tries else None
+        return start_from_form(form, by=request.user, to=to, items=items, tryout=tries)
+    return None
 
 
 def _selected(form: RunForm) -> dict[str, Any]:
@@ -341,18 +339,15 @@ def start_from_form(
     if not given.is_valid():
         add_errors(form, given)
         return None
-    try:
-        run = given.start(by=by, **others)
-    except BadInput as error:
-        form.add_error(error.field if error.field in form.fields else None, str(error))
-        return None
-    return redirect(to, run.pk)
+    with faults_in(form):
+        return redirect(to, given.start(by=by, **others).pk)
+    return None
 
 
 @requires("write-judging")
 def collect_new(request: SignedInRequest) -> HttpResponse:
     form = CollectForm(request.POST or None, initial=request.GET.dict())
-    started = request.method == "POST" and form.is_valid() and start_from_form(form, by=request.user)
+    started = form.is_valid() and start_from_form(form, by=request.user)
     if started:
         return started
     context = collecting_estimated(form) | {"form": form}
@@ -360,16 +355,12 @@ def collect_new(request: SignedInRequest) -> HttpResponse:
 
 
 @requires("write-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def jury_new(request: SignedInRequest) -> HttpResponse:
-    form = JuryForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
-        try:
-            run = juries.make_jury(**form.cleaned_data, by=request.user)
-        except BadInput as error:
-            form.add_error(error.field or None, str(error))
-        else:
-            return redirect("judging:run-detail", run.pk)
+    form = JuryForm(posted(request))
+    if form.is_valid():
+        with faults_in(form):
+            return redirect("judging:run-detail", juries.make_jury(**form.cleaned_data, by=request.user).pk)
     return page(request, "judging/jury-new.html", {"form": form}, refused=bool(form.errors))
 
 

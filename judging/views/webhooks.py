@@ -5,34 +5,29 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_http_methods
 
 from accounts.models import Delivery, User, Webhook
 from accounts.rules import requires
 from accounts.webhooks import EVENTS
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
+from bank.views.common import faults_in, form_page, page_of
 from judging import webhooks as hooks
 from judging.forms import WebhookForm
 from judging.views import PAGE, SignedInRequest, page
 
 
 @requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def webhooks(request: SignedInRequest) -> HttpResponse:
     """All webhooks, a form for a new one, and what was delivered. A secret is shown once."""
     context: dict[str, Any] = {"section": "webhooks", "hosts": settings.WEBHOOK_HOSTS, "events": EVENTS}
     adds = request.method == "POST" and "do" not in request.POST
     form = WebhookForm(request.POST if adds else None)
     if adds and form.is_valid():
-        try:
+        with faults_in(form):
             context["made"] = hooks.add_webhook(**form.cleaned_data, by=request.user)
-        except BadInput as error:
-            form.add_error(error.field, str(error))
-        else:
             form = WebhookForm()
     elif request.method == "POST" and not adds:
         messages.success(request, _apply(request.POST, request.user))
@@ -41,7 +36,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
     context |= {
         "form": form,
         "webhooks": Webhook.objects.select_related("by"),
-        "page": Paginator(log, PAGE).get_page(request.GET.get("page")),
+        "page": page_of(request, log, PAGE),
     }
     return page(request, "judging/webhooks.html", context, refused=bool(form.errors))
 

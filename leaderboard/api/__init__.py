@@ -15,7 +15,7 @@ from leaderboard.api.described import rows_as
 from leaderboard.files import csv_text, json_lines
 from leaderboard.rows import Row
 from leaderboard.scope import BadScope
-from leaderboard.tables import Table
+from leaderboard.tables import Table, rows_of
 from leaderboard.view import PARAMETERS
 
 Parameters = dict[str, str]
@@ -61,7 +61,7 @@ class TableView(APIView):
         except Benchmark.DoesNotExist:
             raise NotFound from None
         try:
-            return Response(self.table.rows(benchmark, given, request.user).rows)
+            return Response(rows_of(self.table, benchmark, given, request.user).rows)
         except BadScope as error:
             raise ValidationError({"detail": str(error)}) from None
 

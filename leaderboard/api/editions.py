@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from bank.api.base import sent
 from bank.api.strict import StrictSerializer
 from bank.models import Benchmark
 from bank.samples.benchmarks import find_benchmark
@@ -69,9 +70,7 @@ class Editions(mixins.ListModelMixin, viewsets.GenericViewSet[Edition]):
     @extend_schema(request=EditionIn, responses={201: EditionSerializer, 200: DRAFT})
     def create(self, request: Request) -> Response:
         """Publish the next edition: 201; with ``dry_run`` what it would tell: 200. For staff."""
-        asked = EditionIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given = dict(asked.validated_data)
+        given = sent(request, EditionIn)
         benchmark, dry_run = find_benchmark(given.pop("benchmark")), given.pop("dry_run")
         if given["run"] is None and not given["judges"]:
             given["run"] = editions.usual_run(scope_of(benchmark=benchmark, kind=given["kind"], split=given["split"]))

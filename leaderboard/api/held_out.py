@@ -1,6 +1,6 @@
 """API of the half that a benchmark holds out; the figures that were told are rows, ``leaderboards/held-out/``."""
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status, viewsets
@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from bank.api.base import sent
 from leaderboard import actions
 from leaderboard.models import HeldOutRelease
 
@@ -35,10 +36,7 @@ class HeldOut(mixins.ListModelMixin, viewsets.GenericViewSet[HeldOutRelease]):
     @extend_schema(request=actions.HeldOutIn, responses={201: HeldOutReleaseSerializer, 204: None})
     def create(self, request: Request) -> Response:
         """Draw the half: 204; or ask for a run's figures on it: 201."""
-        asked = actions.HeldOutIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        given: dict[str, Any] = dict(asked.validated_data)
-        made = actions.hold_out(**given, by=cast(User, request.user))
+        made = actions.hold_out(**sent(request, actions.HeldOutIn), by=cast(User, request.user))
         if isinstance(made, HeldOutRelease):
             return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,6 +1,6 @@
 """API of scores of benchmarks that are not held here."""
 
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status, viewsets
@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from bank.api.base import sent
 from bank.api.strict import StrictSerializer
 from leaderboard import outside
 from leaderboard.models import OutsideScore
@@ -42,8 +43,6 @@ class OutsideScores(mixins.ListModelMixin, viewsets.GenericViewSet[OutsideScore]
     @extend_schema(request=OutsideScoresIn, responses={201: OutsideScoresIn})
     def create(self, request: Request) -> Response:
         """Replace the scores of a benchmark."""
-        asked = OutsideScoresIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        data: dict[str, Any] = dict(asked.validated_data)
+        data = sent(request, OutsideScoresIn)
         outside.set_scores(by=cast(User, request.user), **data)
         return Response(data, status=status.HTTP_201_CREATED)

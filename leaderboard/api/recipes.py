@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.rules import allowed
+from bank.api.base import sent
 from bank.api.strict import StrictSerializer
 from bank.models import Recipe
 from bank.recipes import spec as specs
@@ -156,9 +157,7 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     @extend_schema(request=EvaluationIn, responses=EvaluationSerializer)
     def create(self, request: Request) -> Response:
         """Start, or go on with, an evaluation: 201; with ``estimate`` what it would take: 200."""
-        asked = EvaluationIn(data=request.data)
-        asked.is_valid(raise_exception=True)
-        data = dict(asked.validated_data)
+        data = sent(request, EvaluationIn)
         judge = Judge.objects.filter(name=data.pop("endpoint")).first()
         if judge is None:
             raise ValidationError({"endpoint": "There is no endpoint of this name."})

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from bank.api.base import Conflict, PlainJSON
+from bank.api.base import Conflict, PlainJSON, conflicts, sent
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark, Submission
@@ -121,9 +121,7 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     )
     def create(self, request: Request) -> Response:
         """Send a file: 201 with its scores, or 400 with every fault. ``check_only``: 200 with what would be said."""
-        serializer = SubmissionIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        data = serializer.validated_data
+        data = sent(request, SubmissionIn)
         person = cast(User, request.user)
         try:
             benchmark = Benchmark.objects.visible_to(person).named(data["benchmark"].replace("\x00", ""))
@@ -179,10 +177,8 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     def release(self, request: Request, pk: str) -> Response:
         """Show the kept half's score to whoever submitted. For curators and administrators."""
         submission = self.get_object()
-        try:
+        with conflicts(Refused):
             actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
-        except Refused as error:
-            raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(submission).data)
 
     @extend_schema(request=None, responses=SubmissionSerializer)
@@ -190,23 +186,17 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
     def judge_again(self, request: Request, pk: str) -> Response:
         """Let a submission whose judging was stopped queue again. For curators and administrators."""
         submission = self.get_object()
-        try:
+        with conflicts(BadInput):
             queue.judge_again(submission=submission)
-        except BadInput as error:
-            raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(submission).data)
 
     def _changed(self, request: Request, *, needs_reason: bool, change: Any) -> Response:
         submission = self.get_object()
-        serializer = ReasonIn(data=request.data)
-        serializer.is_valid(raise_exception=True)
-        reason = serializer.validated_data["reason"]
+        reason = sent(request, ReasonIn)["reason"]
         if needs_reason and not reason:
             raise exceptions.ValidationError({"reason": ["Say why."]})
-        try:
+        with conflicts(Refused):
             change(submission=submission, by=cast(User, request.user), reason=reason, now=timezone.now())
-        except Refused as error:
-            raise Conflict({"detail": str(error)}) from None
         return Response(self.get_serializer(submission).data)
 
 

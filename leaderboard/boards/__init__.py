@@ -8,7 +8,7 @@ from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
 from leaderboard import votes
 from leaderboard.boards.agreement import AgreementBoard, agreements
-from leaderboard.boards.base import B, Board, ModelsBoard, cached, from_stored, whole_from_text
+from leaderboard.boards.base import B, Board, ModelsBoard, cached, whole_from_text
 from leaderboard.boards.bias import BiasBoard, biases
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
@@ -41,7 +41,7 @@ def models(scope: Scope) -> ModelsBoard:
     edition = edition_of(scope)
     if edition is None:
         return scope.kind.board([], [NONE_YET])
-    board = from_stored(scope.kind.board, edition.board)
+    board = whole_from_text(scope.kind.board, edition.board)
     runs = (edition.run_id,) if edition.run_id and not scope.kind.keyed else ()
     return replace(board, edition=edition.number, computed_at=edition.published_at, runs=runs)
 

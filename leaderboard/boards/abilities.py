@@ -8,6 +8,7 @@ import pandas as pd
 
 from leaderboard.boards import keyed, scores
 from leaderboard.boards.base import Board
+from leaderboard.boards.declared import Table, kept
 from leaderboard.hidden import in_parts, shows_edition
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import Scope
@@ -88,3 +89,17 @@ def _of_scores(scope: Scope) -> pd.DataFrame:
     sample_of = frame.groupby("item")["sample"].first()
     parts = parts.assign(ability=parts["part"].astype(str), sample=parts["item"].map(sample_of))
     return parts[parts["ability"] != ""]
+
+
+TABLES = {
+    "abilities": Table(
+        make=kept(
+            "abilities",
+            abilities,
+            "How well all models together do on each ability, hardest first (MMBench, 5.3).",
+        ),
+        board="models",
+        rows_are={AbilityRow: {}},
+        fits=lambda kind: not kind.pairwise and not kind.no_models,
+    ),
+}

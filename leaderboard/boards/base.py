@@ -207,12 +207,7 @@ def whole_as_text(board: Board) -> str:
 
 
 def whole_from_text(board: type[B], text: str) -> B:
-    """The board that ``whole_as_text`` wrote."""
-    return TypeAdapter(board).validate_json(text)
-
-
-def from_stored(board: type[M], text: str) -> M:
-    """The board that an edition stored, from JSON."""
+    """The board that ``whole_as_text`` wrote, or an edition stored."""
     return TypeAdapter(board).validate_json(text)
 
 

@@ -64,7 +64,7 @@ def _of_answers(scope: Scope) -> list[LengthRow]:
     frame = pd.DataFrame(answers.values_list(*facts), columns=["model", "variant", "group", "key", "length"])
     if frame.empty:
         return []
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
+    frame["group"] = votes.group_of(frame)
     named = frame["model"].where(frame["variant"] == "", frame["model"] + " (" + frame["variant"] + ")")
     width = _width(frame["length"])
     return [_row(part, width, model=str(model), unit="characters") for model, part in frame.groupby(named)]

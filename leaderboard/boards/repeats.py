@@ -8,6 +8,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
+from leaderboard.boards.declared import OF_REPEATS, Table, kept
 from leaderboard.hidden import is_kept_back, of_one_source, without_sealed
 from leaderboard.rows import UNKNOWN, Number, OfJudge, number, of_judge
 from leaderboard.scope import Scope
@@ -72,3 +73,18 @@ def _verdicts(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
         return votes.of_runs(scope, runs).frame.rename(columns={"choice": "verdict"})[["item", "repeat", "verdict"]]
     frame = scores.of_runs(scope, runs)
     return frame[["item", "repeat"]].assign(verdict=frame["value"].map(scores.over_orders))
+
+
+TABLES = {
+    "repeats": Table(
+        make=kept(
+            "repeats",
+            repeats,
+            "Of each judge that was asked several times: the share of its items on which so many of its verdicts are "
+            "the same (MLLM-as-a-Judge, Figure 5).",
+        ),
+        board="judges",
+        rows_are={RepeatsRow: {}},
+        view=OF_REPEATS,
+    ),
+}

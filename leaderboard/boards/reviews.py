@@ -16,6 +16,7 @@ from bank import guard
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
+from leaderboard.boards.declared import OF_ANALYSES, OF_REVIEWS, Table, kept
 from leaderboard.boards.judge_board import ALL, GRADES, over_sets
 from leaderboard.hidden import counted_reviews, refuse_live
 from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
@@ -186,7 +187,7 @@ def _compared(scope: Scope, runs: Sequence[int]) -> pd.DataFrame:
     # Whatever withholds one of the two verdicts withholds what people say of both.
     counted = counted_reviews(scope, labels, held=f"{AGAINST}__run__held")
     frame = pd.DataFrame(counted.order_by("pk").values_list(*OF_COMPARED.values()), columns=list(OF_COMPARED))
-    return frame.assign(group=frame["group"].where(frame["group"] != "", frame["key"]))
+    return frame.assign(group=votes.group_of(frame))
 
 
 def said_of(scope: Scope, runs: Sequence[Run], name: str) -> pd.DataFrame:
@@ -212,8 +213,7 @@ def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     labels = Label.objects.filter(**{f"{REVIEWED}__run__in": [run.pk for run in runs], f"{AGAINST}__isnull": True})
     counted = _counted(scope, labels)
     frame = pd.DataFrame(counted.order_by("pk").values_list(*COLUMNS.values()), columns=list(COLUMNS))
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"])
-    return frame.assign(dataset=votes.dataset_of(scope, frame["dataset"]))
+    return frame.assign(group=votes.group_of(frame), dataset=votes.dataset_of(scope, frame["dataset"]))
 
 
 def _counted(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
@@ -259,3 +259,29 @@ def _mean(frame: pd.DataFrame, name: str, ends: tuple[float, float]) -> Number:
 def _strata(frame: pd.DataFrame) -> Any:
     codes, datasets = dense_codes(frame["dataset"].to_numpy())
     return codes if datasets > 1 else None
+
+
+TABLES = {
+    "reviews": Table(
+        make=kept(
+            "reviews",
+            reviews,
+            "What people say of each judge's verdicts in reviews: agreement and hallucination by the consensus of "
+            "three, the mean grade, and the mean absolute deviation of grades within a sample; by data set.",
+        ),
+        board="judges",
+        rows_are={ReviewRow: {}},
+        view=OF_REVIEWS,
+    ),
+    "analyses": Table(
+        make=kept(
+            "analyses",
+            compared,
+            "Of every two judges whose analyses of the same items people compared: the share of items on which they "
+            "prefer the first one's, a tie counting half, and the share of ties (MLLM-as-a-Judge, Figure 21).",
+        ),
+        board="judges",
+        rows_are={ComparedRow: {}},
+        view=OF_ANALYSES,
+    ),
+}

@@ -8,6 +8,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import versus
 from leaderboard.boards.base import Board
+from leaderboard.boards.declared import OF_REPEATS, Table, kept
 from leaderboard.hidden import is_kept_back
 from leaderboard.rows import UNKNOWN, Number, OfJudge
 from leaderboard.scope import BadScope, Scope
@@ -99,3 +100,18 @@ def _compared(scope: Scope, run: Run, before: Run) -> list[VersionRow]:
         )
         for measure in result.measures
     ]
+
+
+TABLES = {
+    "versions": Table(
+        make=kept(
+            "versions",
+            versions,
+            "What each change of a judge's prompt was worth: every version beside the one before it, against people "
+            "on the items that both judged, with the interval of the difference and p of the paired test.",
+        ),
+        board="judges",
+        rows_are={VersionRow: {}},
+        view=OF_REPEATS,
+    ),
+}

@@ -237,9 +237,7 @@ def models_by_keys(scope: Scope, a: str, b: str) -> Versus:
     frame, runs, levels = keyed.counted_answers(scope)
     refuse_unknown(set(frame["model"]), a, b)
     frame = frame[frame["model"].isin([a, b])]
-    depth = len(scope.level.split(" / ")) if scope.level else 0
-    steps = frame["path"].str.split(" / ")
-    frame = frame.assign(level=steps.map(lambda path: path[depth] if len(path) > depth else ""))
+    frame = frame.assign(level=votes.level_of(scope, frame["path"]))
     rights = {"One pass" if scope.kind.rotates else "Accuracy": frame[frame["variant"] == ""]}
     rotations = {name: keyed.every_rotation(answers) for name, answers in frame.groupby("model")}
     if scope.kind.rotates and all(len(answers) for answers in rotations.values()):

@@ -35,7 +35,15 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import judge_board, keyed, models, pairs, scores
 from leaderboard.boards.base import CODED as CODED_WORDS
-from leaderboard.boards.base import ModelRow, ModelsBoard, as_interval, as_stored, by_rank, from_stored, whole_as_text
+from leaderboard.boards.base import (
+    ModelRow,
+    ModelsBoard,
+    as_interval,
+    as_stored,
+    by_rank,
+    whole_as_text,
+    whole_from_text,
+)
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
@@ -303,12 +311,7 @@ def _draft_of_models(scope: Scope) -> Draft:
         return replace(made, problem=nothing)
     new = Published("", _family(scope.kind.name), _inputs_of(scope), cells)
     text = json.dumps(as_stored(board))
-    changed = {
-        model: max((_changed(numbers, last.cells[model])), default=0)
-        for model, numbers in cells.items()
-        if last is not None and model in last.cells
-    }
-    made = replace(made, board=board, cells=cells, text=text, changed=changed)
+    made = replace(made, board=board, cells=cells, text=text, changed=_changes(cells, last))
     return _checked(made, new, earlier, binary_samples(scope.benchmark.slug) if scope.kind.keyed else ())
 
 
@@ -318,6 +321,12 @@ def _checked(made: Draft, new: Published, earlier: Sequence[Published], binary: 
     if not problem and made.unchanged:
         problem = f"Nothing has changed since edition {made.number - 1}."
     return replace(made, problem=problem)
+
+
+def _changes(cells: Mapping[str, Mapping[str, Cell]], last: Edition | None) -> dict[str, int]:
+    """By how many samples a number of each row has changed at most, of those that the last edition had."""
+    then = last.cells if last else {}
+    return {name: max(_changed(numbers, then[name]), default=0) for name, numbers in cells.items() if name in then}
 
 
 def _changed(now: Mapping[str, Cell], then: Mapping[str, Cell]) -> Iterator[int]:
@@ -749,7 +758,7 @@ def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
         if not scope.kind.keyed:
             board = _scores_as_told(scope, cast(ScoresBoard, board), cells)
     digits, ends = digits_of(scope)
-    told = from_stored(type(board), json.dumps(rounded(as_stored(board), digits=digits, ends=ends)))
+    told = whole_from_text(type(board), json.dumps(rounded(as_stored(board), digits=digits, ends=ends)))
     return replace(told, rows=placed(told.rows, board.ranked_by, scope.kind.ends(scope.benchmark))), cells
 
 
@@ -922,14 +931,9 @@ def _draft_of_judges(scope: Scope) -> Draft:
     board = replace(live, rows=rows, against=against, cell_order=[], running={}, key="", computed_at=None)
     digits, ends = max(digits_of(scope)[0], 2), 2
     text = json.dumps(rounded(json.loads(whole_as_text(board)), digits=digits, ends=ends))
-    changed = {
-        name: max(_changed(numbers, last.cells[name]), default=0)
-        for name, numbers in cells.items()
-        if last is not None and name in last.cells
-    }
     new = Published("", scope.kind.name, 0, cells)
     earlier = [replace(one, family=scope.kind.name) for one in published_before(scope, JUDGES)]
-    return _checked(replace(made, board=board, cells=cells, text=text, changed=changed), new, earlier)
+    return _checked(replace(made, board=board, cells=cells, text=text, changed=_changes(cells, last)), new, earlier)
 
 
 def _settles(metric: str, told: Number) -> bool:

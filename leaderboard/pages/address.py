@@ -148,6 +148,10 @@ class Address:
         """This page with some parameters changed; None removes one."""
         return self.to(self.page, **(self.params | changes))
 
+    def plot(self, what: str) -> str:
+        """A plot of this view, as a file."""
+        return self.to("leaderboard:plot", what, **self.params)
+
     def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
         """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
         query = urlencode({name: value for name, value in parameters.items() if value})

@@ -5,7 +5,7 @@ from it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaderboard.boards.base import ModelRow, ModelsBoard, from_stored
+from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
 from leaderboard.editions import Cells, Draft
 from leaderboard.figures import NONE, listed, number_of, rank_range, whole
 from leaderboard.models import Edition
@@ -59,7 +59,7 @@ def revealed_by(draft: Draft) -> list[Revealed]:
 
 def _of_models(draft: Draft, board: ModelsBoard) -> list[Revealed]:
     rows: Sequence[ModelRow] = board.rows
-    last: Sequence[ModelRow] = from_stored(type(board), draft.last.board).rows if draft.last else []
+    last: Sequence[ModelRow] = whole_from_text(type(board), draft.last.board).rows if draft.last else []
     levels, levels_then = ({name for row in of for name in row.levels} for of in (rows, last))
     new = sorted(levels - levels_then)
     lines = [

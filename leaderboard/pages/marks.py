@@ -112,9 +112,7 @@ def interval_bar(
     people reach, with their interval as ``band``; ``calm``: between which ends a number is of no account; ``plain``:
     the number by another definition, as an open dot; ``others``: where the others stand, as ticks.
     """
-    body = _zone(scale, calm, "calm") + _zone(scale, band, "band")
-    lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
-    body += f'<path class="gl" d="{lines}"/>'
+    body = _zone(scale, calm, "calm") + _zone(scale, band, "band") + _lines(scale)
     if ticks := "".join(f"M{scale.x(other)} 4v8" for other in others if other is not None):
         body += f'<path class="oth" d="{ticks}"/>'
     if reference is not None and scale.low <= reference <= scale.high:
@@ -134,6 +132,12 @@ def interval_bar(
             words += f", 95%: {write(low)} to {write(high)}"
         body += _dot(scale, value, low, high, provisional=provisional)
     return _on_axis(scale, format_html('role="img" aria-label="{}"', words), body)
+
+
+def _lines(scale: Axis) -> str:
+    """One at each tick."""
+    lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
+    return f'<path class="gl" d="{lines}"/>'
 
 
 def _zone(scale: Axis, ends: tuple[float | None, float | None], css: str) -> str:
@@ -166,9 +170,7 @@ def below(scale: Axis, value: float, words: str) -> SafeString:
 
 def dots(scale: Axis, values: Iterable[float], mean: float) -> SafeString:
     """Several values as dots on one axis, with a line at their mean."""
-    lines = "".join(f"M{scale.x(tick)} {scale.through}" for tick in scale.ticks)
-    body = f'<path class="gl" d="{lines}"/>'
-    body += "".join(f'<circle class="open" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
+    body = _lines(scale) + "".join(f'<circle class="open" cx="{scale.x(value)}" cy="8" r="2.4"/>' for value in values)
     body += f'<path class="end" d="M{scale.x(mean)} 2v12"/>'
     return _on_axis(scale, 'aria-hidden="true"', body)
 

@@ -126,14 +126,19 @@ def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
     for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
         for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():
             address = Address(viewer, "leaderboard:models", named(benchmark), benchmark, {"kind": kind.name})
-            try:
-                scope = source_of(address).scope
-                board = cached(scope, "models", boards.models)
-            except BadScope:
-                continue
-            row = next((row for row in board.rows if row.model == name), None)
-            if row is not None:
-                yield _OnBoard(address, scope, board, row)
+            if on := _standing(address, name):
+                yield on
+
+
+def _standing(address: Address, name: str) -> _OnBoard | None:
+    """The model on the board of this address; None where there is no such board, or it is not on it."""
+    try:
+        scope = source_of(address).scope
+        board = cached(scope, "models", boards.models)
+    except BadScope:
+        return None
+    row = next((row for row in board.rows if row.model == name), None)
+    return None if row is None else _OnBoard(address, scope, board, row)
 
 
 def _title(on: _OnBoard) -> str:
@@ -352,17 +357,14 @@ def _by_other_sources(on: _OnBoard, model: EvaluatedModel, name: str) -> Iterato
     sources = sorted((each for each in found if each[0] != on.scope.source), key=lambda each: not each[1])
     for source, own in sources[:MOST_SOURCES]:
         address = replace(on.address, params=on.address.params | {"source": source})
-        try:
-            scope = source_of(address).scope
-            board = cached(scope, "models", boards.models)
-        except BadScope:
-            continue
-        row = next((row for row in board.rows if row.model == on.row.model), None)
-        number = row.number(name) if row else UNKNOWN
-        if row is None or number.value is None:
+        other = _standing(address, on.row.model)
+        number = other.row.number(name) if other else UNKNOWN
+        if other is None or number.value is None:
             continue
         words = "a judge of its own family" if own else ""
-        yield _Otherwise(f"By {said.get(source, PEOPLE_IN_WORDS.get(source))}", words, number, row.n, address.link())
+        yield _Otherwise(
+            f"By {said.get(source, PEOPLE_IN_WORDS.get(source))}", words, number, other.row.n, address.link()
+        )
 
 
 def _history(on: _OnBoard) -> tuple[SafeString, str]:

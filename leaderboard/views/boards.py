@@ -44,11 +44,10 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Table
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
-from leaderboard.views.plots import plot_link
 
 
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
@@ -133,7 +132,7 @@ def _models_context(
         "reading": models_page.reading(page, anchor),
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
-        "plot": plot_link(address, "forest"),
+        "plot": address.plot("forest"),
         "apart": models_page.apart_table(board, two),
         "scale": marks.heat_scale(),
         "facts": [
@@ -261,7 +260,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
         "page": page,
         "scale": marks.heat_scale(),
-        "plot": plot_link(address, "judges"),
+        "plot": address.plot("judges"),
         "ceiling": bool(ceiling),
         "reading": judges_page.reading(
             page,
@@ -334,7 +333,7 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     if board.rows or board.repeats:
         context["page"] = correlation_page.build_correlation_page(board)
         context["reading"] = correlation_page.READING
-        context["plot"] = plot_link(address, "correlation")
+        context["plot"] = address.plot("correlation")
     return context
 
 
@@ -387,7 +386,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     return {
         "page": page,
         "reading": agreement_page.reading(page),
-        "plot": plot_link(address, "agreement"),
+        "plot": address.plot("agreement"),
         "scale": marks.heat_scale(),
         "facts": [
             provenance.rule_fact(scope),
@@ -409,7 +408,7 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
             "reading": matrix_page.READING,
-            "plot": plot_link(address, "matrix"),
+            "plot": address.plot("matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
     return context
@@ -429,7 +428,7 @@ def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": page,
             "reading": profile_page.reading(page),
-            "plot": plot_link(address, "profile"),
+            "plot": address.plot("profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
     return context

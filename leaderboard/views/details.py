@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.http import PageRequest
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.forms.models import CardForm
 from bank.models import EvaluatedModel
+from bank.views.common import told
 from judging import protocols
 from judging.models import Judge, Run
 from judging.runs import tryouts
@@ -97,12 +97,9 @@ def run_try_again(request: PageRequest, pk: int) -> HttpResponse:
     if fix == "verdict":
         text = (text or tryouts.prompt_of(run).text) + tryout.verdict_lines(protocols.get(run.protocol))
     changes = form.changes() | tryout.changes_of(run, fix)
-    try:
-        again = tryouts.try_again(run=run, by=person, text=text, changes=changes, others="others" in request.POST)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("leaderboard:run-tryout", pk)
-    return redirect("leaderboard:run-tryout", again.pk)
+    with told(request):
+        run = tryouts.try_again(run=run, by=person, text=text, changes=changes, others="others" in request.POST)
+    return redirect("leaderboard:run-tryout", run.pk)
 
 
 @requires("write-judging")
@@ -110,9 +107,6 @@ def run_try_again(request: PageRequest, pk: int) -> HttpResponse:
 def run_go_on(request: PageRequest, pk: int) -> HttpResponse:
     """Start the run over all items as it was tried."""
     run = _tried_run(pk)
-    try:
-        started = tryouts.go_on(run=run, by=cast(User, request.user))
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("leaderboard:run-tryout", pk)
-    return redirect("judging:run-detail", started.pk)
+    with told(request):
+        return redirect("judging:run-detail", tryouts.go_on(run=run, by=cast(User, request.user)).pk)
+    return redirect("leaderboard:run-tryout", pk)

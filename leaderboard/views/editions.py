@@ -1,14 +1,13 @@
 """Publishing an edition of a board that depends on hidden inputs."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
-from accounts.models import User
 from accounts.rules import requires
+from bank.views.common import form_page, person
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
@@ -21,7 +20,7 @@ from leaderboard.views.frame import of_benchmark
 
 
 @requires("publish")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 @of_benchmark("models", "kind", "split", "what")
 def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
     """What the next edition would tell, whose verdicts it counts, and the button that publishes it."""
@@ -73,7 +72,7 @@ def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
 def _published(request: HttpRequest, view: dict[str, Any]) -> str | None:
     """Why it was not published; None where it was."""
     try:
-        edition = editions.publish(**view, by=cast(User, request.user))
+        edition = editions.publish(**view, by=person(request))
     except editions.Refused as error:
         return str(error)
     messages.success(request, f"Edition {edition.number} is published.")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from accounts.rules import allowed
 from bank.intake import parquet
+from bank.views.common import page_of
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
@@ -23,9 +24,9 @@ from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Chooser, Table
-from leaderboard.scope import BadScope, Scope
+from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 
 TABS = (
     ("Overview", "benchmark"),
@@ -161,7 +162,7 @@ PAGE = 50  # rows
 def paged(request: HttpRequest, address: Address, rows: Any, size: int = PAGE) -> tuple[Page[Any], str]:
     """The rows of the page that is asked for, and what its links to other pages say of the view."""
     others = {name: value for name, value in address.params.items() if name != "page"}
-    return Paginator(rows, size).get_page(request.GET.get("page")), urlencode(others)
+    return page_of(request, rows, size), urlencode(others)
 
 
 def refused(request: HttpRequest, address: Address, error: BadScope) -> HttpResponse:

@@ -1,62 +1,45 @@
 """The half that a benchmark holds out: drawing it, and asking for a judge's figures on it."""
 
-from typing import cast
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
-from accounts.models import User
 from accounts.rules import requires
-from bank.errors import BadInput
+from bank.views.common import faults_in, form_page, person
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
+from leaderboard.forms import HeldOutForm
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
-from leaderboard.pages import address as addresses
-from leaderboard.pages.address import settings_in_words
+from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.held_out import table_of
-from leaderboard.views.frame import table_files
+from leaderboard.views.frame import of_benchmark, table_files
 
 
 @requires("publish")
-@require_http_methods(["GET", "HEAD", "POST"])
-def held_out(request: HttpRequest, name: str) -> HttpResponse:
+@form_page
+@of_benchmark("judges")
+def held_out(request: HttpRequest, address: Address) -> HttpResponse:
     """Whether a half is held out, who asked for what of it, and the button that draws it or asks."""
-    address = addresses.read_address(request, "leaderboard:judges", name, parameters=())
-    problem = _done(request, str(address.benchmark)) if request.method == "POST" else ""
-    if problem is None:
-        return redirect("leaderboard:held-out", name)
-    told = releases(address.benchmark)
+    benchmark = address.benchmark
+    form = HeldOutForm(request.POST.dict() | {"benchmark": str(benchmark)} if request.method == "POST" else None)
+    if form.is_valid():
+        with faults_in(form):
+            made = actions.hold_out(**form.cleaned_data, by=person(request))
+            told = f"Request {made.number} is answered." if isinstance(made, HeldOutRelease) else "A half is held out."
+            messages.success(request, told)
+            return redirect("leaderboard:held-out", address.name)
+    told_before = releases(benchmark)
     context = {
         "section": "leaderboards",
-        "benchmark": address.benchmark,
+        "benchmark": benchmark,
         "board": address.link(),
-        "half": getattr(address.benchmark, "held_out_half", None),
-        "samples": len(held_out_in(address.benchmark)),
-        "told": told,
-        "table": table_of(told),
-        "runs": [
-            (run, settings_in_words(run.protocol, run.settings)) for run in actions.compared_runs(address.benchmark)
-        ],
-        "downloads": table_files("held-out", address, rows="All metrics") if told else [],
-        "problem": problem,
+        "half": getattr(benchmark, "held_out_half", None),
+        "samples": len(held_out_in(benchmark)),
+        "told": told_before,
+        "table": table_of(told_before),
+        "runs": [(run, settings_in_words(run.protocol, run.settings)) for run in actions.compared_runs(benchmark)],
+        "downloads": table_files("held-out", address, rows="All metrics") if told_before else [],
+        "form": form,
     }
-    return render(request, "leaderboard/held-out.html", context, status=422 if problem else 200)
-
-
-def _done(request: HttpRequest, benchmark: str) -> str | None:
-    """What is wrong with what was sent; None where it was done."""
-    asked = actions.HeldOutIn(
-        data={"benchmark": benchmark} | {key: request.POST[key] for key in ("draw", "run") if key in request.POST}
-    )
-    if not asked.is_valid():
-        return str(next(iter(asked.errors.values()))[0])
-    try:
-        made = actions.hold_out(**asked.validated_data, by=cast(User, request.user))
-    except BadInput as error:
-        return str(error)
-    words = f"Request {made.number} is answered." if isinstance(made, HeldOutRelease) else "A half is held out."
-    messages.success(request, words)
-    return None
+    return render(request, "leaderboard/held-out.html", context, status=422 if form.errors else 200)

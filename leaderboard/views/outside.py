@@ -1,22 +1,18 @@
 """Scores of benchmarks that are not held here: everybody reads them, curators type them."""
 
-from typing import cast
-
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
 
-from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
+from bank.views.common import faults_in, form_page, person, posted
 from leaderboard import outside
 from leaderboard.forms import OutsideForm
 from leaderboard.models import OutsideScore
 
 
 @requires("read-public")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def outside_scores(request: HttpRequest) -> HttpResponse:
     """All of them by benchmark; ``?board=NAME`` puts one into the form."""
     may_write = allowed(request.user, "write-bank")
@@ -25,15 +21,12 @@ def outside_scores(request: HttpRequest) -> HttpResponse:
     boards: dict[str, list[OutsideScore]] = {}
     for score in OutsideScore.objects.select_related("by"):
         boards.setdefault(score.board, []).append(score)
-    form = OutsideForm(request.POST if request.method == "POST" else None, initial=_initial(boards, request))
-    if request.method == "POST" and form.is_valid():
+    form = OutsideForm(posted(request), initial=_initial(boards, request))
+    if form.is_valid():
         data = form.cleaned_data
-        try:
+        with faults_in(form):
             scores = outside.read_scores(data.pop("scores"))
-            number = outside.set_scores(scores=scores, by=cast(User, request.user), **data)
-        except BadInput as error:
-            form.add_error(error.field or None, str(error))
-        else:
+            number = outside.set_scores(scores=scores, by=person(request), **data)
             messages.success(request, f"{data['board']}: {number:,} scores.")
             return redirect("leaderboard:outside-scores")
     context = {"section": "leaderboards", "boards": boards, "form": form, "may_write": may_write}

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import get_valid_filename
 
+from accounts.http import attached
 from accounts.rules import requires
 from leaderboard import boards, queries
 from leaderboard.boards import Board, cached
@@ -30,11 +31,6 @@ from leaderboard.view import OF_VERDICTS, OF_VOTES
 
 OF_MODELS = (*OF_VOTES, "elo", "depth", *models_page.FILTERS, *profile_page.SIDES)
 OF_JUDGES = (*OF_VERDICTS, *JUDGED, "metric", "reference", "sort", "who", "all", "page")
-
-
-def plot_link(address: Address, what: str) -> str:
-    """Where the plot of this view is, as a file."""
-    return address.to("leaderboard:plot", what, **address.params)
 
 
 def _forest(address: Address) -> SafeString:
@@ -159,5 +155,4 @@ def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
 
 def as_file(svg: SafeString, stem: str) -> HttpResponse:
     response = HttpResponse(drawing.standing_alone(svg), content_type="image/svg+xml")
-    response["Content-Disposition"] = f'attachment; filename="{get_valid_filename(stem)}.svg"'
-    return response
+    return attached(response, f"{get_valid_filename(stem)}.svg")

@@ -1,16 +1,16 @@
 """Pages of recipes: all of them, one with its board, writing one, asking models by it; and of the desiderata."""
 
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from accounts.models import User
+from accounts.http import attached
 from accounts.rules import allowed, requires
 from bank import guard
 from bank.errors import BadInput
@@ -19,6 +19,7 @@ from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
 from bank.recipes import text as recipe_text
+from bank.views.common import faults_in, form_page, person, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files
@@ -140,7 +141,7 @@ def _seen(request: HttpRequest, recipe: Recipe) -> dict[str, Any] | None:
 
 
 @requires("write-judging")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def recipe_new(request: HttpRequest) -> HttpResponse:
     """Make a recipe, or the next version of one, starting from ``?from=``, in blocks or in YAML.
 
@@ -209,9 +210,14 @@ def _becomes(editor: editing.Editor, changes: str) -> tuple[str, str, str]:
     return spec.name, str(newest.version + 1), f"Version {newest.version} was used and stays as it is"
 
 
+def _texts(request: HttpRequest) -> list[str]:
+    """The YAML as it was typed, and as it last was a recipe."""
+    return [request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good")]
+
+
 def _recipe_edited(request: HttpRequest) -> HttpResponse:
     """What follows from a change of the blocks or of the YAML."""
-    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    text, good = _texts(request)
     by_yaml, do = request.POST["edited"] == "yaml", request.POST.get("do", "")
     at = (whole_number(request.POST.get("at", "")) or 0) + (do == "another sample")
     posted = None if by_yaml else request.POST.dict()
@@ -230,18 +236,15 @@ def _recipe_edited(request: HttpRequest) -> HttpResponse:
 def _recipe_saved(request: HttpRequest) -> HttpResponse:
     form, changes = RecipeForm(request.POST), request.POST.get("changes", "")
     if form.is_valid():
-        try:
+        with faults_in(form, "yaml"):
             spec = specs.from_yaml(form.cleaned_data["yaml"])
             if _is_taken(spec, changes):
                 raise BadInput(f"{TAKEN}.")
-            recipe, changed = store.save(spec, by=cast(User, request.user))
-        except BadInput as error:
-            form.add_error("yaml", str(error))
-        else:
+            recipe, changed = store.save(spec, by=person(request))
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
             messages.success(request, words)
             return redirect("leaderboard:recipe", str(recipe))
-    text, good = (request.POST.get(name, "").replace("\r\n", "\n") for name in ("yaml", "good"))
+    text, good = _texts(request)
     return _making(request, editing.editor(text, good, request.user), changes, form)
 
 
@@ -250,21 +253,18 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
 def recipe_yaml(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
     response = HttpResponse(specs.to_yaml(store.spec_of(recipe)), content_type="application/yaml; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{recipe.name}-{recipe.version}.yaml"'
-    return response
+    return attached(response, f"{recipe.name}-{recipe.version}.yaml")
 
 
 @requires("write-judging")
 @require_POST
 def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
-    try:
+    with told(request):
         store.remove(recipe)
-    except BadInput as error:
-        messages.error(request, str(error))
-        return redirect("leaderboard:recipe", str(recipe))
-    messages.success(request, f"{recipe} is removed.")
-    return redirect("leaderboard:recipes")
+        messages.success(request, f"{recipe} is removed.")
+        return redirect("leaderboard:recipes")
+    return redirect("leaderboard:recipe", str(recipe))
 
 
 @requires("publish")
@@ -272,11 +272,8 @@ def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
 def recipe_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Publish an edition of what rests on hidden keys in a recipe's board."""
     recipe = _recipe(request, name)
-    try:
-        edition = recipe_editions.publish(recipe, by=cast(User, request.user))
-    except recipe_editions.Refused as error:
-        messages.error(request, str(error))
-    else:
+    with told(request):
+        edition = recipe_editions.publish(recipe, by=person(request))
         messages.success(request, f"Edition {edition.number} is published.")
     return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
 
@@ -297,9 +294,7 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
         if "estimate" in request.POST:
             evaluations.check_abilities(store.spec_of(recipe), data["endpoint"])
             return _detail(request, recipe, form, estimate=evaluations.estimate(recipe, **asked))
-        evaluation = evaluations.start_evaluation(
-            recipe=recipe, budget=data["budget"], by=cast(User, request.user), **asked
-        )
+        evaluation = evaluations.start_evaluation(recipe=recipe, budget=data["budget"], by=person(request), **asked)
     except BadInput as error:
         form.add_error("endpoint" if error.field == "judge" else None, str(error))
         return _detail(request, recipe, form)
@@ -314,11 +309,8 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
 def evaluation_retry(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask again what failed, and go on with what paused."""
     evaluation = get_object_or_404(Evaluation.objects.select_related("recipe", "judge"), pk=pk)
-    try:
+    with told(request):
         number = evaluations.retry(evaluation)
-    except BadInput as error:
-        messages.error(request, str(error))
-    else:
         messages.success(request, f"{number:,} failed answers are asked for again." if number else "It goes on.")
     return redirect("leaderboard:recipe", str(evaluation.recipe))
 

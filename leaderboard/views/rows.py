@@ -19,8 +19,8 @@ from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, pick
 from leaderboard.pages.models import simulated
-from leaderboard.scope import BadScope, Scope
-from leaderboard.view import OF_VOTES, PEOPLE, SAMPLES
+from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.view import OF_VOTES, PEOPLE
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")

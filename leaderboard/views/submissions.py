@@ -5,21 +5,21 @@ from functools import wraps
 from typing import Any, cast
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import urlencode
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import attached
 from accounts.models import User
 from accounts.rules import allowed, requires
-from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
+from bank.views.common import faults_in, form_page, page_of, posted, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm
@@ -55,7 +55,7 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         queryset = queryset.filter(benchmark=benchmark)
     if filters["state"] in Submission.State.values:
         queryset = queryset.filter(state=filters["state"])
-    page = Paginator(queryset, PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, queryset, PAGE)
     context = {
         "section": "submissions",
         "page": page,
@@ -80,7 +80,7 @@ def _without_rules(viewer: User) -> list[Benchmark]:
 
 
 @requires("submit")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def submission_new(request: HttpRequest) -> HttpResponse:
     """The form. A file is checked at once, then stored and scored; or the page says why it did not pass."""
     person = cast(User, request.user)
@@ -89,7 +89,7 @@ def submission_new(request: HttpRequest) -> HttpResponse:
     form = SubmissionForm(data, files, benchmarks=submissions.open_benchmarks(person), initial=initial)
     context: dict[str, Any] = {"section": "submissions", "form": form}
     status = 200
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         try:
             answer = _take(request, form, person, context)
             if answer is not None:
@@ -144,7 +144,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """What was submitted, its scores and what exactly each number is about; or why it did not pass."""
     submission = get_object_or_404(_visible(request), pk=pk)
     marks = submissions.marks_of(submission)
-    page = Paginator(marks, MARKS).get_page(request.GET.get("page"))
+    page = page_of(request, marks, MARKS)
     blocks = shown.blocks(submission, request.user)
     context = {
         "section": "submissions",
@@ -196,10 +196,8 @@ def _changing(rule: str) -> Callable[[Change], Callable[[HttpRequest, int], Http
         @wraps(change)
         def view(request: HttpRequest, pk: int) -> HttpResponse:
             submission = get_object_or_404(_visible(request), pk=pk)
-            try:
+            with told(request, Refused):
                 messages.success(request, change(request, submission))
-            except (BadInput, Refused) as error:
-                messages.error(request, str(error))
             return redirect("leaderboard:submission-detail", pk)
 
         return view
@@ -292,31 +290,25 @@ def submission_questions(request: HttpRequest, name: str) -> HttpResponseBase:
     benchmark = _benchmark(request, name)
     records = exports.questions(benchmark, cast(User, request.user))
     pieces = exports.zipped(records=records, shape="jsonl", what="questions")
-    answer = StreamingHttpResponse(pieces, content_type=exports.ZIP)
     filename = f"{benchmark.slug}-{benchmark.version}-questions.zip"
-    answer["Content-Disposition"] = f'attachment; filename="{filename}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
+    return attached(StreamingHttpResponse(pieces, content_type=exports.ZIP), filename, kept=False)
 
 
 @requires("manage-submissions")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
     """Which splits are hidden, and what researchers may send."""
     benchmark = _benchmark(request, name)
     rules = actions.rules_of(benchmark)
     splits = sorted(set(benchmark.samples.order_by().values_list("split", flat=True).distinct()))
-    data, person = request.POST if request.method == "POST" else None, cast(User, request.user)
+    data, person = posted(request), cast(User, request.user)
     form = RulesForm(data, rules=rules, splits=splits)
     judging = JudgingForm(data, benchmark=benchmark)
-    if request.method == "POST" and form.is_valid() and judging.is_valid():
-        try:
+    if form.is_valid() and judging.is_valid():
+        with faults_in(form):
             with transaction.atomic():
                 actions.set_rules(by=person, benchmark=benchmark, **form.cleaned_data)
                 judging.save(by=person, benchmark=benchmark)
-        except BadInput as error:
-            form.add_error(None, str(error))
-        else:
             messages.success(request, "The rules are changed.")
             return redirect("leaderboard:submission-rules", benchmark)
     context = {

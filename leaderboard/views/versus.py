@@ -18,8 +18,8 @@ from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown
-from leaderboard.scope import BadScope, Scope
-from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, SAMPLES, judge_run
+from leaderboard.scope import SAMPLES, BadScope, Scope
+from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, judge_run
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 

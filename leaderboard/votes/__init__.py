@@ -54,6 +54,17 @@ def samples_in(scope: Scope) -> QuerySet[Sample]:
     return samples.filter(split=scope.split) if scope.split else samples
 
 
+def level_of(scope: Scope, paths: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Of the paths of capabilities the top, or the step below the level that the view is narrowed to."""
+    depth = len(scope.level.split(" / ")) if scope.level else 0
+    return paths.fillna("").astype(str).str.split(" / ").map(lambda path: path[depth] if len(path) > depth else "")
+
+
+def group_of(samples: pd.DataFrame) -> "pd.Series[Any]":
+    """What makes samples dependent on one another: their ``group``, else each its own ``key``."""
+    return samples["group"].where(samples["group"] != "", samples["key"])
+
+
 def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame:
     """The pair items of a view, or those among ``only``: index ``item``; columns ``sample, level, group, dataset, a,
     b`` (a, b: models).
@@ -65,10 +76,8 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
     samples = pd.DataFrame(
         samples_in(scope).order_by("pk").values_list(*facts), columns=["pk", "key", "group", "path", "dataset"]
     )
-    depth = len(scope.level.split(" / ")) if scope.level else 0
-    steps = samples["path"].fillna("").astype(str).str.split(" / ")
-    samples["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
-    samples["group"] = samples["group"].where(samples["group"] != "", samples["key"])
+    samples["level"] = level_of(scope, samples["path"])
+    samples["group"] = group_of(samples)
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
     items = verdict_cache.pair_items(scope.benchmark)

@@ -16,7 +16,7 @@ from judging.models import Run
 from leaderboard import hidden
 from leaderboard.hidden import refuse_live
 from leaderboard.scope import Scope
-from leaderboard.votes import dataset_of, pairs, samples_in
+from leaderboard.votes import dataset_of, group_of, level_of, pairs, samples_in
 from stats.rankings import Ranking
 
 
@@ -33,10 +33,8 @@ def items_of(scope: Scope) -> pd.DataFrame:
     models: dict[int, list[str]] = {}
     for item, name, variant in places.values_list("item_id", "response__model__name", "response__variant"):
         models.setdefault(item, []).append(f"{name} ({variant})" if variant else name)
-    depth = len(scope.level.split(" / ")) if scope.level else 0
-    steps = frame["path"].fillna("").astype(str).str.split(" / ")
-    frame["level"] = steps.map(lambda path: path[depth] if len(path) > depth else "")
-    frame["group"] = frame["group"].where(frame["group"] != "", frame["key"]).astype(str)
+    frame["level"] = level_of(scope, frame["path"])
+    frame["group"] = group_of(frame).astype(str)
     frame["dataset"] = dataset_of(scope, frame["dataset"])
     frame = hidden.as_told(scope, frame)
     frame["models"] = [tuple(models.get(item, ())) for item in frame.index]

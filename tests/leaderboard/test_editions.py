@@ -16,7 +16,7 @@ from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.boards import models
-from leaderboard.boards.base import from_stored
+from leaderboard.boards.base import whole_from_text
 from leaderboard.kinds import KINDS
 from leaderboard.models import Edition, Snapshot
 from leaderboard.scope import BadScope
@@ -223,7 +223,7 @@ def test_a_model_with_few_answers_and_levels_with_few_are_in_no_edition(quiz, pu
 
 
 def told_of(model, edition):
-    board = from_stored(KINDS[edition.kind].board, edition.board)
+    board = whole_from_text(KINDS[edition.kind].board, edition.board)
     return next(row for row in board.as_json() if row["model"] == model)
 
 

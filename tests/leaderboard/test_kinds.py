@@ -113,7 +113,7 @@ def test_an_edition_of_marks_tells_the_whole_and_no_level(marked, client_of):
     assert [row["levels"] for row in rows] == [{}, {}]
 
 
-MOST_SWITCHES = 10
+MOST_SWITCHES = 9
 APPS = ("accounts", "annotations", "bank", "evalsite", "judging", "leaderboard")
 
 

@@ -1,4 +1,4 @@
-"""File formats. Each module is a small reader, file to records, and is listed here.
+"""File formats. Each module is a small reader, file to records, and is found here.
 
 A module has ``NAME``, ``recognises(path)`` and any of the readers ``samples``, ``responses``, ``labels``,
 ``judgments``; each takes a file or a directory and yields ``Row`` (a validated record) or ``Problem``. Most call
@@ -10,44 +10,26 @@ rows hold everything at once needs no readers: its module has a ``SHAPE``, ``pai
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from bank.intake.formats import (
-    alpaca_eval,
-    alt_test,
-    answers,
-    argilla,
-    battles,
-    generic,
-    inspect_log,
-    label_studio,
-    llmfao,
-    lmms_eval,
-    mapping,
-    mia_bench,
-    mllm_as_a_judge,
-    mllm_bench,
-    mmbench,
-    mt_bench,
-    pairs,
-    pope,
-    preferences,
-    wide,
-)
+from bank.intake.formats import answers, generic, mapping, pairs, wide
 from bank.intake.formats.named_maps import MAPS
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, kind_of, no_table, rows
 
-MODULES: dict[str, Any] = {
-    module.NAME: module
-    for module in (
-        *(mllm_bench, mllm_as_a_judge, mia_bench, mmbench, pope, llmfao, alt_test, mt_bench, battles, alpaca_eval),
-        *(preferences, lmms_eval, inspect_log, pairs, answers),
-        *(generic, label_studio, argilla, *MAPS),
-    )
-}
+# The first that recognises a file reads it. What is not named here stands between: its place does not matter.
+_FIRST = (
+    "mllm_bench mllm_as_a_judge mia_bench mmbench pope llmfao alt_test mt_bench battles alpaca_eval "
+    "preferences lmms_eval inspect_log"
+).split()
+_LAST = "pairs answers generic label_studio argilla".split()
+_NAMES = [*_FIRST, *sorted({file.name for file in iter_modules(__path__)} - {*_FIRST, *_LAST}), *_LAST]
+_FOUND = [import_module(f"{__name__}.{name}") for name in _NAMES]
+MODULES: dict[str, Any] = {module.NAME: module for module in (*_FOUND, *MAPS) if hasattr(module, "NAME")}
 SHAPES = (pairs, answers)  # what other tools' files are brought to
 NAMES = (*MODULES, "auto")
 

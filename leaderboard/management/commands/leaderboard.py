@@ -12,7 +12,7 @@ from leaderboard import gate
 from leaderboard.files import PRINTED, print_rows
 from leaderboard.kinds import KINDS
 from leaderboard.scope import BadScope
-from leaderboard.tables import TABLES, Rows
+from leaderboard.tables import TABLES, Rows, rows_of
 from leaderboard.view import PARAMETERS
 
 LOWER_IS_BETTER = {metric.name for kind in KINDS.values() for metric in kind.metrics if metric.lower_is_better}
@@ -81,4 +81,4 @@ class Command(InstallationCommand):
                 raise BadScope(f"--{name.replace('_', '-')} says nothing about {what}.")
         # Whoever may run commands may see everything.
         viewer = User(role=Role.ADMINISTRATOR)
-        return table.rows(find_benchmark(given["benchmark"]), given, viewer)
+        return rows_of(table, find_benchmark(given["benchmark"]), given, viewer)

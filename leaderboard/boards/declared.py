@@ -1,0 +1,87 @@
+"""What a board says of itself, so that command, API and downloads hold its rows: ``TABLES`` in its file, by name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from accounts.rules import Viewer
+from leaderboard.boards.base import Board, cached
+from leaderboard.definitions import JUDGED, POOL
+from leaderboard.methods import EPSILON
+from leaderboard.rows import JSON, Row
+from leaderboard.scope import VIEW, BadScope, Scope
+
+if TYPE_CHECKING:
+    from leaderboard.kinds.base import Kind
+
+STRENGTHS = ("elo", "control", "weight")  # say nothing about numbers that are no strengths of models
+OF_MODELS = tuple(name for name in VIEW if name != POOL.name)
+OF_JUDGES = tuple(name for name in VIEW if name not in (*STRENGTHS, "ties", "reading", "total", "as_printed"))
+OF_VOTERS = tuple(name for name in OF_JUDGES if name not in JUDGED)
+OF_PLACES = tuple(
+    name for name in OF_MODELS if name not in (*STRENGTHS, *JUDGED, "majority", "reading", "total", "as_printed")
+)
+OF_LABELS = ("kind", "campaign", "majority", "level", "question_type", "split")
+OF_REPEATS = ("source", "run", "kind", "level", "question_type", "split")
+OF_ANALYSES = ("source", "run", "kind", "campaign", "level", "question_type", "split")
+OF_REVIEWS = ("source", "run", "kind", "campaign", POOL.name, "level", "question_type", "split")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableQuery:
+    """What is asked of a table besides the view: for whom, whether the view is ``named``, by its source or run, the
+    test's ``epsilon``, which ``part`` of it, which two, what is ``planned``.
+    """
+
+    viewer: Viewer
+    named: bool = False
+    epsilon: float = EPSILON
+    part: str = ""
+    a: str = ""
+    b: str = ""
+    planned: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    rows: list[JSON]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """``board``: the one whose kinds apply. ``whole``: makes the board, where the table is one: these can be frozen.
+
+    ``rows_are``: the sorts of rows it may hold, each with the columns that stand before its own.
+    ``view``: the parameters of a view that it takes; ``takes``: those of ``TableQuery``. ``fits``: which kinds of
+    verdicts it can be made of.
+    """
+
+    make: Callable[[Scope, TableQuery], Rows]
+    board: str
+    rows_are: Mapping[type[Row], Mapping[str, type]]
+    whole: Callable[[Scope], Board] | None = None
+    fits: Callable[["Kind"], bool] = lambda kind: True
+    view: tuple[str, ...] = OF_MODELS
+    takes: tuple[str, ...] = ()
+    rule: str = "read-public"
+
+
+def chosen_part(asked: TableQuery, parts: Sequence[str]) -> str:
+    if asked.part and asked.part not in parts:
+        raise BadScope(f"Unknown part: {asked.part!r}. Parts: {', '.join(parts)}.")
+    return asked.part or parts[0]
+
+
+def board_rows(board: Board) -> Rows:
+    return Rows(board.as_json(), board.notes)
+
+
+def kept(name: str, compute: Callable[[Scope], Board], words: str) -> Callable[[Scope, TableQuery], Rows]:
+    """The rows of a board as it is kept; ``words``: what the API says of them."""
+
+    def rows(scope: Scope, asked: TableQuery) -> Rows:
+        return board_rows(cached(scope, name, compute))
+
+    rows.__doc__ = words
+    return rows
