@@ -16,7 +16,7 @@ from corsheaders.defaults import default_headers
 from django.contrib.messages import constants as messages
 from django.core.exceptions import ImproperlyConfigured
 
-from evalsite import keys, logs
+from evalsite import keys, logs, object_storage
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -146,6 +146,10 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+if S3_BUCKET := env.str("S3_BUCKET", default=""):  # else all files lie in the data folder
+    names = ("endpoint", "region", "access_key", "secret_key")
+    given = {name: env.str(f"S3_{name.upper()}", default="") for name in names}
+    STORAGES |= object_storage.storages(bucket=S3_BUCKET, **given)
 WHITENOISE_MAX_AGE = 60
 
 LANGUAGE_CODE = "en"

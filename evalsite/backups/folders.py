@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bank import images
-
 MANIFEST = "manifest.json"
 DATABASE = "database"
 MEDIA = "media"
@@ -100,13 +98,6 @@ def alone(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise Failed(f"Another backup is being made into {folder}. Nothing was done.") from None
         yield
-
-
-def pictures(media: Path) -> list[str]:
-    """The files of a media folder, without what is still being written or brought in."""
-    names = [path.relative_to(media) for path in sorted(media.rglob("*")) if path.is_file()]
-    finished = [name for name in names if name.name == images.MARK or not name.name.startswith(".")]
-    return [str(name) for name in finished if name.parts[0] != "incoming"]
 
 
 def copy(source: Path, target: Path) -> None:

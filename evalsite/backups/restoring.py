@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from django.db import connection, transaction
 
 from accounts import audit, installation_key
 from accounts.crypto import EncryptedTextField
-from bank.database import analyze
+from bank import media, objects
+from bank.database import analyze, batched
 from bank.models import FileLease, Import
 from evalsite import doctor, keys
 from evalsite.backups import databases, folders
@@ -21,6 +23,7 @@ from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
 from judging.models import JudgeShare, Run, RunHold, WorkerBeat
 from judging.work import leases
 
+AT_ONCE = 8  # pictures on their way to object storage
 PAST = datetime(2000, 1, 1, tzinfo=UTC)
 OTHER_KIND = {  # by the kind of this installation's database
     "sqlite": "The backup is of a PostgreSQL database, and this installation uses SQLite. Set DATABASE_URL to an empty "
@@ -35,8 +38,8 @@ def check(backup: Path, manifest: Manifest) -> None:
     """Raises Failed unless this installation is empty and the backup is whole and of its kind."""
     if manifest.database != connection.vendor:
         raise Failed(OTHER_KIND[connection.vendor])
-    media = settings.MEDIA_ROOT
-    for place, found in ((databases.NAME, databases.tables()), (media, folders.pictures(media))):
+    pictures = [name for name, _ in media.sizes()]
+    for place, found in ((databases.NAME, databases.tables()), (media.place(), pictures)):
         if found:
             raise Failed(f"{place} is not empty: it has {_some(found)}. {NOTHING}")
     damaged = [name for name, sha256 in manifest.files.items() if folders.sha256(backup / name) != sha256]
@@ -69,13 +72,23 @@ def take_keys(backup: Path, manifest: Manifest) -> str:
 
 def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], object]) -> None:
     """Pictures and rows, or nothing."""
-    try:
-        for name in pictures:
+    away = objects.of("default")
+
+    def put_one(name: str) -> None:
+        if away is None:
             put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
+            return
+        with (backup / MEDIA / name).open("rb") as file:
+            away.put(name, file)
+
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for names in batched(pictures, 1000):
+                list(pool.map(put_one, names))
         databases.load(backup / DATABASE)
     except BaseException:
         for name in pictures:  # it is as empty as it was
-            (settings.MEDIA_ROOT / name).unlink(missing_ok=True)
+            media.remove(name)
         raise
 
 

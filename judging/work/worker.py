@@ -6,15 +6,15 @@ import os
 import socket
 from collections.abc import Sequence
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from accounts import mail, notices, tokens
-from bank import images
+from bank import images, media
 from bank.intake.uploads.worker import LINGER, UploadWorkerProcess
+from bank.objects import Away
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.recipes import evaluations
 from judging.runs import submissions
@@ -70,7 +70,7 @@ async def serve(
                     before, pictures = pictures, await db(beat, name)
                     beaten = now
                     if before and not pictures:
-                        log.error(NO_PICTURES, settings.MEDIA_ROOT)
+                        log.error(NO_PICTURES, media.place())
                 if pictures:
                     await db(beside.poll)
                 await db(evaluations.advance_open)
@@ -152,12 +152,16 @@ def is_idle(name: str, *, pictures: bool = True) -> bool:
     return not waiting
 
 
-@transaction.atomic
 def beat(name: str) -> bool:
     """Say that the worker lives, and whether it has the pictures; returns that."""
-    pictures = images.media_matches_database()
-    WorkerBeat.objects.update_or_create(name=name, defaults={"seen_at": Now(), "lacks_pictures": not pictures})
-    WorkerBeat.objects.filter(seen_at__lt=Now() - WorkerBeat.FORGOTTEN_AFTER).delete()
+    try:
+        pictures = images.media_matches_database()
+    except Away as error:
+        log.warning("%s", error)
+        pictures = False
+    with transaction.atomic():
+        WorkerBeat.objects.update_or_create(name=name, defaults={"seen_at": Now(), "lacks_pictures": not pictures})
+        WorkerBeat.objects.filter(seen_at__lt=Now() - WorkerBeat.FORGOTTEN_AFTER).delete()
     return pictures
 
 

@@ -117,14 +117,18 @@ def refused(one, *command, **environment):
     return error
 
 
+def pictures_in(folder):
+    return [path for path in (folder / "media").rglob("*") if path.is_file()]
+
+
 def is_empty(one):
     """Whether nothing is there: neither tables nor pictures."""
     folder = Path(one.environment["EVALSITE_DATA"])
     if POSTGRES:
-        return one.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)] and not list(
-            folders.pictures(folder / "media")
+        return one.sql("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)] and not pictures_in(
+            folder
         )
-    return not (folder / "evalsite.sqlite3").exists() and not list(folders.pictures(folder / "media"))
+    return not (folder / "evalsite.sqlite3").exists() and not pictures_in(folder)
 
 
 def flip(path):
