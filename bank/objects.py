@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import IO, Any, NamedTuple
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, storages
 
@@ -50,7 +51,7 @@ class Objects:
 
     def opened(self, name: str) -> IO[bytes]:
         """A copy that is here whole, so that nothing can fail while it is read. Raises FileNotFoundError."""
-        file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (the caller closes it)
+        file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=str(settings.DATA))  # noqa: SIM115 (the caller closes it)
         with _in_words():
             shutil.copyfileobj(self._object(name).get()["Body"], file)
         file.seek(0)

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
-from bank import guard, media
+from bank import guard, media, objects
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
 
@@ -54,6 +54,9 @@ def heaps() -> Iterator[Heap]:
     pictures = [size for _, size in media.sizes()]
     yield Heap("pictures", len(pictures), sum(pictures), "kept")
     yield _files("corrupted pictures", settings.CORRUPTED_FOLDER, "up to CORRUPTED_BYTES, the oldest go by themselves")
+    if away := objects.of("uploads"):
+        sizes = [entry.size for entry in away.listed()]
+        yield Heap("uploads in object storage", len(sizes), sum(sizes), "a day after nobody went on, at the latest")
     yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")
     yield _old_files("kept boards", settings.DATA / "boards", timedelta(days=1))
     if connection.vendor == "sqlite":

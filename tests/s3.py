@@ -29,6 +29,9 @@ class Bucket:
         found = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
         return [entry["Key"] for page in found for entry in page.get("Contents", ())]
 
+    def read(self, name):
+        return self.client.get_object(Bucket=self.name, Key=name)["Body"].read()
+
     def use(self, settings, **changed):
         given = {name.removeprefix("S3_").lower(): value for name, value in (self.environment | changed).items()}
         settings.STORAGES = {**settings.STORAGES, **object_storage.storages(**given)}

@@ -5,6 +5,7 @@ repeats that step. Rows of a killed import are not visible to anyone and are rem
 """
 
 import csv
+import io
 import logging
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def work_all(*, stop: Callable[[], bool] = lambda: False, linger: float = 0) -> 
 
 def is_waiting() -> bool:
     """Whether an upload waits that nobody works on, or a killed import is to be cleaned up."""
-    waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    waiting = (upload for upload in Upload.objects.waiting() if staging.exists(upload))
     return writer.abandoned_import() is not None or any(not staging.is_locked(upload) for upload in waiting)
 
 
@@ -99,7 +100,7 @@ def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
     except staging.Busy:
         return False
     except FileNotFoundError:
-        if staging.folder(upload).exists():
+        if staging.exists(upload):
             raise
         _fail(upload, "Its files are gone from this machine. Send them again.")
         return True
@@ -268,13 +269,14 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
     for report in reports.values():
         made.update(report.made)
     faults = [(part, problem) for part, report in reports.items() for problem in [*report.problems, *report.warnings]]
-    staging_list = staging.folder(upload) / "problems.csv"
-    staging_list.unlink(missing_ok=True)
+    staging.remove_file(upload, "problems.csv")
     if faults:
-        with staging_list.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
+        with staging.writing(upload, "problems.csv") as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            table = csv.writer(text)
             table.writerow(["part", "kind", "file", "line", "record", "field", "reason"])
             table.writerows(map(escape, row) for row in _rows(faults, upload))
+            text.detach()
     reasons = _by_reason(faults, upload)
     return {
         "counted": [_counted(name, report) for name, report in reports.items()],
