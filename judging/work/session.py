@@ -289,7 +289,7 @@ class Session(CallResults):
 
     def _start(self, pending: PendingCall) -> None:
         self.start_at = None
-        self.limiter.enter()
+        self.limiter.enter(asyncio.get_running_loop().time())
         call = asyncio.create_task(self._call(pending))
         self.calls.add(call)
         call.add_done_callback(self._left)
