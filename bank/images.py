@@ -72,7 +72,7 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
                 encoded = _encode(upright, kind)
                 width, height = upright.size
                 phash = dhash(upright)
-    except NotAnImage:
+    except (NotAnImage, Away):
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise NotAnImage(f"more than {MAX_PIXELS // 10**6} megapixels") from None

@@ -147,9 +147,13 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 if S3_BUCKET := env.str("S3_BUCKET", default=""):  # else all files lie in the data folder
-    names = ("endpoint", "region", "access_key", "secret_key")
-    given = {name: env.str(f"S3_{name.upper()}", default="") for name in names}
-    STORAGES |= object_storage.storages(bucket=S3_BUCKET, **given)
+    STORAGES |= object_storage.storages(
+        bucket=S3_BUCKET,
+        endpoint=env.str("S3_ENDPOINT", default=""),
+        region=env.str("S3_REGION", default=""),
+        access_key=env.str("S3_ACCESS_KEY", default=""),
+        secret_key=env.str("S3_SECRET_KEY", default=""),
+    )
 WHITENOISE_MAX_AGE = 60
 
 LANGUAGE_CODE = "en"

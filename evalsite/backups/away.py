@@ -8,8 +8,8 @@ s3://BUCKET/PREFIX/2026-11-26T15-37-02Z/manifest.json   put last: without it the
 import hashlib
 import re
 import shutil
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath
@@ -19,13 +19,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from bank import media, objects
-from bank.database import batched
 from evalsite.backups import folders, making
 from evalsite.backups.folders import MANIFEST, MEDIA, Failed
 from evalsite.object_storage import PREFIXES
 
 SCHEME = "s3://"
-AT_ONCE = 8
 TIME = re.compile(r"(2\d{3}-\d\d-\d\dT\d\d-\d\d-\d\dZ)(?:/(.+))?")
 BY_CONTENT = re.compile(r"[0-9a-f]{64}")
 UNDER_WAY = timedelta(days=1)  # another backup may have put it there, and its manifest not yet
@@ -75,11 +73,7 @@ def _put_pictures(place: objects.Objects) -> dict[str, str]:
             place.put(name, file)
         return name, sha256
 
-    files: dict[str, str] = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for pictures in batched((name for name, _ in media.sizes()), 1000):
-            files.update(pool.map(put, pictures))
-    return files
+    return dict(objects.at_once(put, (name for name, _ in media.sizes())))
 
 
 def fetch(place: objects.Objects, folder: Path, time: str = "") -> Path:
@@ -90,11 +84,11 @@ def fetch(place: objects.Objects, folder: Path, time: str = "") -> Path:
     path = folder / times[-1]
     path.mkdir(mode=0o700)
     _get(place, f"{path.name}/{MANIFEST}", path / MANIFEST)
-    manifest = folders.read_manifest(path)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for names in batched(manifest.files, 1000):
-            sources = [name if name.startswith(f"{MEDIA}/") else f"{path.name}/{name}" for name in names]
-            list(pool.map(_get, [place] * len(names), sources, [path / name for name in names]))
+
+    def get(name: str) -> None:
+        _get(place, name if name.startswith(f"{MEDIA}/") else f"{path.name}/{name}", path / name)
+
+    deque(objects.at_once(get, folders.read_manifest(path).files), 0)
     return path
 
 

@@ -1,8 +1,8 @@
 """Restoring a backup into an empty place."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from accounts import audit, installation_key
 from accounts.crypto import EncryptedTextField
 from bank import media, objects
-from bank.database import analyze, batched
+from bank.database import analyze
 from bank.models import FileLease, Import
 from evalsite import doctor, keys
 from evalsite.backups import databases, folders
@@ -23,7 +23,6 @@ from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
 from judging.models import JudgeShare, Run, RunHold, WorkerBeat
 from judging.work import leases
 
-AT_ONCE = 8  # pictures on their way to object storage
 PAST = datetime(2000, 1, 1, tzinfo=UTC)
 OTHER_KIND = {  # by the kind of this installation's database
     "sqlite": "The backup is of a PostgreSQL database, and this installation uses SQLite. Set DATABASE_URL to an empty "
@@ -82,9 +81,7 @@ def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], o
             away.put(name, file)
 
     try:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for names in batched(pictures, 1000):
-                list(pool.map(put_one, names))
+        deque(objects.at_once(put_one, pictures), 0)
         databases.load(backup / DATABASE)
     except BaseException:
         for name in pictures:  # it is as empty as it was

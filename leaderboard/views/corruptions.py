@@ -10,6 +10,7 @@ from bank import corruptions
 from bank.corruptions import images, texts
 from bank.forms.fields import whole_number
 from bank.models import Sample, SampleImage
+from bank.objects import Away
 from bank.recipes.pictures import corrupted
 from bank.samples import drafts
 
@@ -76,6 +77,8 @@ def corrupted_picture(request: HttpRequest, pk: int, method: str, severity: int)
     try:
         steps = corruptions.single(method, severity=severity).image
         data = corrupted(image.path, sha256=image.sha256, steps=steps, seed=SEED)
+    except Away:
+        raise
     except (OSError, Image.DecompressionBombError):
         raise Http404("the picture cannot be read") from None
     return HttpResponse(data, content_type="image/png")

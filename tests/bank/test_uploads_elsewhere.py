@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from django.utils import timezone
 
+from bank import images, objects
 from bank.intake.uploads import actions, staging, worker
 from bank.models import SampleImage, Upload
 from tests.bank.conftest import picture
@@ -113,6 +114,23 @@ def test_a_cancelled_upload_and_one_that_nobody_went_on_with_leave_nothing(bucke
     assert [name.partition("/")[2] for name in bucket.names()] == ["stranger/files/x"]  # it may still be recorded
     actions.sweep(now=timezone.now() + timedelta(days=2))
     assert bucket.names() == []
+
+
+def test_while_the_storage_is_away_an_upload_is_refused_for_now_or_checked_later(bucket, people, client_of, settings):
+    upload = received(people, {"x.jsonl": b'{"key": "1", "instruction": "See."}'}, size=50)
+    bucket.use(settings, S3_ENDPOINT="http://127.0.0.1:9")
+    with pytest.raises(objects.Away):
+        worker.work_all()
+    curator = client_of("curator")
+    curator.raise_request_exception = False
+    sent = curator.post("/api/v1/uploads/", {"files": [{"name": "a", "size": 3}]}, content_type="application/json")
+    assert (sent.status_code, Upload.objects.count()) == (503, 1)
+    with pytest.raises(objects.Away):
+        images.ingest(picture())  # it is no fault of the picture
+    bucket.use(settings)
+    assert worker.work_all() == 1
+    upload.refresh_from_db()
+    assert (upload.state, upload.tries) == ("checked", 0)
 
 
 @pytest.fixture

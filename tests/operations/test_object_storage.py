@@ -8,6 +8,7 @@ import signal
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from bank.models import SampleImage
 from evalsite import doctor
 from tests.bank.conftest import picture
 from tests.judging.outside import Installation, installation
+from tests.judging.processes import CONCURRENCY, Case
+from tests.judging.server import Server, after, answer
 from tests.judging.small import make_benchmark
 from tests.operations.test_backup import empty
 
@@ -223,6 +226,27 @@ def test_a_backup_into_a_folder_holds_the_pictures_of_the_bucket_once(here, tmp_
     files = list((tmp_path / "backups").rglob("*.png"))
     assert len(files) == 2
     assert len({path.stat().st_ino for path in files}) == 1
+
+
+def test_workers_on_machines_of_their_own_finish_a_run_under_kills_and_its_pictures_are_exported(here, tmp_path):
+    web, workers = in_bucket(here), [in_bucket(here, tmp_path / name) for name in ("first", "second")]
+    with Server(lambda call: after(0.05, answer("Answer1"))) as server:
+        case = Case(web, server, name="apart", samples=60)
+        for worker in (*workers, *workers):
+            process = worker.start("worker")
+            case.after_calls(15, process)
+            case.kill(process)
+        both = [worker.start("worker", "--until-idle") for worker in workers]
+        assert [process.communicate(timeout=300) and process.returncode for process in both] == [0, 0]
+        case.check(repeated=4 * CONCURRENCY)
+    web.close()
+    out = tmp_path / "apart.zip"
+    workers[0].manage(
+        "export", "samples", "--benchmark", "apart", "--format", "jsonl", "--with-images", "--output", str(out)
+    )
+    with zipfile.ZipFile(out) as archive:
+        assert len([name for name in archive.namelist() if name.endswith(".png")]) == 60
+    assert not [path for name in ("first", "second") for path in (tmp_path / name).rglob("*.png")]
 
 
 def test_settings_that_do_not_fit_are_refused_in_words(here):

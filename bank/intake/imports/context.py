@@ -1,7 +1,7 @@
 """The state of one import: its arguments, the benchmark, and what its parts have stored or will make."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db.models import Model
 
-from bank import media
+from bank import media, objects
 from bank.database import batched
 from bank.errors import BadInput
 from bank.intake.formats.seen import NameIndex
@@ -20,7 +20,6 @@ from bank.intake.imports.writer import ImportWriter, Outdated
 from bank.models import Benchmark, EvaluatedModel, Response, Sample, SampleImage
 from bank.text.names import as_stored
 
-AT_ONCE = 8  # pictures on their way to object storage
 FIRST_PENDING = -2  # and down; Python's hash of -1 is that of -2
 
 
@@ -189,12 +188,11 @@ class ImportContext(ImportOptions):
         ids = self.writer.reserved(SampleImage)
         pictures = SampleImage.objects.filter(pk__range=(ids[0], ids[-1])).order_by("pk")
         names = (home(f"{sha256}.{kind}") for sha256, kind in pictures.values_list("sha256", "kind").iterator())
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for ready in batched(self.folder("ready").iterdir(), 1000):
-                list(pool.map(media.move_in, ready, [home(path.name) for path in ready]))
-            for some in batched(names, 1000):
-                if not all(pool.map(media.exists, some)):  # it was there, of an import that has failed since
-                    raise Outdated("a picture is gone")
+        deque(objects.at_once(lambda path: media.move_in(path, home(path.name)), self.folder("ready").iterdir()), 0)
+        if not all(
+            objects.at_once(media.exists, names)
+        ):  # it was there at the check, of an import that has failed since
+            raise Outdated("a picture is gone")
         news, samples = quality.duplicate_changes(self.open()), self.writer.reserved(Sample)
         fresh = [pk for pk in sorted(news[0]) if pk in samples]  # new samples have no hint to clear
         for batch in batched(fresh, 500):

@@ -184,9 +184,10 @@ def remove(upload: Upload, *, keep_problems: bool = False) -> None:
     """Remove the folder with its contents; with ``keep_problems`` everything but the list of problems."""
     root = folder(upload)
     if away := objects.of("uploads"):
-        for entry in list(away.listed(f"{upload.folder}/")):
-            if not (keep_problems and entry.name.endswith(("/problems.csv", "/lock"))):
-                away.remove(entry.name)
+        with contextlib.suppress(objects.Away):  # what stays is swept away
+            for entry in list(away.listed(f"{upload.folder}/")):
+                if not (keep_problems and entry.name.endswith(("/problems.csv", "/lock"))):
+                    away.remove(entry.name)
     if away or not keep_problems:
         shutil.rmtree(root, ignore_errors=True)
         return

@@ -29,6 +29,7 @@ from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
+from bank.objects import Away
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
@@ -126,6 +127,10 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
             return
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
         staging.remove(upload)
+    except Away:
+        upload.tries = 0  # its files are not lost
+        upload.save(update_fields=["tries"])
+        raise
     except UnknownFormat as error:
         upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])

@@ -1,9 +1,6 @@
 """manage.py move_media"""
 
 import hashlib
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -11,10 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from bank import media, objects
-from bank.database import batched
 from evalsite.management.base import in_words
-
-AT_ONCE = 8
 
 
 class Command(BaseCommand):
@@ -39,9 +33,10 @@ class Command(BaseCommand):
                 raise CommandError(f"{media.place()} holds the pictures of another database. Nothing was copied.")
             pictures = [name for name in source if name != media.MARK]
             copied = {name for name in pictures if target.get(name) != source[name]}
-            faults = self._copy(away, pictures, copied, back)
+            are_right = objects.at_once(lambda name: _copy(away, back, name in copied, name), pictures)
+            faults = [name for name, is_right in zip(pictures, are_right, strict=True) if not is_right]
             if not faults and media.MARK in source:  # last: by it the place counts as the right one
-                _copy_one(away, back, True, media.MARK)
+                _copy(away, back, True, media.MARK)
         place = settings.MEDIA_ROOT if back else media.place()
         were_there = len(pictures) - len(copied)
         self.stdout.write(f"{len(pictures):,} pictures: {len(copied):,} copied to {place}, {were_there:,} were there.")
@@ -49,19 +44,8 @@ class Command(BaseCommand):
             raise CommandError(f"{len(faults):,} do not have the SHA-256 that is their name: {', '.join(faults[:3])}")
         self.stdout.write("All have the right SHA-256 on both sides.")
 
-    def _copy(self, away: objects.Objects, pictures: Sequence[str], copied: set[str], back: bool) -> list[str]:
-        """Copy and compare; returns those that are wrong."""
-        faults: list[str] = []
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for done, names in enumerate(batched(pictures, 1000)):
-                if done:
-                    self.stdout.write(f"{done * 1000:,} of {len(pictures):,} ...")
-                are_right = pool.map(partial(_copy_one, away, back), [name in copied for name in names], names)
-                faults += [name for name, is_right in zip(names, are_right, strict=True) if not is_right]
-        return faults
 
-
-def _copy_one(away: objects.Objects, back: bool, is_new: bool, name: str) -> bool:
+def _copy(away: objects.Objects, back: bool, is_new: bool, name: str) -> bool:
     """Copy a picture if it is new, or damaged at its target; whether both sides have what its name says then."""
     if is_new or _here(name) != _away(away, name):
         if back:
