@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -45,9 +44,15 @@ def at(address: str) -> tuple[objects.Objects, str]:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A place on this machine for what is on its way, removed afterwards."""
-    with TemporaryDirectory(prefix="backup-", dir=settings.DATA) as name:
-        yield Path(name)
+    """A place here for what is on its way, removed afterwards, and what a killed one left before. Raises Failed."""
+    place = settings.DATA / "backup-under-way"
+    with folders.alone(place):
+        for left in place.glob("*/"):
+            shutil.rmtree(left)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place)
 
 
 def make(place: objects.Objects, folder: Path, *, without_pictures: bool = False) -> Path:

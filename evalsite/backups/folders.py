@@ -116,12 +116,6 @@ def link(source: Path, target: Path) -> None:
         copy(source, target)
 
 
-def is_unchanged(one: Path, other: Path) -> bool:
-    """Whether two files have the same size and time of change."""
-    first, second = one.stat(), other.stat()
-    return (first.st_size, first.st_mtime_ns) == (second.st_size, second.st_mtime_ns)
-
-
 def sha256(path: Path) -> str:
     """The SHA-256 of a file; "" if it is not there."""
     if not path.is_file():

@@ -69,27 +69,18 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
 
 def _copy_pictures(path: Path, earlier: Path | None) -> dict[str, str]:
     """Copy them, those that the backup before has as a second name of its files. Returns the SHA-256 of each."""
-    known: dict[str, str] = {}
-    with suppress(Failed):  # one that is damaged serves for nothing, and keeps nobody from making another
-        known = folders.read_manifest(earlier).files if earlier else {}
     files = {}
     for picture, _ in media.sizes():
         name = f"{MEDIA}/{picture}"
         with suppress(FileNotFoundError):  # a failed import has just removed it
             sha256 = folders.sha256(earlier / name) if earlier else ""
-            if earlier and sha256 == known.get(name) and _is_unchanged(picture, earlier / name, sha256):
+            if earlier and sha256 == Path(picture).stem:  # they are named by their content
                 folders.link(earlier / name, path / name)
             else:  # also where the backup before is damaged
                 _copy(picture, path / name)
                 sha256 = folders.sha256(path / name)
             files[name] = sha256
     return files
-
-
-def _is_unchanged(picture: str, copied: Path, sha256: str) -> bool:
-    if objects.of("default"):
-        return Path(picture).stem == sha256  # named by its content
-    return folders.is_unchanged(settings.MEDIA_ROOT / picture, copied)
 
 
 def _copy(picture: str, target: Path) -> None:

@@ -194,6 +194,14 @@ def test_a_backup_in_the_bucket_comes_back_whole_and_shares_pictures(here, bucke
     assert len(pictures) == 1
     assert len([name for name in names if name.endswith("/database")]) == 1
     assert not list(Path(away.environment["EVALSITE_DATA"]).glob("backup-*"))
+    process = away.start("backup", address)
+    on_its_way = Path(away.environment["EVALSITE_DATA"]) / "backup-under-way"
+    while not list(on_its_way.glob("*/database")) and process.poll() is None:
+        time.sleep(0.001)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    away.manage("backup", address, "--verify")
+    assert not on_its_way.exists()
 
     key = f"nightly/{pictures[0]}"
     whole = other_bucket.client.get_object(Bucket=other_bucket.name, Key=key)["Body"].read()
@@ -249,7 +257,11 @@ def test_workers_on_machines_of_their_own_finish_a_run_under_kills_and_its_pictu
     assert not [path for name in ("first", "second") for path in (tmp_path / name).rglob("*.png")]
 
 
-def test_settings_that_do_not_fit_are_refused_in_words(here):
+def test_without_a_bucket_nothing_of_it_is_loaded_and_settings_that_do_not_fit_are_refused(here):
+    read = "import sys; from bank import media; from bank.models import SampleImage as images; "
+    assert (
+        here.ask(f"{read}media.read(images.objects.get().path); answer = [n for n in sys.modules if 'boto' in n]") == []
+    )
     process = here.start("check", S3_BUCKET="b", S3_ACCESS_KEY="a")
     assert "S3_ACCESS_KEY and S3_SECRET_KEY are set together" in process.communicate()[1]
     process = here.start("backup", "s3://b/c")
