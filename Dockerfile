@@ -1,9 +1,10 @@
 # evalsite for others, behind a proxy: compose.yaml starts it with all that it needs (docs/container.md).
 FROM python:3.11-slim-trixie AS build
-COPY requirements/base.txt requirements/postgres.txt /tmp/requirements/
+COPY requirements/base.txt requirements/postgres.txt requirements/s3.txt /tmp/requirements/
 RUN python -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes \
-        --only-binary :all: -r /tmp/requirements/base.txt -r /tmp/requirements/postgres.txt
+        --only-binary :all: -r /tmp/requirements/base.txt -r /tmp/requirements/postgres.txt \
+        -r /tmp/requirements/s3.txt
 
 FROM python:3.11-slim-trixie
 LABEL org.opencontainers.image.title="evalsite" org.opencontainers.image.licenses="MIT"

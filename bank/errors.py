@@ -5,6 +5,7 @@ import errno
 from django.db import DatabaseError, InterfaceError
 
 from bank.models.imports import import_in_progress
+from bank.objects import Away
 
 
 class BadInput(ValueError):
@@ -43,6 +44,8 @@ def outage(error: BaseException | None) -> str | None:
     """
     if words := import_in_progress(error):
         return words
+    if isinstance(error, Away):
+        return str(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return "The data folder cannot be written: no space, or read-only."
     if isinstance(error, InterfaceError):

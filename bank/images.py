@@ -2,27 +2,25 @@
 
 import hashlib
 import io
-import os
 import secrets
-import threading
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from accounts.rules import allowed, requires
+from bank import media
 from bank.models import SampleImage
 from bank.models.catalogue import Benchmark
+from bank.objects import Away
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
 MAX_PIXELS = 40_000_000
 MAX_BYTES = 40 * 2**20
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
-MARK = ".storage-id"  # identifies the media folder
 LOOKED_AT = 50  # pictures to recognise a folder without the mark
 
 
@@ -32,9 +30,8 @@ class NotAnImage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A picture in the media folder. ``made`` is the path of a new file, None if it existed before.
-
-    ``phash`` describes its look: 16 hexadecimal digits, of which few differ between similar pictures.
+    """A stored picture. ``phash`` describes its look: 16 hexadecimal digits, of which few differ between similar
+    pictures.
     """
 
     sha256: str
@@ -43,7 +40,6 @@ class Stored:
     width: int
     height: int
     phash: str
-    made: Path | None
 
 
 def _check_extent(image: Image.Image) -> None:
@@ -70,13 +66,13 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
                 kind = FORMATS[str(image.format)]
                 _check_extent(image)
                 image.load()
-                if home(f"{original}.{kind}").exists():  # our own encoding, back from an export: never encode twice
-                    return Stored(original, original, kind, *image.size, dhash(image), None)
+                if media.exists(home(f"{original}.{kind}")):  # our own encoding, back from an export: not once more
+                    return Stored(original, original, kind, *image.size, dhash(image))
                 upright = ImageOps.exif_transpose(image)
                 encoded = _encode(upright, kind)
                 width, height = upright.size
                 phash = dhash(upright)
-    except NotAnImage:
+    except (NotAnImage, Away):
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise NotAnImage(f"more than {MAX_PIXELS // 10**6} megapixels") from None
@@ -84,19 +80,21 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
         raise NotAnImage("not a readable PNG, JPEG or WebP picture") from None
     sha256 = hashlib.sha256(encoded).hexdigest()
     name = f"{sha256}.{kind}"
-    made = None
-    if keep and not home(name).exists():
-        made = _write(home(name) if into is None else into / name, encoded)
-    return Stored(sha256, original, kind, width, height, phash, made)
+    if keep and not media.exists(home(name)):
+        if into is None:
+            media.write(home(name), encoded)
+        else:
+            media.write_file(into / name, encoded)
+    return Stored(sha256, original, kind, width, height, phash)
 
 
-def home(name: str) -> Path:
+def home(name: str) -> str:
     """Where the picture ``<sha256>.<kind>`` is served from."""
-    return Path(settings.MEDIA_ROOT, "images", name[:2], name)
+    return f"images/{name[:2]}/{name}"
 
 
 def media_matches_database() -> bool:
-    """Whether this process's media folder is the one with the database's pictures.
+    """Whether this process's media folder, or object storage, is the one with the database's pictures. Raises Away.
 
     The database and the folder hold the same token. Whoever first finds most of the newest pictures in the folder
     creates the token, or restores it if the file is gone: an empty or outdated folder never becomes the right one.
@@ -104,15 +102,16 @@ def media_matches_database() -> bool:
     from bank.models import PictureStorage, SampleImage
 
     token = PictureStorage.objects.values_list("token", flat=True).first()
-    mark = Path(settings.MEDIA_ROOT, MARK)
     try:
-        folder_token = mark.read_text().strip()
+        folder_token = media.read(media.MARK).decode().strip()
+    except Away:
+        raise
     except OSError:
         folder_token = ""
     if token and folder_token:
         return folder_token == token
     newest = SampleImage.objects.order_by("-pk")[:LOOKED_AT]
-    present = [Path(settings.MEDIA_ROOT, image.path).is_file() for image in newest]
+    present = [media.exists(image.path) for image in newest]
     if not present:
         return True  # there are no pictures yet
     if 2 * sum(present) <= len(present):
@@ -120,7 +119,7 @@ def media_matches_database() -> bool:
     row, _ = PictureStorage.objects.get_or_create(pk=1, defaults={"token": folder_token or secrets.token_hex(16)})
     if not folder_token:
         try:
-            mark.write_text(row.token)
+            media.write(media.MARK, row.token.encode())
         except OSError:
             return True  # read-only from here, but the pictures are present
     return folder_token in ("", row.token)
@@ -165,14 +164,6 @@ def _encode(image: Image.Image, kind: str) -> bytes:
     else:
         plain.save(out, "PNG", compress_level=6)
     return out.getvalue()
-
-
-def _write(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}")
-    draft.write_bytes(data)
-    os.replace(draft, path)
-    return path
 
 
 def smaller(data: bytes, *, longest: int) -> bytes:
@@ -233,7 +224,7 @@ TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 class ImageFile(Protocol):
-    """A picture in the media folder."""
+    """A stored picture."""
 
     kind: Any
 
@@ -243,9 +234,8 @@ class ImageFile(Protocol):
 
 def image_response(image: ImageFile, request: HttpRequest) -> HttpResponseBase:
     """The picture's bytes. The URL contains the content's hash: browsers may cache it, shared caches may not."""
-    path = settings.MEDIA_ROOT / image.path
     try:
-        file = path.open("rb")
+        file = media.opened(image.path)
     except FileNotFoundError:
         raise Http404("the file is gone") from None
     response = FileResponse(file, content_type=TYPES[image.kind])

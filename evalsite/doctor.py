@@ -33,10 +33,11 @@ from django.utils import timezone
 from accounts import mail
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.models import AuditEntry, Mail, Role, User
-from bank import database
+from bank import database, media, objects
 from bank.errors import outage
 from bank.images import media_matches_database
 from bank.models import SampleImage
+from bank.objects import Away
 from evalsite.demo.accounts import still_open
 from judging.endpoints.judges import readiness
 from judging.models import Judge, WorkerBeat
@@ -106,6 +107,13 @@ def storage() -> Finding:
         free, words = _room(folder)
         if words:
             return fault(words)
+    try:
+        if away := objects.of("default"):
+            away.opened(media.MARK).close()
+    except FileNotFoundError:
+        pass  # it answers, and holds no pictures yet
+    except Away as error:
+        return fault(f"{error} S3_BUCKET, S3_ENDPOINT, S3_REGION and the keys of S3 say where it is")
     if free < SCARCE:
         return warning(f"{free / 2**20:.0f} MB are free in {folder}: `manage.py tidy` says what takes the space")
     opened = [path for path in (folder, *folder.glob("*.sqlite3*"), *folder.glob("*.env")) if _others_read(path)]
@@ -334,13 +342,23 @@ def _unreachable(place: tuple[str, int]) -> str:
 def pictures() -> Finding:
     """Whether the media folder is the one of the database, with its newest pictures."""
     newest = list(SampleImage.objects.order_by("-pk")[:PICTURES])
-    gone = [one.path for one in newest if not Path(settings.MEDIA_ROOT, one.path).is_file()]
+    gone = [one.path for one in newest if not media.exists(one.path)]
     if gone or not media_matches_database():
         return fault(
-            f"{len(gone)} of the newest {len(newest)} pictures are not in {settings.MEDIA_ROOT}: mount the folder that "
-            "belongs to this database, or restore it from the backup"
+            f"{len(gone)} of the newest {len(newest)} pictures are not in {media.place()}: mount the folder, or set "
+            "S3_BUCKET to the one, that belongs to this database, or restore it from the backup"
         )
+    if newest and (away := objects.of("default")) and _is_public(away.address(newest[0].path)):
+        return fault("anybody can read the pictures in S3_BUCKET: remove its public policy or ACL")
     return ok(f"{SampleImage.objects.count()} pictures")
+
+
+def _is_public(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=ANSWERS_WITHIN):  # noqa: S310 (an address of the settings)
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 Examination = Callable[[], Finding]
@@ -375,6 +393,8 @@ def examine() -> Iterator[tuple[str, Finding]]:
 def safely(examination: Examination) -> Finding:
     try:
         return examination()
+    except Away as error:
+        return fault(str(error))
     except DatabaseError as error:
         return fault(_damage(error) or outage(error) or "its tables are not there: run `manage.py migrate`")
 

@@ -16,7 +16,7 @@ from corsheaders.defaults import default_headers
 from django.contrib.messages import constants as messages
 from django.core.exceptions import ImproperlyConfigured
 
-from evalsite import keys, logs
+from evalsite import keys, logs, object_storage
 
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -149,6 +149,14 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+if S3_BUCKET := env.str("S3_BUCKET", default=""):  # else all files lie in the data folder
+    STORAGES |= object_storage.storages(
+        bucket=S3_BUCKET,
+        endpoint=env.str("S3_ENDPOINT", default=""),
+        region=env.str("S3_REGION", default=""),
+        access_key=env.str("S3_ACCESS_KEY", default=""),
+        secret_key=env.str("S3_SECRET_KEY", default=""),
+    )
 WHITENOISE_MAX_AGE = 60
 
 LANGUAGE_CODE = "en"

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
-from bank import guard
+from bank import guard, media, objects
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
 
@@ -51,8 +51,12 @@ def heaps() -> Iterator[Heap]:
         yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
         over = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
         yield _aged("calls without a verdict", calls, over, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
-    yield _files("pictures", Path(settings.MEDIA_ROOT), "kept")
+    pictures = [size for _, size in media.sizes()]
+    yield Heap("pictures", len(pictures), sum(pictures), "kept")
     yield _files("corrupted pictures", settings.CORRUPTED_FOLDER, "up to CORRUPTED_BYTES, the oldest go by themselves")
+    if away := objects.of("uploads"):
+        sizes = [entry.size for entry in away.listed()]
+        yield Heap("uploads in object storage", len(sizes), sum(sizes), "a day after nobody went on, at the latest")
     yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")
     yield _old_files("kept boards", settings.DATA / "boards", timedelta(days=1))
     if connection.vendor == "sqlite":

@@ -4,14 +4,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-from django.conf import settings
 from django.db import Error as DatabaseError
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
 from accounts.loop import db
-from bank import images
+from bank import images, media
+from bank.objects import Away
 from evalsite import queues
 from judging.models import LEASE, Run, RunHold, WorkerBeat
 from judging.work import Shared, leases, run_kinds, work
@@ -61,7 +61,7 @@ async def serve(
                     before, pictures = pictures, await db(beat, name)
                     beaten = now
                     if before and not pictures:
-                        log.error(NO_PICTURES, settings.MEDIA_ROOT)
+                        log.error(NO_PICTURES, media.place())
                 left = [pk for pk, until in resting.items() if until > now]
                 room = AT_ONCE - len(active)
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
@@ -126,12 +126,16 @@ def is_idle(name: str, *, pictures: bool = True) -> bool:
     return not waiting
 
 
-@transaction.atomic
 def beat(name: str) -> bool:
     """Say that the worker lives, and whether it has the pictures; returns that."""
-    pictures = images.media_matches_database()
-    WorkerBeat.objects.update_or_create(name=name, defaults={"seen_at": Now(), "lacks_pictures": not pictures})
-    WorkerBeat.objects.filter(seen_at__lt=Now() - WorkerBeat.FORGOTTEN_AFTER).delete()
+    try:
+        pictures = images.media_matches_database()
+    except Away as error:
+        log.warning("%s", error)
+        pictures = False
+    with transaction.atomic():
+        WorkerBeat.objects.update_or_create(name=name, defaults={"seen_at": Now(), "lacks_pictures": not pictures})
+        WorkerBeat.objects.filter(seen_at__lt=Now() - WorkerBeat.FORGOTTEN_AFTER).delete()
     return pictures
 
 

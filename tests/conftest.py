@@ -2,6 +2,7 @@
 
 import gc
 import json
+import logging
 import os
 import re
 import sys
@@ -193,6 +194,34 @@ def media(settings, tmp_path):
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.STAGED = tmp_path / "staged"
     return settings.MEDIA_ROOT
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint():
+    """The address of an S3 server."""
+    pytest.importorskip("storages", reason="no django-storages: make setup EXTRAS=s3")
+    moto = pytest.importorskip("moto.server", reason="no moto[server]")
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def bucket_of(s3_endpoint):
+    """Makes an empty bucket that no settings name yet."""
+    from tests.s3 import Bucket
+
+    return lambda: Bucket(s3_endpoint)
+
+
+@pytest.fixture
+def bucket(bucket_of, settings, media):
+    """One that the settings name."""
+    made = bucket_of()
+    made.use(settings)
+    return made
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
@@ -18,7 +18,7 @@ from bank.samples.editor import FIELDS, Picture
 
 EMPTY_ROWS = 2
 MOST_ROWS = 40
-SALT = "bank.held-picture"
+SALT = "bank.picture-held"
 KINDS = {
     "guideline": "evaluation guideline",
     "exact_reference": "exact reference",
@@ -270,7 +270,7 @@ class Editor:
     @property
     def held_tokens(self) -> list[tuple[str, images.Stored]]:
         """The pictures that came in and are not saved yet, as the form carries them."""
-        return [(signing.dumps(asdict(replace(picture, made=None)), salt=SALT), picture) for picture in self.held]
+        return [(signing.dumps(asdict(picture), salt=SALT), picture) for picture in self.held]
 
     def take_over(self, edition: int) -> None:
         """Let the same typed text be saved over the edition that stands now."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from django.conf import settings
 from django.utils.module_loading import import_string
 
 import bank.criteria
@@ -19,6 +18,7 @@ from accounts import audit
 from accounts.csv import escape
 from accounts.models import User
 from accounts.rules import Viewer
+from bank import media
 from bank.database import batched, chunks
 from bank.errors import BadInput
 from bank.intake import parquet, registry
@@ -299,8 +299,10 @@ def zipped(*, records: Records, shape: str, what: str = "samples") -> Iterator[b
 
 def picture(name: str) -> bytes | None:
     """The bytes of a stored picture, if its file is there."""
-    path = Path(settings.MEDIA_ROOT, name)
-    return path.read_bytes() if path.is_file() else None
+    try:
+        return media.read(name)
+    except FileNotFoundError:
+        return None
 
 
 def zip_of(files: Files) -> Iterator[bytes]:

@@ -9,15 +9,15 @@ from pathlib import Path
 from django.conf import settings
 from PIL import Image, ImageOps
 
-from bank import corruptions
+from bank import corruptions, media
 
 _tidying = threading.Lock()
 
 
-def corrupted(path: Path, *, sha256: str, steps: Sequence[corruptions.Step], seed: str) -> bytes:
-    """The picture in a file, whose content has this hash, after these corruptions, as PNG; the same for the same seed.
+def corrupted(picture: str, *, sha256: str, steps: Sequence[corruptions.Step], seed: str) -> bytes:
+    """A picture, whose content has this hash, after these corruptions, as PNG; the same for the same seed.
 
-    Raises OSError if the file cannot be read.
+    Raises OSError if the one of that name cannot be read.
     """
     name = hashlib.sha256(repr((sha256, [(step.method, step.severity) for step in steps], seed)).encode()).hexdigest()
     kept = settings.CORRUPTED_FOLDER / name[:2] / f"{name}.png"
@@ -27,7 +27,7 @@ def corrupted(path: Path, *, sha256: str, steps: Sequence[corruptions.Step], see
         return data
     except OSError:
         pass
-    with Image.open(path) as opened:
+    with media.opened(picture) as file, Image.open(file) as opened:
         image = ImageOps.exif_transpose(opened)
         data = corruptions.encoded(corruptions.apply_image(image, steps, seed))
     _keep(kept, data)

@@ -132,7 +132,7 @@ def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Every problem by row, as CSV: place, field and reason."""
     upload = _upload(pk)
     try:
-        file = (staging.folder(upload) / "problems.csv").open("rb")
+        file = staging.reading(upload, "problems.csv")
     except FileNotFoundError:
         raise Http404("no list of problems") from None
     return FileResponse(file, as_attachment=True, filename=f"problems-{upload.pk}.csv", content_type="text/csv")
@@ -153,11 +153,10 @@ def upload_template(request: HttpRequest, part: str, shape: str) -> HttpResponse
 def upload_image(request: HttpRequest, pk: int, position: int) -> HttpResponseBase:
     """A picture of the first samples, checked and encoded anew."""
     upload = _upload(pk)
-    for kind, content_type in TYPES.items():
-        path = staging.folder(upload) / "preview" / f"{position}.{kind}"
-        if path.is_file():
-            return FileResponse(path.open("rb"), content_type=content_type)
-    raise Http404("no such picture")
+    try:
+        return FileResponse(staging.reading(upload, f"preview/{position}.jpg"), content_type=TYPES["jpg"])
+    except FileNotFoundError:
+        raise Http404("no such picture") from None
 
 
 def _upload(pk: int) -> Upload:
@@ -177,7 +176,7 @@ def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, stat
     if upload.state == Upload.State.DONE:
         slug, version = upload.choices["benchmark"], upload.choices["version"]
         context["benchmark"] = Benchmark.objects.filter(slug=slug, version=version).first()
-    context["has_problems"] = (staging.folder(upload) / "problems.csv").exists()
+    context["has_problems"] = staging.exists(upload, "problems.csv")
     return render(request, "bank/upload.html", context, status=status)
 
 

@@ -12,8 +12,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bank import images
-
 MANIFEST = "manifest.json"
 DATABASE = "database"
 MEDIA = "media"
@@ -102,13 +100,6 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def pictures(media: Path) -> list[str]:
-    """The files of a media folder, without what is still being written or brought in."""
-    names = [path.relative_to(media) for path in sorted(media.rglob("*")) if path.is_file()]
-    finished = [name for name in names if name.name == images.MARK or not name.name.startswith(".")]
-    return [str(name) for name in finished if name.parts[0] != "incoming"]
-
-
 def copy(source: Path, target: Path) -> None:
     """Copy a file with its time of change, for its owner alone."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -123,12 +114,6 @@ def link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         copy(source, target)
-
-
-def is_unchanged(one: Path, other: Path) -> bool:
-    """Whether two files have the same size and time of change."""
-    first, second = one.stat(), other.stat()
-    return (first.st_size, first.st_mtime_ns) == (second.st_size, second.st_mtime_ns)
 
 
 def sha256(path: Path) -> str:

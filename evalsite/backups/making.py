@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 
 from accounts import installation_key
+from bank import media, objects
 from bank.images import media_matches_database
 from evalsite import keys
 from evalsite.backups import databases, folders
@@ -35,13 +36,16 @@ def _checked_key(folder: Path) -> str:
     return key
 
 
-def make(folder: Path, *, without_pictures: bool = False) -> Path:
-    """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys."""
+def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[], dict[str, str]] | None = None) -> Path:
+    """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys.
+
+    ``pictures`` puts them elsewhere, and returns the SHA-256 of each by its name in the manifest.
+    """
     key = _checked_key(folder)
     if not without_pictures and not media_matches_database():
         raise Failed(
-            f"The pictures of this database are not in {settings.MEDIA_ROOT}: set EVALSITE_DATA to what evalsite runs "
-            "with, or mount the folder. If they are lost, give --without-pictures. No backup was made."
+            f"The pictures of this database are not in {media.place()}: set EVALSITE_DATA, or S3_BUCKET, to what "
+            "evalsite runs with, or mount the folder. If they are lost, give --without-pictures. No backup was made."
         )
     earlier = folders.complete(folder)
     path = folders.begin(folder)
@@ -50,7 +54,8 @@ def make(folder: Path, *, without_pictures: bool = False) -> Path:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         rows = databases.dump(path / DATABASE)
         files = {DATABASE: folders.sha256(path / DATABASE)}
-        files |= _copy_pictures(path, earlier[-1] if earlier else None)  # after the database: they are only added
+        # After the database: they are only added.
+        files |= pictures() if pictures else _copy_pictures(path, earlier[-1] if earlier else None)
         own_keys = settings.DATA / keys.FILE
         if settings.LOCAL and own_keys.exists():
             folders.copy(own_keys, path / keys.FILE)
@@ -64,21 +69,28 @@ def make(folder: Path, *, without_pictures: bool = False) -> Path:
 
 def _copy_pictures(path: Path, earlier: Path | None) -> dict[str, str]:
     """Copy them, those that the backup before has as a second name of its files. Returns the SHA-256 of each."""
-    known: dict[str, str] = {}
-    with suppress(Failed):  # one that is damaged serves for nothing, and keeps nobody from making another
-        known = folders.read_manifest(earlier).files if earlier else {}
     files = {}
-    for picture in folders.pictures(settings.MEDIA_ROOT):
-        source, name = settings.MEDIA_ROOT / picture, f"{MEDIA}/{picture}"
+    for picture, _ in media.sizes():
+        name = f"{MEDIA}/{picture}"
         with suppress(FileNotFoundError):  # a failed import has just removed it
             sha256 = folders.sha256(earlier / name) if earlier else ""
-            if earlier and sha256 == known.get(name) and folders.is_unchanged(source, earlier / name):
+            if earlier and sha256 == Path(picture).stem:  # they are named by their content
                 folders.link(earlier / name, path / name)
             else:  # also where the backup before is damaged
-                folders.copy(source, path / name)
+                _copy(picture, path / name)
                 sha256 = folders.sha256(path / name)
             files[name] = sha256
     return files
+
+
+def _copy(picture: str, target: Path) -> None:
+    if not objects.of("default"):
+        folders.copy(settings.MEDIA_ROOT / picture, target)
+        return
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target.touch(mode=0o600)
+    with media.opened(picture) as file, target.open("wb") as copied:
+        shutil.copyfileobj(file, copied)
 
 
 def verify(backup: Path) -> str:
@@ -101,7 +113,7 @@ def _trial_place(folder: Path) -> Iterator[dict[str, str]]:
     place.mkdir(mode=0o700)
     try:
         with databases.trial(place.name) as url:
-            environment = os.environ | {"EVALSITE_DATA": str(place), "DATABASE_URL": url}
+            environment = os.environ | {"EVALSITE_DATA": str(place), "DATABASE_URL": url, "S3_BUCKET": ""}
             yield {name: value for name, value in environment.items() if value}
     finally:
         shutil.rmtree(place)

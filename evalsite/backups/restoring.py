@@ -1,6 +1,7 @@
 """Restoring a backup into an empty place."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from django.db import connection, transaction
 
 from accounts import audit, installation_key
 from accounts.crypto import EncryptedTextField
+from bank import media, objects
 from bank.database import analyze
 from bank.models import FileLease, Import
 from evalsite import doctor, keys
@@ -35,8 +37,8 @@ def check(backup: Path, manifest: Manifest) -> None:
     """Raises Failed unless this installation is empty and the backup is whole and of its kind."""
     if manifest.database != connection.vendor:
         raise Failed(OTHER_KIND[connection.vendor])
-    media = settings.MEDIA_ROOT
-    for place, found in ((databases.NAME, databases.tables()), (media, folders.pictures(media))):
+    pictures = [name for name, _ in media.sizes()]
+    for place, found in ((databases.NAME, databases.tables()), (media.place(), pictures)):
         if found:
             raise Failed(f"{place} is not empty: it has {_some(found)}. {NOTHING}")
     damaged = [name for name, sha256 in manifest.files.items() if folders.sha256(backup / name) != sha256]
@@ -69,13 +71,21 @@ def take_keys(backup: Path, manifest: Manifest) -> str:
 
 def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], object]) -> None:
     """Pictures and rows, or nothing."""
-    try:
-        for name in pictures:
+    away = objects.of("default")
+
+    def put_one(name: str) -> None:
+        if away is None:
             put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
+            return
+        with (backup / MEDIA / name).open("rb") as file:
+            away.put(name, file)
+
+    try:
+        deque(objects.at_once(put_one, pictures), 0)
         databases.load(backup / DATABASE)
     except BaseException:
         for name in pictures:  # it is as empty as it was
-            (settings.MEDIA_ROOT / name).unlink(missing_ok=True)
+            media.remove(name)
         raise
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from judging.endpoints.limits import Allowance, seconds_until
+
 DETAIL_LENGTH = 4_000  # characters kept of an endpoint's error
 SENTENCE = 300  # characters shown of what it says
 WAIT_HEADERS = ("retry-after-ms", "retry-after")
@@ -24,6 +26,8 @@ _NOT_TAKEN = re.compile(
     re.IGNORECASE,
 )
 FILTER_CODES |= {"invalid_prompt"}  # from OpenAI's reasoning models for prompts they refuse
+NO_CREDIT = b"credit balance is too low"  # Anthropic, with status 400
+FILTERED_BY = {"safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety"}
 KNOWN_CODES = QUOTA_CODES | FILTER_CODES | {"context_length_exceeded"}
 
 
@@ -78,6 +82,7 @@ class Answer:
     words: str = ""
     detail: str = ""
     retry_after: float | None = None  # seconds
+    allowances: tuple[Allowance, ...] = ()
     parameter: str = ""  # that the endpoint does not take
     model: str = ""
     fingerprint: str = ""
@@ -92,7 +97,7 @@ class Received:
 
     status: int
     content: bytes
-    headers: dict[str, str] = field(default_factory=dict)  # only those that ask for a pause
+    headers: dict[str, str] = field(default_factory=dict)  # only those that ask for a pause, or tell limits
 
 
 class Failed(Exception):
@@ -107,12 +112,17 @@ class Failed(Exception):
 def _reply(data: Mapping[str, Any], choice: Mapping[str, Any], message: Mapping[str, Any]) -> Reply:
     return Reply(
         text=_text(message.get("content")),
-        finish_reason=_text(choice.get("finish_reason")),
+        finish_reason=_finish(_text(choice.get("finish_reason")).lower()),
         refusal=_text(message.get("refusal")),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
         tokens=_tokens(choice.get("logprobs")),
         prompt_tail=_prompt_tail(data.get("prompt_logprobs") or choice.get("prompt_logprobs")),
     )
+
+
+def _finish(said: str) -> str:
+    """Gemini says some reasons in words of its own, in capitals."""
+    return "content_filter" if said in FILTERED_BY else "length" if said == "max_tokens" else said
 
 
 def completed(content: bytes) -> Answer:
@@ -122,6 +132,10 @@ def completed(content: bytes) -> Answer:
         data = orjson.loads(content)
         choice = data["choices"][0]
         message = choice["message"]
+        if message is None and choice.get(
+            "finish_reason"
+        ):  # Gemini's, of a reply that was stopped before its first word
+            message = {}
         if not isinstance(message, dict):
             raise TypeError
     except (ValueError, TypeError, LookupError):
@@ -137,7 +151,7 @@ def completed(content: bytes) -> Answer:
         model=_printable(data.get("model")),
         fingerprint=_printable(data.get("system_fingerprint")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
+        completion_tokens=_completion_tokens(usage),
         cached_tokens=_cached(usage),
     )
     if not choice.get("error") and choice.get("finish_reason") != "error":
@@ -175,12 +189,16 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
     """Read a response with any other status."""
     code = _error_code(content)
     retry_after = seconds_to_wait(headers, now=datetime.now(UTC))
+    if retry_after is None:
+        retry_after = next((found for one in _details(content) if (found := _delay(one)) is not None), None)
 
     def answer(outcome: Outcome, words: str) -> Answer:
         return Answer(outcome, 0.0, status, words=words, detail=_detail(content), retry_after=retry_after)
 
-    if _is_out_of_quota(status, code):
+    if _is_out_of_quota(status, code) or NO_CREDIT in content:
         return answer(Outcome.QUOTA, "the account has no quota left")
+    if any(one.get("reason") == "API_KEY_INVALID" for one in _details(content)):
+        return answer(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")
     if status == 403 and (code in FILTER_CODES or _moderated(content)):
         return answer(Outcome.FILTERED, "stopped by the provider's moderation")
     for statuses, outcome, words in BY_STATUS:
@@ -200,9 +218,22 @@ def _error_in(content: bytes) -> dict[str, Any]:
         data = orjson.loads(content)
     except ValueError:
         return {}
+    if isinstance(data, list) and data:  # Gemini's
+        data = data[0]
     if not isinstance(data, dict):
         return {}
     return data["error"] if isinstance(data.get("error"), dict) else data
+
+
+def _details(content: bytes) -> list[dict[str, Any]]:
+    """What Google adds to an error (google.rpc)."""
+    details = _error_in(content).get("details")
+    return [one for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+
+
+def _delay(detail: Mapping[str, Any]) -> float | None:
+    """Seconds that a RetryInfo asks for: Gemini has no header for it."""
+    return seconds_until(_text(detail.get("retryDelay")), datetime.now(UTC))
 
 
 def _parameter_not_taken(content: bytes) -> str:
@@ -334,6 +365,12 @@ def _printable(value: Any) -> str:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**31 else None
+
+
+def _completion_tokens(usage: Mapping[str, Any]) -> int | None:
+    """Gemini counts what a model thinks in the total alone; it is paid for like what it says."""
+    said, sent, total = (_count(usage.get(f"{name}_tokens")) for name in ("completion", "prompt", "total"))
+    return said if sent is None or total is None else max(said or 0, total - sent)
 
 
 def _cached(usage: Mapping[str, Any]) -> int:

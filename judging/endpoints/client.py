@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ import openai  # noqa: TID251
 from aiohttp.abc import AbstractResolver, ResolveResult  # noqa: TID251
 
 from judging.endpoints.answers import WAIT_HEADERS, Answer, Failed, Outcome, Received, completed, refused
+from judging.endpoints.limits import LIMIT_HEADERS, allowances
 from judging.models.judges import Route
 
 REPLY_LIMIT = 2_000_000  # bytes of one reply; a long verdict has about 10,000
@@ -128,7 +130,8 @@ class _Transport(httpx2.AsyncBaseTransport):
                 proxy=self._proxy,
             ) as response:
                 content = await _bounded(response, _limit.get())
-                kept = {name: response.headers[name] for name in WAIT_HEADERS if name in response.headers}
+                given = {name: response.headers.get(name, "") for name in (*WAIT_HEADERS, *LIMIT_HEADERS)}
+                kept = {name: value for name, value in given.items() if value and value.isascii()}
                 return httpx2.Response(response.status, headers=kept, content=content)
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a key with a line break in it
             raise _failure(error) from None
@@ -164,6 +167,7 @@ class Endpoint:
                 if received.status == 200
                 else refused(received.status, received.content, received.headers)
             )
+            answer = replace(answer, allowances=tuple(allowances(received.headers, now=datetime.now(UTC))))
         return replace(answer, seconds=time.monotonic() - began)
 
     async def send(
@@ -206,7 +210,7 @@ class Endpoint:
             return Received(error.status_code, content, dict(error.response.headers))
         finally:
             _limit.reset(token)
-        return Received(response.status_code, _without_key(response.content, key))
+        return Received(response.status_code, _without_key(response.content, key), dict(response.headers))
 
     async def close(self) -> None:
         await self._client.close()

@@ -5,11 +5,11 @@ import base64
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import orjson
 
+from bank import media
 from bank.corruptions import Step
 from bank.images import smaller, with_words
 from bank.recipes.pictures import corrupted
@@ -43,7 +43,7 @@ class Pictures:
         *,
         sha256: str,
         kind: str,
-        path: Path,
+        name: str,
         longest: int | None = None,
         detail: str | None = None,
         overlay: str = "",
@@ -53,8 +53,8 @@ class Pictures:
         """The JSON of one image part; read and encoded outside the event loop.
 
         ``longest`` shrinks the image until its longer edge has that many pixels; ``detail`` is passed to the endpoint;
-        ``overlay`` is written on the image; ``corruption`` with its ``seed`` spoils it. Raises OSError if the file
-        cannot be read.
+        ``overlay`` is written on the image; ``corruption`` with its ``seed`` spoils it. Raises OSError if the picture
+        of that ``name`` cannot be read.
         """
         key = (sha256, longest, detail, overlay, corruption, seed)
         if (part := self._parts.get(key)) is not None:
@@ -62,15 +62,15 @@ class Pictures:
             return part
         reading = self._reading.get(key)
         if reading is None:  # calls with the same image start together: one of them reads it for all
-            reading = self._reading[key] = asyncio.create_task(self._encoded(path, kind, key))
+            reading = self._reading[key] = asyncio.create_task(self._encoded(name, kind, key))
             reading.add_done_callback(partial(self._read, key))
         return await asyncio.shield(reading)  # a cancelled call leaves the reading to the others
 
-    async def _encoded(self, path: Path, kind: str, key: Key) -> bytes:
+    async def _encoded(self, name: str, kind: str, key: Key) -> bytes:
         if not key[4]:
-            return await asyncio.to_thread(_encoded, path, kind, key)
+            return await asyncio.to_thread(_encoded, name, kind, key)
         async with self._corrupting:
-            return await asyncio.to_thread(_encoded, path, kind, key)
+            return await asyncio.to_thread(_encoded, name, kind, key)
 
     def _read(self, key: Key, reading: "asyncio.Task[bytes]") -> None:
         del self._reading[key]
@@ -82,12 +82,12 @@ class Pictures:
             self._cached_bytes -= len(self._parts.popitem(last=False)[1])
 
 
-def _encoded(path: Path, kind: str, key: Key) -> bytes:
+def _encoded(name: str, kind: str, key: Key) -> bytes:
     sha256, longest, detail, overlay, corruption, seed = key
     if corruption:
-        data, kind = corrupted(path, sha256=sha256, steps=corruption, seed=seed), "png"
+        data, kind = corrupted(name, sha256=sha256, steps=corruption, seed=seed), "png"
     else:
-        data = path.read_bytes()
+        data = media.read(name)
     if longest is not None:
         data = smaller(data, longest=longest)
     if overlay:

@@ -62,7 +62,7 @@ async def _send(delivery: Delivery, endpoints: Endpoints) -> None:
         "webhook-signature": standardwebhooks.Webhook(webhook.secret).sign(name, now, delivery.body),
     }
     parts = urlsplit(webhook.url)
-    endpoint = endpoints.at(Route(f"{parts.scheme}://{parts.netloc}", tuple(settings.WEBHOOK_HOSTS)))
+    endpoint = endpoints.at(Route(f"{parts.scheme}://{parts.netloc}", tuple(settings.WEBHOOK_HOSTS), parts.query))
     try:
         answer = await endpoint.send(
             "POST",

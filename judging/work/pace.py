@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from judging.models import Judge
@@ -11,6 +11,8 @@ from judging.models import Judge
 INFINITE = math.inf
 LATEST, MANY = 20, 0.25  # calls that are looked back upon, and the share of limits among them at which all pause
 SLOWED_FOR, SLOWER = 1.0, 0.9
+# Limits by the minute are spread over what is left of it; of longer ones only the end is heeded.
+SPREAD_OVER, SLOWEST = 120.0, 60.0  # seconds
 
 
 class Limiter:
@@ -18,7 +20,8 @@ class Limiter:
 
     Nobody waits inside: ``wait`` says how long it would be, so that a waiting run holds no slot. A second with a rate
     limit takes a tenth of the calls in flight, each success lets them grow again by a little. Where many of the latest
-    calls met one, all pause. Of the judge's concurrency other workers may have their ``share``, too.
+    calls met one, all pause. What an endpoint says it takes yet is spread over the time until it takes more. Of the
+    judge's concurrency other workers may have their ``share``, too.
     """
 
     def __init__(self, concurrency: int) -> None:
@@ -28,6 +31,8 @@ class Limiter:
         self.in_flight = 0
         self.closed_until = 0.0
         self.renewed_at = -INFINITE
+        self.spacing = 0.0  # seconds between starts
+        self.spaced_until = self._entered = -INFINITE
         self._slowed_at = -INFINITE
         self._latest: deque[bool] = deque(maxlen=LATEST)  # whether they met a limit
         self._wants: dict[asyncio.Event, bool] = {}
@@ -74,10 +79,12 @@ class Limiter:
         """Seconds until a call may start; INFINITE while others must end first."""
         if self.in_flight >= self.allowed:
             return INFINITE
-        return max(0.0, self.closed_until - now)
+        spaced = self._entered + self.spacing - now if now < self.spaced_until else 0.0
+        return max(0.0, self.closed_until - now, spaced)
 
-    def enter(self) -> None:
+    def enter(self, now: float) -> None:
         self.in_flight += 1
+        self._entered = now
 
     def leave(self) -> None:
         self.in_flight -= 1
@@ -86,6 +93,21 @@ class Limiter:
     def succeeded(self) -> None:
         self._latest.append(False)
         self.limit = min(float(self.most), self.limit + 1 / self.limit)
+
+    def told(self, now: float, allowed: Sequence[tuple[float, float]]) -> None:
+        """The endpoint takes so many calls more, in so many seconds; of several limits the narrowest counts.
+
+        Other workers, which are told the same, have their share of it. A limit that refills as it goes lies half empty
+        where calls come as fast as it refills.
+        """
+        share = max(1, self.share) / self.most
+        spread = [
+            (seconds / max(1.0, left * share), seconds)
+            for left, seconds in allowed
+            if seconds <= SPREAD_OVER or left * share <= self.in_flight
+        ]
+        spacing, seconds = max(spread, default=(0.0, 0.0))
+        self.spacing, self.spaced_until = min(spacing, SLOWEST), now + min(seconds, SLOWEST)
 
     def limited(self, now: float, seconds: float) -> None:
         """The endpoint asked for a pause. Calls that were in flight together count as one sign."""

@@ -128,6 +128,10 @@ class CallResults(Writer):
         """Decide what the end of a call means for its job and for the run."""
         now = asyncio.get_running_loop().time()
         cost = self._pay(answer)
+        if answer.allowances:
+            sizes = [self.pacer.tokens_each if one.of_tokens else 1.0 for one in answer.allowances]
+            told = zip(answer.allowances, sizes, strict=True)
+            self.limiter.told(now, [(one.left / max(1.0, size), one.seconds) for one, size in told])
         halt = self.health.note(answer, now=now, limiter=self.limiter)
         row: run_kinds.Row | None = None
         if answer.outcome == Outcome.OK:

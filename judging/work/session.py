@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from accounts.loop import db
 from bank import images
+from bank.objects import Away
 from judging.endpoints.judges import KeyMissing, host_allowed, key_of
 from judging.endpoints.messages import encode
 from judging.models import Run
@@ -69,8 +70,12 @@ class Session(CallResults):
         if not (self.judge.any_host or host_allowed(self.judge.base_url, settings.JUDGE_HOSTS)):
             words = f"The host of {self.judge.name} is not among JUDGE_HOSTS any more."
             raise Ended(Run.State.PAUSED, words, alone=True)
-        if await db(run_kinds.needs_pictures, self.run) and not await db(images.media_matches_database):
-            self._without_pictures()
+        try:
+            if await db(run_kinds.needs_pictures, self.run) and not await db(images.media_matches_database):
+                self._without_pictures()
+                return
+        except Away as error:
+            self.wait(f"its pictures: {error}")
             return
         self.endpoint = self.shared.endpoints.at(self.judge.route)
         self.limiter.want(self.wake, True)
@@ -284,7 +289,7 @@ class Session(CallResults):
 
     def _start(self, pending: PendingCall) -> None:
         self.start_at = None
-        self.limiter.enter()
+        self.limiter.enter(asyncio.get_running_loop().time())
         call = asyncio.create_task(self._call(pending))
         self.calls.add(call)
         call.add_done_callback(self._left)
@@ -333,6 +338,9 @@ class Session(CallResults):
                 (message.role, message.text, [await self._part(picture) for picture in message.pictures])
                 for message in request.messages
             ]
+        except Away as error:
+            self.wait(f"its pictures: {error}")
+            return None
         except OSError as error:
             # No number: it was read, and is no picture. Then, as where it is gone from the right folder, nobody has it.
             if (error.errno is None or isinstance(error, FileNotFoundError)) and await db(
@@ -352,7 +360,7 @@ class Session(CallResults):
         return await self.shared.pictures.part(
             sha256=image.sha256,
             kind=image.kind,
-            path=settings.MEDIA_ROOT / image.path,
+            name=image.path,
             longest=self.run.settings.get("image_size"),
             detail=self.run.settings.get("detail"),
             overlay=picture.overlay,

@@ -1,6 +1,5 @@
 """The page that shows all corruptions on a sample's picture and question, and the pictures on it."""
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -11,6 +10,7 @@ from bank import corruptions
 from bank.corruptions import images, texts
 from bank.forms.fields import whole_number
 from bank.models import Sample, SampleImage
+from bank.objects import Away
 from bank.recipes.pictures import corrupted
 from bank.samples import drafts
 
@@ -76,7 +76,9 @@ def corrupted_picture(request: HttpRequest, pk: int, method: str, severity: int)
         raise Http404("unknown corruption")
     try:
         steps = corruptions.single(method, severity=severity).image
-        data = corrupted(settings.MEDIA_ROOT / image.path, sha256=image.sha256, steps=steps, seed=SEED)
+        data = corrupted(image.path, sha256=image.sha256, steps=steps, seed=SEED)
+    except Away:
+        raise
     except (OSError, Image.DecompressionBombError):
         raise Http404("the picture cannot be read") from None
     return HttpResponse(data, content_type="image/png")

@@ -216,7 +216,7 @@ def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(wh
 @pytest.mark.check("K8")
 def test_a_full_disk_ends_an_import_with_a_sentence_and_leaves_nothing(fault, whole, media, manage, monkeypatch):
     if fault == "a picture":
-        monkeypatch.setattr("bank.images._write", raising(OSError(errno.ENOSPC, "No space left on device")))
+        monkeypatch.setattr("bank.media.write_file", raising(OSError(errno.ENOSPC, "No space left on device")))
         command = ("import_benchmark", "generic", whole)
     else:
         run_import(path=whole, slug="new", parts=["samples", "responses"])

@@ -114,16 +114,21 @@ def status(code: int, body: Any = "", **headers: str) -> Act:
 
 
 def completion(
-    message: Any, *, finish: str = "stop", model: str = "test-vl-1", logprobs_of: Any = None, **extra: Any
+    message: Any,
+    *,
+    finish: str = "stop",
+    model: str = "test-vl-1",
+    logprobs_of: Any = None,
+    headers: dict[str, str] | None = None,
+    **extra: Any,
 ) -> Act:
     """A chat completion with this message, whatever it is; ``logprobs_of`` are the tokens with their candidates."""
     choice = {"index": 0, "message": message, "finish_reason": finish}
     if logprobs_of is not None:
         choice["logprobs"] = {"content": logprobs_of}
     usage = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
-    return status(
-        200, {"id": "c", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage} | extra
-    )
+    body = {"id": "c", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage}
+    return status(200, body | extra, **(headers or {}))
 
 
 def answer(text: str | None, **rest: Any) -> Act:

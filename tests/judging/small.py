@@ -3,9 +3,9 @@
 import hashlib
 import io
 
-from django.conf import settings
 from PIL import Image
 
+from bank import media
 from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample, SampleImage
 from bank.models.items import content_hash
 from judging.work import Patience
@@ -19,9 +19,7 @@ def picture(number: int) -> tuple[str, int, int]:
     buffer = io.BytesIO()
     Image.new("RGB", (8, 8), (number % 256, 90, 120)).save(buffer, "PNG")
     sha256 = hashlib.sha256(buffer.getvalue()).hexdigest()
-    path = settings.MEDIA_ROOT / f"images/{sha256[:2]}/{sha256}.png"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(buffer.getvalue())
+    media.write(f"images/{sha256[:2]}/{sha256}.png", buffer.getvalue())
     return sha256, 8, 8
 
 

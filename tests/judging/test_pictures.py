@@ -18,7 +18,7 @@ from judging.endpoints.messages import Pictures
 
 
 def part(pictures, path, sha256="a"):
-    return pictures.part(sha256=sha256, kind="png", path=path)
+    return pictures.part(sha256=sha256, kind="png", name=str(path))
 
 
 def test_calls_that_start_together_read_their_picture_once(tmp_path):
@@ -87,7 +87,7 @@ def test_a_few_pictures_are_corrupted_at_once_however_many_calls_want_some(tmp_p
     picture.write_bytes(b"pixels")
     at_once, most, lock = [0], [0], threading.Lock()
 
-    def corrupted(path, **what):
+    def corrupted(name, **what):
         with lock:
             at_once[0] += 1
             most[0] = max(most[0], at_once[0])
@@ -101,7 +101,7 @@ def test_a_few_pictures_are_corrupted_at_once_however_many_calls_want_some(tmp_p
     async def together():
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
         pictures = Pictures()
-        fog = {"kind": "png", "path": picture, "corruption": (Step("fog", 1),)}
+        fog = {"kind": "png", "name": str(picture), "corruption": (Step("fog", 1),)}
         return await asyncio.gather(*(pictures.part(sha256="a", seed=str(n), **fog) for n in range(64)))
 
     parts = loop.run(lambda: asyncio.wait_for(together(), 20))

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from accounts import loop
 from accounts.loop import db
-from bank import images
+from bank import images, media
 from bank.criteria import Criterion
 from bank.errors import BadInput
 from bank.models import CriteriaAccess, PictureStorage, SampleImage
@@ -869,10 +869,10 @@ def test_a_folder_is_known_by_its_mark_or_by_the_newest_pictures(benchmark, sett
     assert not images.media_matches_database()  # and it does not become the right one by being looked at first
     settings.MEDIA_ROOT = right
     assert images.media_matches_database()
-    (right / images.MARK).unlink()
+    (right / media.MARK).unlink()
     assert images.media_matches_database()  # put back
-    assert (right / images.MARK).read_text() == PictureStorage.objects.get().token
-    (right / images.MARK).write_text("another")
+    assert (right / media.MARK).read_text() == PictureStorage.objects.get().token
+    (right / media.MARK).write_text("another")
     assert not images.media_matches_database()
 
 

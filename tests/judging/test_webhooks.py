@@ -85,6 +85,22 @@ def test_a_delivery_is_signed_so_that_its_secret_proves_it(hook, listener):
     assert (row.status, row.tries, row.not_before, row.is_taken) == (204, 1, None, True)
 
 
+def test_a_query_goes_with_each_delivery_and_stands_in_no_audit_log(listener, people):
+    listener.expect_request("/in", query_string={"sig": "abc/d+", "v": "1"}).respond_with_data("")
+    address = f"{listener.url_for('/in')}?sig=abc%2Fd%2B&v=1"
+    webhook, _ = webhooks.add_webhook(url=address, events=list(EVENTS), by=people["administrator"])
+    tell()
+    send()
+    assert Delivery.objects.get().status == 200
+    webhooks.switch_webhook(webhook=webhook, active=False, by=people["administrator"])
+    webhooks.remove_webhook(webhook=webhook, by=people["administrator"])
+    entries = AuditEntry.objects.filter(action__startswith="webhook")
+    assert len(entries) == 3
+    assert not any("sig" in str(vars(entry)) for entry in entries)
+    with pytest.raises(BadInput, match="name=value"):
+        webhooks.add_webhook(url=f"{listener.url_for('/in')}?a b", events=list(EVENTS), by=people["administrator"])
+
+
 @pytest.mark.one_database
 def test_the_example_of_the_documentation_tells_a_true_signature_from_a_false_one(hook, listener):
     text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -159,7 +175,7 @@ def test_an_answer_without_end_and_a_server_that_is_away_are_failures_in_words(h
         "http://hooks.example.org/",
         "https://hooks.example.org:8443/",
         "https://user:word@hooks.example.org/",
-        "https://hooks.example.org/?key=1",
+        "https://hooks.example.org/?a key",
         "ftp://hooks.example.org/",
         "hooks.example.org",
     ],

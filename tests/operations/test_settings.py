@@ -5,7 +5,7 @@ import re
 from tests.judging.outside import ROOT
 
 TABLE = re.compile(r"^\| `(\w+)` \|", re.M)
-READ = re.compile(r"""(?:env\.\w+|keys\.number)\(\s*"([A-Z_]+)"|os\.environ\.get\(\s*["']([A-Z_]+)["']""")
+READ = re.compile(r"""(?:env\.\w+|keys\.number)\(\s*"([A-Z\d_]+)"|os\.environ\.get\(\s*["']([A-Z_]+)["']""")
 ELSEWHERE = {"CHROMIUM"}  # of a tool for developers
 
 

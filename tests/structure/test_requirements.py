@@ -9,7 +9,9 @@ from packaging.requirements import Requirement
 REQUIREMENTS = Path(__file__).resolve().parent.parent.parent / "requirements"
 
 
-@pytest.mark.parametrize("name", ["base.txt", "dev.txt", "postgres.txt", "parquet.txt", "sentry.txt", "bleu.txt"])
+@pytest.mark.parametrize(
+    "name", ["base.txt", "dev.txt", "postgres.txt", "parquet.txt", "sentry.txt", "bleu.txt", "s3.txt"]
+)
 def test_every_package_is_installed_in_the_version_of_the_lock(name):
     lines = (REQUIREMENTS / name).read_text(encoding="utf-8").splitlines()
     locked = [Requirement(line.rstrip(" \\")) for line in lines if line and not line.startswith((" ", "#"))]

@@ -1,6 +1,6 @@
 """The state of one import: its arguments, the benchmark, and what its parts have stored or will make."""
 
-import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db.models import Model
 
+from bank import media, objects
 from bank.database import batched
 from bank.errors import BadInput
 from bank.intake.formats.seen import NameIndex
@@ -184,17 +185,14 @@ class ImportContext(ImportOptions):
 
         if not self.has_pictures:
             return
-        for entry in os.scandir(self.folder("ready")):
-            target = home(entry.name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(entry.path, target)
         ids = self.writer.reserved(SampleImage)
         pictures = SampleImage.objects.filter(pk__range=(ids[0], ids[-1])).order_by("pk")
-        for sha256, kind in pictures.values_list("sha256", "kind").iterator():
-            if not home(
-                f"{sha256}.{kind}"
-            ).exists():  # it existed at the check and belonged to an import that failed since
-                raise Outdated("a picture is gone")
+        names = (home(f"{sha256}.{kind}") for sha256, kind in pictures.values_list("sha256", "kind").iterator())
+        deque(objects.at_once(lambda path: media.move_in(path, home(path.name)), self.folder("ready").iterdir()), 0)
+        if not all(
+            objects.at_once(media.exists, names)
+        ):  # it was there at the check, of an import that has failed since
+            raise Outdated("a picture is gone")
         news, samples = quality.duplicate_changes(self.open()), self.writer.reserved(Sample)
         fresh = [pk for pk in sorted(news[0]) if pk in samples]  # new samples have no hint to clear
         for batch in batched(fresh, 500):

@@ -19,7 +19,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Model
 from django.db.models.functions import Now
 
-from bank import images
+from bank import images, media
 from bank.database import bulk, unfinished
 from bank.intake.imports import Cancelled, scratch
 from bank.models import Import, ImportRange, SampleImage
@@ -240,9 +240,9 @@ def _remove_pictures(reserved: ImportRange) -> None:
     """Remove files that the import moved to where they are served from and that no other picture uses."""
     stored = SampleImage.objects.filter(pk__range=(reserved.first, reserved.last))
     for sha256, kind in stored.order_by("pk").values_list("sha256", "kind").iterator():
-        home = images.home(f"{sha256}.{kind}")
-        if home.exists() and not _is_used(sha256, reserved):
-            home.unlink(missing_ok=True)
+        name = images.home(f"{sha256}.{kind}")
+        if media.exists(name) and not _is_used(sha256, reserved):
+            media.remove(name)
 
 
 def _is_used(sha256: str, reserved: ImportRange) -> bool:

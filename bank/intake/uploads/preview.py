@@ -5,7 +5,7 @@ import re
 import warnings
 from collections import Counter
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from django.db.models import Count
@@ -29,8 +29,6 @@ def keep_preview(upload: Upload, source: Source) -> None:
     """Store the first samples and small copies of their pictures in the upload's folder."""
     if "samples" not in source.parts:
         return
-    folder = staging.folder(upload) / "preview"
-    folder.mkdir(mode=staging.PRIVATE, exist_ok=True)
     shown: list[dict[str, Any]] = []
     images_folder = PictureFolder(source.images)
     number = 0
@@ -40,9 +38,13 @@ def keep_preview(upload: Upload, source: Source) -> None:
             record: SampleRecord = row.data
             pictures = []
             for image in record.images[:PICTURES]:
-                pictures.append(_small(image, images_folder, folder / f"{number}.jpg") | {"position": number})
+                small = io.BytesIO()
+                pictures.append(_small(image, images_folder, small) | {"position": number})
                 if "fault" in pictures[-1]:
                     pictures[-1]["position"] = None
+                else:
+                    with staging.writing(upload, f"preview/{number}.jpg") as file:
+                        file.write(small.getvalue())
                 number += 1
             shown.append(_first_sample(record) | {"images": pictures})
     except BadFile:
@@ -64,7 +66,7 @@ def _first_sample(record: SampleRecord) -> dict[str, Any]:
     }
 
 
-def _small(image: ImageRecord, folder: PictureFolder, target: Path) -> dict[str, Any]:
+def _small(image: ImageRecord, folder: PictureFolder, target: io.BytesIO) -> dict[str, Any]:
     """A small copy of a picture: its size, or why there is none."""
     data = image.data
     if data is None:

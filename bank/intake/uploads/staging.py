@@ -9,21 +9,23 @@ staged/<random>/files/...        what was sent, under its original names, encryp
                 preview.json, preview/...  the first samples and their pictures
                 columns.json     the columns of a table that a person names, with their first values
 
-The JSON files are encrypted, too.
+The JSON files are encrypted, too. With object storage all of it lies there but plain, and files/ is pieces/: what came
+with each request, named by its offset, since nothing can be added to an object.
 """
 
 import contextlib
 import fcntl
 import hashlib
+import io
 import json
 import os
 import shutil
 import tempfile
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
@@ -34,6 +36,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 from django.db import connection
 
+from bank import objects
 from bank.intake.formats.mapping import Column
 from bank.models import Upload
 
@@ -42,6 +45,7 @@ MAX_DEPTH = 12
 PRIVATE = 0o700
 BLOCK = 16  # bytes of AES
 NONCE = 12  # bytes, of AES-GCM
+LOCKS = 0x75706C64  # of PostgreSQL's advisory locks, those of uploads
 
 
 class BadName(ValueError):
@@ -68,13 +72,15 @@ def opened(upload: Upload) -> Iterator[Path]:
     """
     root = plain(upload)
     shutil.rmtree(root, ignore_errors=True)  # left by a killed worker
+    _make_private(folder(upload))
     try:
-        for index, (name, _) in enumerate(upload.files):
+        for name, _ in upload.files:
             path = root / name
             path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
             path.touch(mode=0o600)
-            with path.open("wb") as file:
-                file.writelines(_read(upload, index))
+        for index, stretches in groupby(_stretches(upload, 0, _stored(upload)), key=lambda stretch: stretch[0]):
+            with (root / upload.files[index][0]).open("wb") as file:
+                file.writelines(data for _, _, data in stretches)
         if len(upload.files) == 1:
             yield root / upload.files[0][0]
         else:
@@ -92,18 +98,76 @@ def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
     return stream
 
 
-def _read(upload: Upload, index: int) -> Iterator[bytes]:
-    stream = _cipher(upload, index)
-    with (folder(upload) / "files" / upload.files[index][0]).open("rb") as file:
-        while piece := file.read(2**20):
-            yield stream.update(piece)
+def _stretches(upload: Upload, offset: int, pieces: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Pieces of the stream from an offset on, encrypted or decrypted: the index of the file, the place in it, and what
+    is there.
+    """
+    starts, index = list(accumulate((size for _, size in upload.files), initial=0)), -1
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            at = bisect_right(starts, offset) - 1
+            if at != index:
+                stream, index = _cipher(upload, at, offset - starts[at]), at
+            part = view[: starts[at + 1] - offset]
+            yield at, offset - starts[at], stream.update(part)
+            offset, view = offset + len(part), view[len(part) :]
+
+
+def _stored(upload: Upload) -> Iterator[bytes]:
+    """What was written of the stream, in its order."""
+    if away := objects.of("uploads"):
+        files = (away.opened(entry.name) for entry in sorted(away.listed(f"{upload.folder}/pieces/")))
+    else:
+        files = ((folder(upload) / "files" / name).open("rb") for name, _ in upload.files)
+    for file in files:
+        with file:
+            while piece := file.read(2**20):
+                yield piece
+
+
+def exists(upload: Upload, name: str = "lock") -> bool:
+    """Whether the upload's folder, or a file in it, is there."""
+    away = objects.of("uploads")
+    return away.exists(f"{upload.folder}/{name}") if away else (folder(upload) / name).exists()
+
+
+@contextlib.contextmanager
+def writing(upload: Upload, name: str) -> Iterator[IO[bytes]]:
+    """A file of the folder, there as a whole after the block."""
+    if away := objects.of("uploads"):
+        with io.BytesIO() as file:
+            yield file
+            away.put(f"{upload.folder}/{name}", file)
+        return
+    path = folder(upload) / name
+    handle, draft = tempfile.mkstemp(dir=folder(upload))
+    with os.fdopen(handle, "wb") as file:
+        yield file
+    path.parent.mkdir(mode=PRIVATE, exist_ok=True)
+    os.replace(draft, path)
+
+
+def reading(upload: Upload, name: str) -> IO[bytes]:
+    """A file of the folder. Raises FileNotFoundError."""
+    away = objects.of("uploads")
+    return away.opened(f"{upload.folder}/{name}") if away else (folder(upload) / name).open("rb")
+
+
+def remove_file(upload: Upload, name: str) -> None:
+    if away := objects.of("uploads"):
+        away.remove(f"{upload.folder}/{name}")
+    else:
+        (folder(upload) / name).unlink(missing_ok=True)
 
 
 def make_folder(upload: Upload) -> None:
     """Create the folder with its files, still empty."""
-    settings.STAGED.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    if objects.of("uploads"):
+        with writing(upload, "lock"):
+            return
     root = folder(upload)
-    root.mkdir(mode=PRIVATE)
+    _make_private(root)
     (root / "lock").touch(mode=0o600)
     for name, _ in upload.files:
         path = root / "files" / name
@@ -111,10 +175,20 @@ def make_folder(upload: Upload) -> None:
         path.touch(mode=0o600)
 
 
+def _make_private(root: Path) -> None:
+    for path in (settings.STAGED, root):  # those above would be made open to all
+        path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+
+
 def remove(upload: Upload, *, keep_problems: bool = False) -> None:
     """Remove the folder with its contents; with ``keep_problems`` everything but the list of problems."""
     root = folder(upload)
-    if not keep_problems:
+    if away := objects.of("uploads"):
+        with contextlib.suppress(objects.Away):  # what stays is swept away
+            for entry in list(away.listed(f"{upload.folder}/")):
+                if not (keep_problems and entry.name.endswith(("/problems.csv", "/lock"))):
+                    away.remove(entry.name)
+    if away or not keep_problems:
         shutil.rmtree(root, ignore_errors=True)
         return
     for path in root.glob("*"):
@@ -159,14 +233,36 @@ def checked_names(names: Iterable[str]) -> list[str]:
 
 
 @contextlib.contextmanager
-def locked(upload: Upload, *, wait: bool = False) -> Iterator[None]:
+def locked(upload: Upload) -> Iterator[None]:
     """Hold the upload against every other process; a dying process lets go. Raises Busy, or FileNotFoundError."""
+    if objects.of("uploads"):
+        if not exists(upload):
+            raise FileNotFoundError(upload.folder)
+        if connection.vendor == "postgresql":  # others may be on other machines
+            with _locked_in_database(upload):
+                yield
+            return
+        _make_private(folder(upload))
+        (folder(upload) / "lock").touch(mode=0o600)
     with (folder(upload) / "lock").open("rb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Busy(upload.pk) from None
         yield
+
+
+@contextlib.contextmanager
+def _locked_in_database(upload: Upload) -> Iterator[None]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCKS, upload.pk])
+        if not cursor.fetchone()[0]:
+            raise Busy(upload.pk)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCKS, upload.pk])
 
 
 def is_locked(upload: Upload) -> bool:
@@ -181,65 +277,60 @@ def is_locked(upload: Upload) -> bool:
 
 
 def write(upload: Upload, *, offset: int, pieces: Iterable[bytes], most: int) -> tuple[int, str]:
-    """Write pieces of the file stream from ``offset`` on, encrypted, to disk; returns the number of bytes and their
-    SHA-256.
+    """Write pieces of the file stream from ``offset`` on, encrypted, to where they stay; returns the number of bytes
+    and their SHA-256.
 
     Accepts at most ``most`` bytes. Keeps one piece in memory.
     """
-    starts = list(accumulate((size for _, size in upload.files), initial=0))
-    digest, place = hashlib.sha256(), offset
-    open_file: Any = None
-    index = -1
-    try:
+    digest, taken = hashlib.sha256(), 0
+
+    def bounded() -> Iterator[bytes]:
+        nonlocal taken
         for piece in pieces:
-            piece = piece[: offset + most - place]
+            piece = piece[: most - taken]
             digest.update(piece)
-            view = memoryview(piece)
-            while view:
-                at = bisect_right(starts, place) - 1
-                if at != index:
-                    _close(open_file)
-                    open_file, index = (folder(upload) / "files" / upload.files[at][0]).open("r+b"), at
-                    open_file.seek(place - starts[at])
-                    stream = _cipher(upload, at, place - starts[at])
-                room = starts[at + 1] - place
-                place += open_file.write(stream.update(view[:room]))
-                view = view[room:]
-    finally:
-        _close(open_file)
-    return place - offset, digest.hexdigest()
+            taken += len(piece)
+            yield piece
 
-
-def _close(file: Any) -> None:
-    if file is not None:
-        file.flush()
-        os.fsync(file.fileno())
-        file.close()
+    stretches = _stretches(upload, offset, bounded())
+    if away := objects.of("uploads"):
+        settings.STAGED.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=settings.STAGED) as file:
+            file.writelines(data for _, _, data in stretches)
+            file.seek(0)
+            away.put(f"{upload.folder}/pieces/{offset:015}", file)
+    else:
+        for index, parts in groupby(stretches, key=lambda stretch: stretch[0]):
+            with (folder(upload) / "files" / upload.files[index][0]).open("r+b") as file:
+                for _, place, data in parts:
+                    file.seek(place)
+                    file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+    return taken, digest.hexdigest()
 
 
 def digest(upload: Upload) -> str:
-    """SHA-256 of all files in order, read from disk."""
+    """SHA-256 of all files in order, read from where they stay."""
     sha256 = hashlib.sha256()
-    for index in range(len(upload.files)):
-        for piece in _read(upload, index):
-            sha256.update(piece)
+    for _, _, data in _stretches(upload, 0, _stored(upload)):
+        sha256.update(data)
     return sha256.hexdigest()
 
 
 def write_json(upload: Upload, name: str, value: Any) -> None:
     """Leave a JSON file for the pages, complete or not at all, sealed with the upload's key: it may hold answers."""
-    root, nonce = folder(upload), os.urandom(NONCE)
+    nonce = os.urandom(NONCE)
     sealed = _seal(upload).encrypt(nonce, json.dumps(value, ensure_ascii=False).encode(), name.encode())
-    handle, draft = tempfile.mkstemp(dir=root)
-    with os.fdopen(handle, "wb") as file:
+    with writing(upload, name) as file:
         file.write(nonce + sealed)
-    os.replace(draft, root / name)
 
 
 def read_json(upload: Upload, name: str) -> Any:
     """The JSON file of that name, or None."""
     try:
-        kept = (folder(upload) / name).read_bytes()
+        with reading(upload, name) as file:
+            kept = file.read()
         return json.loads(_seal(upload).decrypt(kept[:NONCE], kept[NONCE:], name.encode()))
     except (OSError, ValueError, InvalidTag):
         return None
@@ -250,12 +341,13 @@ def _seal(upload: Upload) -> AESGCM:
 
 
 def request_cancel(upload: Upload) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        (folder(upload) / "cancel").touch(mode=0o600)
+    if exists(upload):
+        with contextlib.suppress(FileNotFoundError), writing(upload, "cancel"):
+            pass
 
 
 def cancel_requested(upload: Upload) -> bool:
-    return (folder(upload) / "cancel").exists()
+    return exists(upload, "cancel")
 
 
 MANY = 300_000  # rows; SQLite takes about ten seconds to write them and blocks other writers meanwhile

@@ -5,6 +5,7 @@ repeats that step. Rows of a killed import are not visible to anyone and are rem
 """
 
 import csv
+import io
 import logging
 import time
 from collections import Counter
@@ -26,6 +27,7 @@ from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
+from bank.objects import Away
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
@@ -76,7 +78,7 @@ def look() -> None:
 
 def is_waiting() -> bool:
     """Whether an upload waits that nobody works on, or a killed import is to be cleaned up."""
-    waiting = (upload for upload in Upload.objects.waiting() if staging.folder(upload).exists())
+    waiting = (upload for upload in Upload.objects.waiting() if staging.exists(upload))
     return writer.abandoned_import() is not None or any(not staging.is_locked(upload) for upload in waiting)
 
 
@@ -92,7 +94,7 @@ def work(upload: Upload, *, stop: Callable[[], bool] = lambda: False) -> bool:
     except staging.Busy:
         return False
     except FileNotFoundError:
-        if staging.folder(upload).exists():
+        if staging.exists(upload):
             raise
         _fail(upload, "Its files are gone from this machine. Send them again.")
         return True
@@ -118,6 +120,10 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
             return
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
         staging.remove(upload)
+    except Away:
+        upload.tries = 0  # its files are not lost
+        upload.save(update_fields=["tries"])
+        raise
     except UnknownFormat as error:
         upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])
@@ -261,13 +267,14 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
     for report in reports.values():
         made.update(report.made)
     faults = [(part, problem) for part, report in reports.items() for problem in [*report.problems, *report.warnings]]
-    staging_list = staging.folder(upload) / "problems.csv"
-    staging_list.unlink(missing_ok=True)
+    staging.remove_file(upload, "problems.csv")
     if faults:
-        with staging_list.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file)
+        with staging.writing(upload, "problems.csv") as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            table = csv.writer(text)
             table.writerow(["part", "kind", "file", "line", "record", "field", "reason"])
             table.writerows(map(escape, row) for row in _rows(faults, upload))
+            text.detach()
     reasons = _by_reason(faults, upload)
     return {
         "counted": [_counted(name, report) for name, report in reports.items()],

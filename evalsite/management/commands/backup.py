@@ -1,24 +1,26 @@
 """manage.py backup"""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evalsite import keys
-from evalsite.backups import folders, making
+from evalsite.backups import away, folders, making
 from evalsite.management.base import in_words
 
 
 class Command(BaseCommand):
     requires_system_checks: list[str] = []
     help = (
-        "Back up database and pictures into a new folder below DIR, named by the time, while evalsite runs. "
+        "Back up database and pictures into a new folder below DIR, or s3://BUCKET/FOLDER, named by the time, while "
+        "evalsite runs. "
         "docs/backup.md says how to schedule it and what about the keys."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", metavar="DIR", type=Path, help="where the backups are")
+        parser.add_argument("folder", metavar="DIR", help="where the backups are")
         parser.add_argument("--keep", metavar="N", type=int, help="then delete all backups in DIR but the newest N")
         parser.add_argument(
             "--verify", action="store_true", help="restore it into an empty place and compare; older ones stay if not"
@@ -33,28 +35,47 @@ class Command(BaseCommand):
         )
 
     def handle(
-        self, *, folder: Path, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool, **options: Any
+        self, *, folder: str, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool, **options: Any
     ) -> None:
         if keep is not None and keep < 1:
             raise CommandError("--keep takes 1 or more: the newest backup always stays. Nothing was done.")
         with in_words():
-            if verify_only:
-                backup = folders.newest(folder).resolve()
-                with folders.alone(backup.parent):
-                    self._verify(backup)
-                return
-            with folders.alone(folder):
-                made = making.make(folder.resolve(), without_pictures=without_pictures)
-                self._tell(made)
-                if verify:
-                    self._verify(made)
-                for old in folders.remove_older(folder, keep) if keep is not None else ():
-                    self.stdout.write(f"Deleted {old}.")
+            if folder.startswith(away.SCHEME):
+                self._away(folder, keep, verify, verify_only, without_pictures)
+            else:
+                self._here(Path(folder), keep, verify, verify_only, without_pictures)
 
-    def _tell(self, made: Path) -> None:
+    def _here(self, folder: Path, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool) -> None:
+        if verify_only:
+            backup = folders.newest(folder).resolve()
+            with folders.alone(backup.parent):
+                self._verify(backup)
+            return
+        with folders.alone(folder):
+            made = making.make(folder.resolve(), without_pictures=without_pictures)
+            self._tell(made, str(made))
+            if verify:
+                self._verify(made)
+            for old in folders.remove_older(folder, keep) if keep is not None else ():
+                self.stdout.write(f"Deleted {old}.")
+
+    def _away(self, address: str, keep: int | None, verify: bool, verify_only: bool, without_pictures: bool) -> None:
+        place, time = away.at(address)
+        with away.private_folder() as folder:
+            if not verify_only:
+                made = away.make(place, folder, without_pictures=without_pictures)
+                self._tell(made, f"{address.rstrip('/')}/{made.name}")
+                time = made.name
+                shutil.rmtree(made)
+            if verify or verify_only:
+                self._verify(away.fetch(place, folder, time))
+        for old in away.remove_older(place, keep) if keep is not None and not verify_only else ():
+            self.stdout.write(f"Deleted {old}.")
+
+    def _tell(self, made: Path, name: str) -> None:
         manifest = folders.read_manifest(made)
         rows, pictures = sum(manifest.rows.values()), len(manifest.pictures)
-        self.stdout.write(f"{made}: {rows:,} rows of {len(manifest.rows)} tables and {pictures:,} files of pictures.")
+        self.stdout.write(f"{name}: {rows:,} rows of {len(manifest.rows)} tables and {pictures:,} files of pictures.")
         if keys.FILE in manifest.files:
             self.stdout.write(f"It holds the keys ({keys.FILE}): whoever has it can read everything.")
         else:
