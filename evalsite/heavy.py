@@ -21,6 +21,10 @@ LINGER = 120.0  # seconds that it waits for another job, because starting takes 
 PATIENCE = 20.0  # seconds that a job has to end when the worker stops
 
 
+class HeavyFailed(Exception):
+    """A job failed, or its process died."""
+
+
 class HeavyProcess:
     """The process of a worker's heavy jobs. It starts with the first one, and ends some time after the last."""
 
@@ -31,7 +35,7 @@ class HeavyProcess:
         self._end: asyncio.TimerHandle | None = None
 
     async def do(self, path: str, arguments: dict[str, Any]) -> None:
-        """Call a function there. Raises RuntimeError when it fails or the process dies."""
+        """Call a function there. Raises HeavyFailed."""
         async with self._alone:
             if self._end:
                 self._end.cancel()
@@ -44,10 +48,10 @@ class HeavyProcess:
                 fault = await asyncio.to_thread(pipe.recv)
             except (EOFError, ConnectionError):
                 self.end()
-                raise RuntimeError("its process died: perhaps it takes more memory than there is") from None
+                raise HeavyFailed("its process died: perhaps it takes more memory than there is") from None
             self._end = asyncio.get_running_loop().call_later(LINGER, self.end)
             if fault:
-                raise RuntimeError(fault)
+                raise HeavyFailed(fault)
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -94,6 +98,8 @@ def do_heavy(pipe: Connection) -> None:
         fault = ""
         try:
             import_string(path)(**arguments)
+        except OSError as error:  # of a disk, a network or a storage: its words say what
+            fault = str(error)
         except Exception as error:
             log.exception("%s failed", path)
             fault = type(error).__name__

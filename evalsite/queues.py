@@ -22,7 +22,7 @@ from accounts import jobs
 from accounts.jobs import KINDS, word
 from accounts.loop import db
 from accounts.models import Job
-from evalsite.heavy import HeavyProcess
+from evalsite.heavy import HeavyFailed, HeavyProcess
 
 log = logging.getLogger(__name__)
 AT_ONCE = 8  # light jobs
@@ -52,6 +52,8 @@ class Queue(ABC):
                 await db(function, **arguments)
         except DatabaseError as error:
             log.warning("Job %s: the database does not answer (%s)", word(name, arguments), type(error).__name__)
+        except HeavyFailed as error:
+            log.error("Job %s failed: %s", word(name, arguments), error)
         except Exception:
             log.exception("Job %s failed", word(name, arguments))
         finally:

@@ -272,6 +272,10 @@ SPECTACULAR_SETTINGS = {
 # 0: for ever.
 KEEP_NOTICES_DAYS = keys.number("KEEP_NOTICES_DAYS", 180)
 KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 0)
+BACKUP_FOLDER = env.str(
+    "BACKUP_FOLDER", default=""
+)  # a worker backs up to it each day; a folder, or s3://BUCKET/FOLDER
+BACKUP_KEEP = keys.number("BACKUP_KEEP", 14)  # of those that stay
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /metrics
 LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING

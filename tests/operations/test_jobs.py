@@ -183,3 +183,19 @@ def test_on_sqlite_the_second_worker_has_the_jobs_once_the_first_is_gone(here, w
     (tmp_path / "go").touch()
     wait_for((tmp_path / "done").exists)
     assert second.poll() is None
+
+
+def test_a_backup_comes_by_itself_and_administrators_are_told_when_it_fails(here, tmp_path):
+    by_itself = """
+from django.conf import settings
+from accounts.models import Notice, User
+from evalsite.backups.nightly import back_up
+User.objects.get_or_create(username="boss", defaults={{"role": "administrator"}})
+settings.BACKUP_FOLDER = {folder!r}
+back_up()
+answer = list(Notice.objects.values_list("text", flat=True))
+"""
+    assert here.ask(by_itself.format(folder=str(tmp_path / "made"))) == []
+    assert len(list((tmp_path / "made").glob("*/manifest.json"))) == 1
+    (tmp_path / "file").touch()
+    assert here.ask(by_itself.format(folder=str(tmp_path / "file")))[0].startswith("The daily backup failed")
