@@ -94,7 +94,11 @@ class InstallationKey(models.Model):
 
 
 class AppendOnly(models.QuerySet[Any]):
-    """Rows that are never changed or deleted."""
+    """Rows that are never changed or deleted; of entries, only who somebody is may be erased."""
+
+    def erase(self, entry: "AuditEntry", *, erased: str) -> None:
+        values = {"name": entry.name, "about": entry.about, "address": entry.address, "erased": erased}
+        models.QuerySet.update(self.filter(pk=entry.pk), **values)
 
     def update(self, **values: Any) -> int:
         raise TypeError("The audit log is append-only.")
@@ -116,6 +120,7 @@ class AuditEntry(models.Model):
     address = models.CharField(max_length=45, blank=True)
     details = models.JSONField(default=dict)
     digest = models.CharField(max_length=64)  # over this entry and the digest before it, keyed
+    erased = models.CharField(max_length=64, blank=True, db_default="")  # vouches for an entry without its names
 
     objects = AppendOnly.as_manager()
 

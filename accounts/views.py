@@ -290,7 +290,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account: its role, a new password, switching it off and on."""
+    """One account: its role, a new password, switching it off and on, erasing who it is of."""
     account, by = get_object_or_404(User, pk=pk), cast(User, request.user)
     context: dict[str, Any] = {"section": "people", "person": account, "own": account == by, "roles": MAY.items()}
     if request.method == "POST":
@@ -326,6 +326,10 @@ def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) 
         case "off" | "on":
             actions.set_active(person=account, active=do == "on", by=by)
             return f"{account.username} can {'sign in again' if do == 'on' else 'no longer sign in'}."
+        case "erase":
+            if posted.get("name") != account.username:
+                raise ValidationError("Type the name of the account to erase it: that cannot be undone.")
+            return f"Erased. What they did stays, under the name {actions.erase(person=account, by=by)}."
     raise ValidationError(f"Unknown action: {do[:40]!r}.")
 
 

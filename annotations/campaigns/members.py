@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from accounts.models import User
 from accounts.rules import RULES
@@ -14,7 +15,16 @@ from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import lock_membership, release_all
 from annotations.campaigns.blinding import note_blind_in
 from annotations.labels.actions import clean_note
-from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
+from annotations.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Invitation,
+    Label,
+    Membership,
+    new_pseudonym,
+)
 from bank.errors import BadInput
 
 MAY_LABEL = RULES["label"].roles
@@ -96,6 +106,24 @@ def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime,
     member.withdrawn_at = now
     member.save(update_fields=["withdrawn_at"])
     return exclude_labels(campaign=campaign, annotator=annotator) if exclude else 0
+
+
+@transaction.atomic
+def erase_annotator(person: User) -> None:
+    """Call a person's annotator by the pseudonym alone, give back what they hold, and end what invites their address.
+    Their labels stay and count.
+    """
+    now = timezone.now()
+    annotator = Annotator.objects.filter(person=person).first()
+    if annotator is not None:
+        for member in annotator.memberships.filter(withdrawn_at=None).select_related("campaign"):
+            remove_annotator(campaign=member.campaign, annotator=annotator, now=now)
+        Assignment.objects.filter(annotator=annotator, label=None).update(draft={}, draft_at=None)
+        Annotator.objects.filter(pk=annotator.pk).update(name=annotator.pseudonym)
+    if person.email:
+        invited = Invitation.objects.filter(email__iexact=person.email)
+        invited.filter(revoked_at=None).update(revoked_at=now)
+        invited.update(email="")
 
 
 @transaction.atomic
