@@ -25,10 +25,10 @@ UNCOUNTED = frozenset(
     """
     accounts.AuditEntry accounts.AuditHead accounts.Delivery accounts.InstallationKey accounts.Mail accounts.Notice
     accounts.SavedView accounts.Session accounts.SignInCount accounts.Token accounts.Webhook annotations.Assignment
-    annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn annotations.LabelRevision
-    bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage bank.SubmissionCount
-    bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold judging.WorkerBeat
-    leaderboard.Change
+    annotations.Consent annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn
+    annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage
+    bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold
+    judging.WorkerBeat leaderboard.Change
     """.split()
 )
 UNCOUNTED_COLUMNS = {

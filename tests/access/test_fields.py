@@ -27,7 +27,8 @@ KEPT = {
         tryout abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
-    "Campaign": """held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
+    "Campaign": """share consent completion_code return_url
+        held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
         imported open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
     "Edition": "run board cells inputs by",
@@ -54,6 +55,7 @@ NEVER = {
         "LabelReturn",
         "Invitation",
         "GuidelinePicture",
+        "Consent",
         "SubmissionScore",
         "ResponseMark",
         "ToldScore",

@@ -329,6 +329,7 @@ TABLE = {
     "api-campaign-invitations": STAFF,
     "api-campaign-invitation": STAFF,
     "api-campaign-returned": LABELLERS,
+    "api-campaign-consent": LABELLERS,
     "api-campaign-labels": READERS,
     "api-assignment-image": LABELLERS,
     "api-label-list": READERS,
