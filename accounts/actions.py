@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit, mail, sessions
-from accounts.models import Mail, Notice, Role, SavedView, Token, User
+from accounts.models import Mail, Notice, Role, SavedView, SecondFactor, SignOn, Token, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
 _erasers: list[Callable[[User], object]] = []
@@ -31,13 +31,24 @@ def on_erasure(erase_too: Callable[[User], object]) -> None:
 
 @transaction.atomic
 def make_account(
-    *, name: str, role: str, password: str | None = None, email: str = "", by: User | None = None, how: str = ""
+    *,
+    name: str,
+    role: str,
+    password: str | None = None,
+    no_password: bool = False,
+    email: str = "",
+    by: User | None = None,
+    how: str = "",
 ) -> tuple[User, str]:
-    """Create an account. Returns it and its password, generated if none is given. Raises ValidationError."""
+    """Create an account. Returns it and its password, generated if none is given; ``no_password``: they sign in in
+    another way. Raises ValidationError.
+    """
     name = User.normalize_username(name)
     person = User(username=name, role=_role(role), email=email)
     User._meta.get_field("username").run_validators(name)
-    password = _set_password(person, password)
+    if no_password:
+        person.set_unusable_password()
+    password = "" if no_password else _set_password(person, password)
     taken = ValidationError(_("This name is taken. Choose another."))
     if User.objects.filter(username__iexact=name).exists():
         raise taken
@@ -111,11 +122,9 @@ def erase(*, person: User, by: User | None = None, how: str = "") -> str:
     names = {name for name in (person.username, person.email) if name}
     for erase_too in _erasers:
         erase_too(person)
-    for told in (
-        Token.objects.filter(user=person),
-        *(rows.objects.filter(person=person) for rows in (Notice, SavedView)),
-    ):
-        told.delete()
+    Token.objects.filter(user=person).delete()
+    for rows in (Notice, SavedView, SecondFactor, SignOn):
+        rows.objects.filter(person=person).delete()
     Mail.objects.filter(to__iexact=person.email).delete()
     sessions.end(person)
     kept = {"pk": person.pk, "role": person.role, "date_joined": person.date_joined, "is_active": False}

@@ -1,6 +1,8 @@
 """The lowest app: accounts, access rules and encryption."""
 
 from django.apps import AppConfig
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 
 class AccountsConfig(AppConfig):
@@ -10,5 +12,9 @@ class AccountsConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
 
         from accounts.middleware import note_language
+        from accounts.models import Role
 
         user_logged_in.connect(note_language)
+        for role in (*settings.SSO_ROLES.values(), settings.SSO_DEFAULT_ROLE or Role.ANNOTATOR):
+            if role not in Role.values:
+                raise ImproperlyConfigured(f"SSO_ROLES or SSO_DEFAULT_ROLE names the role {role!r}, which is none.")

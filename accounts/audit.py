@@ -31,6 +31,10 @@ ACTIONS = {
     "account-made": "made an account",
     "role-changed": "changed a role",
     "password-changed": "changed a password",
+    "second-factor-made": "set up codes beside the password",
+    "second-factor-ended": "ended codes beside a password",
+    "second-factor-failed": "typed a wrong code",
+    "sign-on-connected": "connected an account with single sign-on",
     "address-changed": "changed an e-mail address",
     "account-switched": "switched an account on or off",
     "account-erased": "erased who a person is",
@@ -53,7 +57,16 @@ ACTIONS = {
     "criteria-exported": "exported criteria or analyses",
     "keys-rotated": "encrypted everything with a new key",
 }
-OF_ACCOUNTS = ("account-made", "role-changed", "password-changed", "address-changed", "account-switched", "token-made")
+OF_ACCOUNTS = (
+    "account-made",
+    "role-changed",
+    "password-changed",
+    "address-changed",
+    "account-switched",
+    "token-made",
+    "second-factor-ended",
+    "sign-on-connected",
+)
 EMPTY = "0" * 64
 
 

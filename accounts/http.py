@@ -1,10 +1,14 @@
-"""The request class for views, and the client address a request came from."""
+"""The request class for views, the client address a request came from, and where signing in leads."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
+
+from accounts.models import User
 
 UNKNOWN = "unknown"  # a local socket has no address
 
@@ -58,3 +62,10 @@ def _without_port(text: str) -> str:
     except ValueError:
         return ""
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+
+
+def way_on(request: HttpRequest, person: User, wanted: str) -> str:
+    """Where signing in leads: to the person's work, unless a link of this site said where they were going."""
+    if wanted and url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure()):
+        return wanted
+    return reverse(settings.LANDING.get(person.role, settings.LOGIN_REDIRECT_URL))

@@ -12,8 +12,8 @@ class SessionStore(db.SessionStore):
         return Session
 
 
-def end(person: User) -> None:
-    """End all sessions of a person. Whose one is stands inside it, so that each is read."""
-    for session in Session.objects.iterator():
+def end(person: User, *, besides: str | None = None) -> None:
+    """End the sessions of a person, all ``besides`` one. Whose one is stands inside it, so that each is read."""
+    for session in Session.objects.exclude(session_key=besides or "").iterator():
         if session.get_decoded().get(SESSION_KEY) == str(person.pk):
             session.delete()

@@ -24,7 +24,8 @@ APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
 UNCOUNTED = frozenset(
     """
     accounts.AuditEntry accounts.AuditHead accounts.Delivery accounts.InstallationKey accounts.Mail accounts.Notice
-    accounts.SavedView accounts.Session accounts.SignInCount accounts.Token accounts.Webhook annotations.Assignment
+    accounts.SavedView accounts.SecondFactor accounts.Session accounts.SignInCount accounts.SignOn accounts.Token
+    accounts.Webhook annotations.Assignment
     annotations.Consent annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn
     annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage
     bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold

@@ -177,9 +177,8 @@ def come_from_outside(*, invitation: Invitation, outside_id: str, now: datetime)
     Invitation.objects.select_for_update().get(pk=invitation.pk)  # twice at once is one person
     member = Membership.objects.filter(campaign=invitation.campaign_id, outside_id=outside_id).first()
     if member is None:
-        person, _password = make_account(name=f"guest-{secrets.token_hex(5)}", role=Role.ANNOTATOR, how="invitation")
-        person.set_unusable_password()
-        person.save(update_fields=["password"])
+        name = f"guest-{secrets.token_hex(5)}"
+        person, _password = make_account(name=name, role=Role.ANNOTATOR, no_password=True, how="invitation")
         accept(invitation=invitation, person=person, now=now)
         members = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person)
         members.update(outside_id=outside_id)

@@ -39,7 +39,18 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
-    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView", "Token"),
+    *(
+        "InstallationKey",
+        "AuditEntry",
+        "AuditHead",
+        "SignInCount",
+        "Notice",
+        "Mail",
+        "SavedView",
+        "Token",
+        "SignOn",
+        "SecondFactor",
+    ),
     *(
         "AnalysisRelease",
         "Attempt",

@@ -52,6 +52,8 @@ TABLE = {
     "api-leaderboard-desiderata": EVERYBODY,
     "accounts:sign-in": EVERYBODY,
     "accounts:sign-out": SIGNED_IN,
+    "accounts:code": EVERYBODY,
+    "accounts:second-factor": SIGNED_IN,
     "accounts:settings": SIGNED_IN,
     "accounts:tokens": SIGNED_IN,
     "accounts:password": SIGNED_IN,

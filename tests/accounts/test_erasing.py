@@ -7,10 +7,10 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, models
 
-from accounts import audit, notices
+from accounts import audit, notices, second_factor
 from accounts.actions import make_account, set_role
 from accounts.mail import queue
-from accounts.models import AuditEntry, Mail, Session, User
+from accounts.models import AuditEntry, Mail, SecondFactor, Session, SignOn, User
 from accounts.tokens import make_token
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.invitations import invite
@@ -63,6 +63,9 @@ def known(world, people, client):
     make_token(person=person, how="make_user")
     notices.tell(person, key="one", text="Something", link="/")
     queue(ADDRESS, "Something", "else")
+    SignOn.objects.create(person=person, issuer="https://acme.example", subject=ADDRESS)
+    second_factor.begin(person)
+    audit.record("second-factor-ended", by=people["administrator"], about=NAME)
     set_role(person=person, role="researcher", by=people["administrator"])
     invite(campaign=campaign, by=people["curator"], days=3, now=now, emails=[ADDRESS])
     return person, label
@@ -97,6 +100,8 @@ def test_nothing_names_an_erased_person_and_what_they_did_stays(known, people, c
     assert (gone.is_active, gone.email, gone.has_usable_password()) == (False, "", False)
     assert not Assignment.objects.filter(annotator__person=gone, state="leased").exists()
     assert not Mail.objects.exists()
+    assert not SignOn.objects.exists()
+    assert not SecondFactor.objects.exists()
     assert not any(row.get_decoded().get("_auth_user_id") == str(gone.pk) for row in Session.objects.all())
     assert client.get("/accounts/settings/").status_code == 302
     make_account(name=NAME, role="annotator")  # the name is free
