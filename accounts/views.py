@@ -285,7 +285,6 @@ def preferences(request: PageRequest) -> HttpResponse:
         at_once = {"at_once": bool(request.POST["at_once"])} if "at_once" in request.POST else {}
         _keep(user, keys | at_once)
         return JsonResponse({"saved": True})
-    sso = {"sso": settings.SSO_NAME, "connected": user.sign_ons.exists(), "connects": connects(request)}
     initial = user.preferences | {"email": user.email}
     form = Preferences(request.POST if request.method == "POST" else None, initial=initial, request=request)
     if request.method == "POST" and form.is_valid():
@@ -300,7 +299,9 @@ def preferences(request: PageRequest) -> HttpResponse:
         else:
             response.delete_cookie("theme")
         return response
-    context = {"form": form, "next": back} | (sso if settings.SSO_ISSUER else {})
+    context: dict[str, Any] = {"form": form, "next": back}
+    if settings.SSO_ISSUER:
+        context |= {"sso": settings.SSO_NAME, "connected": user.sign_ons.exists(), "connects": connects(request)}
     return render(request, "accounts/settings.html", context)
 
 

@@ -183,6 +183,14 @@ class TestFromOutside:
         person.save()
         assert "_auth_user_id" not in self.come(link, "curator")[0].session
 
+    def test_staff_alone_see_the_ids(self, entry, client_of):
+        link, campaign = entry
+        self.come(link)
+        page = f"/campaigns/{campaign.pk}/"
+        assert PID in flat(client_of("curator").get(page))
+        assert PID in str(client_of("curator").get(f"/api/v1/campaigns/{campaign.name}/members/").json())
+        assert PID not in flat(client_of("researcher").get(page))
+
     def test_who_was_removed_does_not_come_again_and_an_erased_id_is_unknown(self, entry, now, people):
         link, campaign = entry
         self.come(link)
