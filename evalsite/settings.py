@@ -176,7 +176,8 @@ SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=False)  # 
 # Signing in at an OpenID provider; see accounts.sso. Without SSO_ISSUER nothing of allauth is loaded.
 SSO_ISSUER = env.str("SSO_ISSUER", default="")
 SSO_NAME = env.str("SSO_NAME", default="") or urlsplit(SSO_ISSUER).hostname or ""  # on the button
-SSO_CLIENT_ID, SSO_CLIENT_SECRET = env.str("SSO_CLIENT_ID", default=""), env.str("SSO_CLIENT_SECRET", default="")
+SSO_CLIENT_ID = env.str("SSO_CLIENT_ID", default="")
+SSO_CLIENT_SECRET = env.str("SSO_CLIENT_SECRET", default="")
 SSO_ROLE_CLAIM = env.str("SSO_ROLE_CLAIM", default="")
 SSO_ROLES = env.dict("SSO_ROLES", default={})  # by value of the claim; the first that somebody has
 SSO_DEFAULT_ROLE = env.str("SSO_DEFAULT_ROLE", default="")
