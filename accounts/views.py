@@ -91,7 +91,7 @@ def code(request: HttpRequest) -> HttpResponse:
     person = User.objects.filter(pk=waits.get("person"), is_active=True).first()
     is_over = time.time() - waits.get("at", 0) > WAITS_FOR
     if person is None or is_over or not constant_time_compare(waits["hash"], person.get_session_auth_hash()):
-        return redirect("accounts:sign-in")
+        return render(request, "accounts/code.html")
     form = CodeForm(request.POST if request.method == "POST" else None)
     if form.is_valid() and form.takes(person, request):
         login(request, person, backend="django.contrib.auth.backends.ModelBackend")

@@ -116,7 +116,7 @@ def test_the_second_step_ends_after_ten_minutes_with_the_account_and_with_the_pa
     def refused(change):
         client, _ = sign_in()
         change(client)
-        return client.post(SECOND, {"code": code_of(curator)}).url == "/accounts/sign-in/"
+        return "took too long" in flat(client.post(SECOND, {"code": code_of(curator)}))
 
     def late(client):
         session = client.session
@@ -132,7 +132,7 @@ def test_the_second_step_ends_after_ten_minutes_with_the_account_and_with_the_pa
         curator.save()
 
     assert refused(other_password)
-    assert Client().get(SECOND).url == "/accounts/sign-in/"
+    assert "took too long" in flat(Client().get(SECOND))
 
 
 def test_setting_up_ends_other_sessions_and_ending_takes_a_code(curator):
