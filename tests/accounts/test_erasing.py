@@ -101,7 +101,7 @@ def test_nothing_names_an_erased_person_and_what_they_did_stays(known, people, c
     assert not Assignment.objects.filter(annotator__person=gone, state="leased").exists()
     assert not Mail.objects.exists()
     assert not SignOn.objects.exists()
-    assert not SecondFactor.objects.exists()
+    assert not SecondFactor.objects.filter(person=gone).exists()
     assert not any(row.get_decoded().get("_auth_user_id") == str(gone.pk) for row in Session.objects.all())
     assert client.get("/accounts/settings/").status_code == 302
     make_account(name=NAME, role="annotator")  # the name is free
