@@ -1,4 +1,5 @@
-"""Accounts: creating them, roles, passwords, switching them off and on. An administrator always remains.
+"""Accounts: creating them, roles, passwords, switching them off and on, erasing who they are of. An administrator
+always remains.
 
 The audit log records each action with the person who did it, or else the command or page.
 """
@@ -11,10 +12,11 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from accounts import audit, mail
-from accounts.models import Role, Token, User
+from accounts import audit, mail, sessions
+from accounts.models import Mail, Notice, Role, SavedView, SecondFactor, SignOn, Token, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
+_erasers: list[Callable[[User], object]] = []
 
 
 def on_role(role: Role, follow: Callable[[User], object]) -> None:
@@ -22,15 +24,31 @@ def on_role(role: Role, follow: Callable[[User], object]) -> None:
     _followers.append((role, follow))
 
 
+def on_erasure(erase_too: Callable[[User], object]) -> None:
+    """Register what erases a person's name and address in tables of an app above this one, before they go here."""
+    _erasers.append(erase_too)
+
+
 @transaction.atomic
 def make_account(
-    *, name: str, role: str, password: str | None = None, email: str = "", by: User | None = None, how: str = ""
+    *,
+    name: str,
+    role: str,
+    password: str | None = None,
+    no_password: bool = False,
+    email: str = "",
+    by: User | None = None,
+    how: str = "",
 ) -> tuple[User, str]:
-    """Create an account. Returns it and its password, generated if none is given. Raises ValidationError."""
+    """Create an account. Returns it and its password, generated if none is given; ``no_password``: they sign in in
+    another way. Raises ValidationError.
+    """
     name = User.normalize_username(name)
     person = User(username=name, role=_role(role), email=email)
     User._meta.get_field("username").run_validators(name)
-    password = _set_password(person, password)
+    if no_password:
+        person.set_unusable_password()
+    password = "" if no_password else _set_password(person, password)
     taken = ValidationError(_("This name is taken. Choose another."))
     if User.objects.filter(username__iexact=name).exists():
         raise taken
@@ -93,6 +111,29 @@ def set_email(*, person: User, email: str, by: User) -> None:
     person.email = email
     person.save(update_fields=["email"])
     audit.record("address-changed", by=by, about=person.username)
+
+
+@transaction.atomic
+def erase(*, person: User, by: User | None = None, how: str = "") -> str:
+    """Erase who a person is, for good. What they did stays, under the name that is returned. Raises ValidationError."""
+    others = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True).exclude(pk=person.pk)
+    if by == person or not others.exists():
+        raise ValidationError("Another administrator has to do that: one always remains.")
+    names = {name for name in (person.username, person.email) if name}
+    for erase_too in _erasers:
+        erase_too(person)
+    Token.objects.filter(user=person).delete()
+    for rows in (Notice, SavedView, SecondFactor, SignOn):
+        rows.objects.filter(person=person).delete()
+    Mail.objects.filter(to__iexact=person.email).delete()
+    sessions.end(person)
+    kept = {"pk": person.pk, "role": person.role, "date_joined": person.date_joined, "is_active": False}
+    erased = User(**kept, username=f"erased-{secrets.token_hex(5)}")
+    erased.set_unusable_password()
+    erased.save(force_update=True)
+    audit.erase(person, names, now_called=erased.username)
+    audit.record("account-erased", by=by, command=how, about=erased.username)
+    return erased.username
 
 
 def mail_password_link(*, person: User) -> None:

@@ -18,6 +18,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext_lazy as lazy
 
 from accounts.http import client_address, network_of
 from accounts.models import SignInCount
@@ -29,6 +30,7 @@ MAX_NAME = 50
 COOKIE_AGE = timedelta(days=180)
 COOKIE = "known_browser"
 MAX_PEOPLE = 4  # sharing one browser
+TOO_MANY = lazy("Too many attempts. Wait 15 minutes, then try again.")
 PATH = "/accounts/"
 
 

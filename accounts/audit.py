@@ -2,15 +2,21 @@
 
 Each entry is chained to the one before it by a keyed hash, so nobody can change or remove one without the
 installation's key. Truncation at the end shows when compared with a number and digest noted elsewhere.
+
+What tells who a person is can be erased from entries. Their digests stay as they are, so the chain and what was noted
+elsewhere hold, and a second keyed hash vouches for what such an entry still says.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.installation_key import keyed
@@ -25,8 +31,13 @@ ACTIONS = {
     "account-made": "made an account",
     "role-changed": "changed a role",
     "password-changed": "changed a password",
+    "second-factor-made": "set up codes beside the password",
+    "second-factor-ended": "ended codes beside a password",
+    "second-factor-failed": "typed a wrong code",
+    "sign-on-connected": "connected an account with single sign-on",
     "address-changed": "changed an e-mail address",
     "account-switched": "switched an account on or off",
+    "account-erased": "erased who a person is",
     "token-made": "made a token for the API",
     "token-ended": "ended a token for the API",
     "webhook-made": "added a webhook",
@@ -46,6 +57,16 @@ ACTIONS = {
     "criteria-exported": "exported criteria or analyses",
     "keys-rotated": "encrypted everything with a new key",
 }
+OF_ACCOUNTS = (
+    "account-made",
+    "role-changed",
+    "password-changed",
+    "address-changed",
+    "account-switched",
+    "token-made",
+    "second-factor-ended",
+    "sign-on-connected",
+)
 EMPTY = "0" * 64
 
 
@@ -93,9 +114,34 @@ def record(
 
 def digest_of(entry: AuditEntry, before: str) -> str:
     """The keyed hash of an entry and the digest before it."""
+    return keyed("audit", _as_json(entry, before=before))
+
+
+def _as_json(entry: AuditEntry, **besides: str) -> str:
     names = ("number", "action", "who_id", "name", "command", "about", "address", "details")
-    values = {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat(), "before": before}
-    return keyed("audit", json.dumps(values, sort_keys=True, ensure_ascii=False))
+    values = {name: getattr(entry, name) for name in names} | {"at": entry.at.isoformat()} | besides
+    return json.dumps(values, sort_keys=True, ensure_ascii=False)
+
+
+def erase(person: AbstractBaseUser, names: Collection[str], *, now_called: str) -> None:
+    """Take a person's names and addresses out of all entries, in the caller's transaction."""
+    by_name, about = (reduce(or_, (Q(**{f"{field}__iexact": name}) for name in names)) for field in ("name", "about"))
+    theirs = Q(who=person.pk) | by_name
+    for entry in AuditEntry.objects.filter(theirs | (about & Q(action__in=OF_ACCOUNTS))).order_by("number").iterator():
+        if entry.who_id == person.pk or _is_one_of(names, entry.name):
+            entry.name, entry.address = now_called, ""
+        if entry.action in OF_ACCOUNTS and _is_one_of(names, entry.about):
+            entry.about = now_called
+        AuditEntry.objects.erase(entry, erased=_erased(entry))
+
+
+def _is_one_of(names: Collection[str], text: str) -> bool:
+    return text.casefold() in {name.casefold() for name in names}
+
+
+def _erased(entry: AuditEntry) -> str:
+    """The keyed hash of an entry from which something was erased: of what it says now, and its digest."""
+    return keyed("audit-erased", _as_json(entry, digest=entry.digest))
 
 
 def broken() -> Iterator[Broken]:
@@ -104,7 +150,7 @@ def broken() -> Iterator[Broken]:
     for entry in AuditEntry.objects.order_by("number").iterator():
         if entry.number != expected:
             yield Broken(expected, f"entries {expected} to {entry.number - 1} are missing")
-        elif entry.digest != digest_of(entry, before):
+        elif entry.erased != _erased(entry) if entry.erased else entry.digest != digest_of(entry, before):
             yield Broken(entry.number, "was changed, or an entry before it was replaced")
         before, expected = entry.digest, entry.number + 1
     head = AuditHead.objects.filter(pk=ONLY).first()

@@ -1,6 +1,7 @@
 """Forms for signing in, accounts and preferences."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime, time, timedelta
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 
-from accounts import attempts, audit, mail
+from accounts import attempts, audit, mail, second_factor
 from accounts.http import client_address
 from accounts.models import Role, Scope, User
 from accounts.rules import scopes_of
@@ -24,7 +25,6 @@ MAY = {
     Role.CURATOR: "bank, criteria, campaigns, judges and runs",
     Role.ADMINISTRATOR: "everything, and people",
 }
-TOO_MANY = lazy("Too many attempts. Wait 15 minutes, then try again.")
 LONGEST_ADDRESS = User._meta.get_field("email").max_length  # else PostgreSQL refuses the row
 # The actions that keys can be bound to; static/js/labelling.js carries them out.
 ACTIONS = (
@@ -62,7 +62,7 @@ class SignInForm(Styled, AuthenticationForm):
         if not attempt.allowed:
             if attempt.first_refused:
                 audit.record("sign-in-failed", name=name, address=address, locked=True)
-            raise ValidationError(TOO_MANY)
+            raise ValidationError(attempts.TOO_MANY)
         try:
             cleaned = super().clean()
         except ValidationError:
@@ -70,6 +70,31 @@ class SignInForm(Styled, AuthenticationForm):
             raise
         attempt.succeeded()
         return cleaned
+
+
+class CodeForm(Styled):
+    """A code from the app, or a recovery code."""
+
+    code = forms.CharField(
+        label=lazy("Code"),
+        max_length=20,
+        help_text=lazy("Six digits from your app, or a recovery code."),
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True}),
+    )
+    recovery: Sequence[str] = ()  # of codes that were just set up
+
+    def takes(self, person: User, request: HttpRequest, *, confirm: bool = False) -> bool:
+        """Whether the code is right; else the form says why not."""
+        code = self.cleaned_data["code"]
+        try:
+            if confirm:
+                self.recovery = second_factor.confirm(person, request=request, code=code)
+            else:
+                second_factor.check(person, request=request, code=code)
+        except ValidationError as error:
+            self.add_error("code", error)
+            return False
+        return True
 
 
 class ResetForm(Styled, PasswordResetForm):
@@ -83,7 +108,7 @@ class ResetForm(Styled, PasswordResetForm):
     def clean(self) -> dict[str, Any] | None:
         email = self.cleaned_data.get("email", "")
         if email and not attempts.begin(self.request, f"password of {email}").allowed:
-            raise ValidationError(TOO_MANY)
+            raise ValidationError(attempts.TOO_MANY)
         return super().clean()
 
     def send_mail(
@@ -214,7 +239,7 @@ class Preferences(Styled):
         if "email" in data and data["email"] != self.initial.get("email"):
             attempt = attempts.begin(self.request, person.get_username())
             if not attempt.allowed:
-                self.add_error("password", ValidationError(TOO_MANY))
+                self.add_error("password", ValidationError(attempts.TOO_MANY))
             elif person.check_password(data.get("password", "")):
                 attempt.succeeded()
             else:

@@ -1,11 +1,17 @@
-"""What the views of every app share: the class of requests, files as answers, the address that a request came from."""
+"""What the views of every app share: the class of requests, files as answers, the address that a request came from, and
+where signing in leads.
+"""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
+
+from accounts.models import User
 
 UNKNOWN = "unknown"  # a local socket has no address
 
@@ -70,3 +76,10 @@ def _without_port(text: str) -> str:
     except ValueError:
         return ""
     return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+
+
+def way_on(request: HttpRequest, person: User, wanted: str) -> str:
+    """Where signing in leads: to the person's work, unless a link of this site said where they were going."""
+    if wanted and url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure()):
+        return wanted
+    return reverse(settings.LANDING.get(person.role, settings.LOGIN_REDIRECT_URL))

@@ -6,10 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
+from accounts import second_factor
 from accounts.models import Role, User
 from accounts.rules import allowed, role_of, rule_of
 
@@ -55,7 +57,8 @@ def note_language(sender: Any, *, request: HttpRequest, user: User, **_options: 
 
 
 class AccessMiddleware:
-    """Closes every view that declares no rule, and enforces the declared rule on pages.
+    """Closes every view that declares no rule, and enforces the declared rule on pages. Staff who lack a second factor
+    where they must have one meet the page that sets it up.
 
     API views authenticate later (by token); ``Declared`` applies the same table to them.
     """
@@ -72,6 +75,10 @@ class AccessMiddleware:
         rule = rule_of(view)
         if rule is None:
             raise Http404("undeclared")
+        if second_factor.is_lacking(request) and not getattr(view, "before_second_factor", False):
+            if hasattr(view, "cls"):
+                return JsonResponse({"detail": "Set up your second factor first, in the browser."}, status=403)
+            return redirect("accounts:second-factor")
         if hasattr(view, "cls") or allowed(request.user, rule):
             return None
         if request.user.is_authenticated:

@@ -44,6 +44,28 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
 
 
+class SignOn(models.Model):
+    """By whom a person is known elsewhere: an OpenID provider and its name for them; see accounts.sign_on."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_ons")
+    issuer = models.CharField(max_length=200)
+    subject = models.CharField(max_length=255)
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="sign_on_once")]
+
+
+class SecondFactor(models.Model):
+    """What makes a person's codes; see accounts.second_factor. Without ``made_at`` it is not set up yet."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factor")
+    secret = EncryptedTextField()
+    step = models.PositiveBigIntegerField(default=0)  # of the last code that was taken
+    recovery = models.JSONField(default=list)  # hashes of the codes that were not used
+    made_at = models.DateTimeField(null=True)
+
+
 class Hashed(str):
     """What a HashedField holds in the database."""
 
@@ -94,7 +116,11 @@ class InstallationKey(models.Model):
 
 
 class AppendOnly(models.QuerySet[Any]):
-    """Rows that are never changed or deleted."""
+    """Rows that are never changed or deleted; of entries, only who somebody is may be erased."""
+
+    def erase(self, entry: "AuditEntry", *, erased: str) -> None:
+        values = {"name": entry.name, "about": entry.about, "address": entry.address, "erased": erased}
+        models.QuerySet.update(self.filter(pk=entry.pk), **values)
 
     def update(self, **values: Any) -> int:
         raise TypeError("The audit log is append-only.")
@@ -116,6 +142,7 @@ class AuditEntry(models.Model):
     address = models.CharField(max_length=45, blank=True)
     details = models.JSONField(default=dict)
     digest = models.CharField(max_length=64)  # over this entry and the digest before it, keyed
+    erased = models.CharField(max_length=64, blank=True, db_default="")  # vouches for an entry without its names
 
     objects = AppendOnly.as_manager()
 

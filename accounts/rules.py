@@ -86,6 +86,12 @@ def requires(rule: str) -> Callable[[View], View]:
     return declare
 
 
+def before_second_factor(view: View) -> View:
+    """A page that staff meet also while they lack the second factor that is required of them."""
+    view.before_second_factor = True  # type: ignore[attr-defined]
+    return view
+
+
 def rule_of(view: Any) -> str | None:
     """The rule of a view or of its class."""
     for holder in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):

@@ -1,11 +1,14 @@
 """Signing in and out, settings, password and tokens; people and the audit log for administrators."""
 
+import time
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from typing import Any, cast
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import (
     LoginView,
@@ -22,20 +25,23 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import override
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.generic import FormView
 
-from accounts import actions, attempts, audit, csv, mail, notices
-from accounts.forms import MAY, NewAccount, NewToken, Preferences, ResetForm, SignInForm, bound_keys
-from accounts.http import PageRequest, client_address
+from accounts import actions, attempts, audit, csv, mail, notices, second_factor
+from accounts.forms import MAY, CodeForm, NewAccount, NewToken, Preferences, ResetForm, SignInForm, bound_keys
+from accounts.http import PageRequest, client_address, way_on
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Notice, Role, SavedView, Token, User
-from accounts.rules import requires
+from accounts.rules import STAFF, before_second_factor, requires
+from accounts.sign_on import connects
 from accounts.tokens import make_token
 
 PAGE_SIZE = 100
@@ -43,6 +49,8 @@ YEAR = 365 * 24 * 3600
 MAX_TOKENS = 10
 MAX_VIEWS = 50
 MAX_PATH = 2_000
+WAITS = "sign-in"  # in the session: whose password was right, until the code is
+WAITS_FOR = 600  # seconds
 LONGEST_NUMBER = 19  # a column holds any shorter one
 FILTERS = ("person", "action", "since", "until")
 HEAD = ("number", "time", "action", "who", "about", "address", "details", "digest")
@@ -52,18 +60,70 @@ INVALID_DAY = "Write days like 2026-03-31. This filter was ignored."
 class SignIn(LoginView):
     template_name = "accounts/sign-in.html"
     authentication_form = SignInForm
+    extra_context = {"sso": settings.SSO_ISSUER and settings.SSO_NAME}
 
     def get_default_redirect_url(self) -> str:
-        """Where the person's work is, unless a link said where they were going."""
-        landing = settings.LANDING.get(getattr(self.request.user, "role", ""))
-        return reverse(landing) if landing else super().get_default_redirect_url()
+        return way_on(self.request, cast(User, self.request.user), "")
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        response = super().form_valid(form)
         person = form.get_user()
-        attempts.remember(self.request, response, person.get_username())
-        audit.record("sign-in", by=person, address=client_address(self.request))
-        return response
+        if second_factor.of(person) is None:
+            return _signed_in(self.request, person, super().form_valid(form))
+        self.request.session.flush()
+        # The hash ends it with the password that was typed.
+        waits = {"person": person.pk, "hash": person.get_session_auth_hash(), "at": time.time()}
+        self.request.session[WAITS] = waits | {"next": self.get_redirect_url()}
+        return redirect("accounts:code")
+
+
+def _signed_in(request: HttpRequest, person: User, response: HttpResponse) -> HttpResponse:
+    attempts.remember(request, response, person.get_username())
+    audit.record("sign-in", by=person, address=client_address(request))
+    return response
+
+
+@requires("read-public")
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def code(request: HttpRequest) -> HttpResponse:
+    """The second step of signing in, for who has set up codes."""
+    waits = request.session.get(WAITS, {})
+    person = User.objects.filter(pk=waits.get("person"), is_active=True).first()
+    is_over = time.time() - waits.get("at", 0) > WAITS_FOR
+    if person is None or is_over or not constant_time_compare(waits["hash"], person.get_session_auth_hash()):
+        return render(request, "accounts/code.html")
+    form = CodeForm(request.POST if request.method == "POST" else None)
+    if form.is_valid() and form.takes(person, request):
+        login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+        request.session.pop(WAITS, None)
+        return _signed_in(request, person, redirect(way_on(request, person, waits["next"])))
+    return render(request, "accounts/code.html", {"form": form})
+
+
+@before_second_factor
+@requires("be-signed-in")
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def codes(request: HttpRequest) -> HttpResponse:
+    """Setting up codes beside the password; new recovery codes; ending it. Each takes a code."""
+    person = cast(User, request.user)
+    factor, required = second_factor.of(person), settings.SECOND_FACTOR_FOR_STAFF and person.role in STAFF
+    form = CodeForm(request.POST if request.method == "POST" else None)
+    context: dict[str, Any] = {"form": form, "required": required}
+    if factor is None:
+        factor = second_factor.begin(person)
+        if form.is_valid() and form.takes(person, request, confirm=True):
+            return render(request, "accounts/codes.html", {"recovery": form.recovery})
+        context |= {"secret": factor.secret, "address": second_factor.address_of(factor, request.get_host())}
+        context["picture"] = second_factor.picture_of(context["address"])
+    elif form.is_valid() and form.takes(person, request):
+        if request.POST.get("do") == "remove" and not required:
+            second_factor.remove(person, by=person, besides=request.session.session_key)
+            return redirect("accounts:settings")
+        return render(request, "accounts/codes.html", {"recovery": second_factor.new_recovery_codes(person)})
+    else:
+        context["left"] = len(factor.recovery)
+    return render(request, "accounts/codes.html", context)
 
 
 class SignOut(LogoutView):
@@ -239,7 +299,10 @@ def preferences(request: PageRequest) -> HttpResponse:
         else:
             response.delete_cookie("theme")
         return response
-    return render(request, "accounts/settings.html", {"form": form, "next": back})
+    context: dict[str, Any] = {"form": form, "next": back}
+    if settings.SSO_ISSUER:
+        context |= {"sso": settings.SSO_NAME, "connected": user.sign_ons.exists(), "connects": connects(request)}
+    return render(request, "accounts/settings.html", context)
 
 
 def _keep(user: User, values: dict[str, Any]) -> None:
@@ -290,7 +353,7 @@ def people(request: HttpRequest) -> HttpResponse:
 @requires("administer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def person(request: HttpRequest, pk: int) -> HttpResponse:
-    """One account: its role, a new password, switching it off and on."""
+    """One account: its role, a new password, switching it off and on, erasing who it is of."""
     account, by = get_object_or_404(User, pk=pk), cast(User, request.user)
     context: dict[str, Any] = {"section": "people", "person": account, "own": account == by, "roles": MAY.items()}
     if request.method == "POST":
@@ -303,6 +366,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
             messages.success(request, result)
             return redirect(reverse("person", args=[pk]))
     context |= {"tokens": Token.objects.filter(user=account).count(), "mails": mail.is_set_up()}
+    context |= {"codes": second_factor.of(account), "sign_ons": account.sign_ons.exists()}
     return render(request, "accounts/person.html", context)
 
 
@@ -323,9 +387,16 @@ def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) 
                 raise ValidationError("Change your own password in your settings.")
             context["password"] = actions.new_password(person=account, by=by)
             return ""
+        case "codes":
+            second_factor.remove(account, by=by)
+            return f"{account.username} signs in by password alone until the codes are set up again."
         case "off" | "on":
             actions.set_active(person=account, active=do == "on", by=by)
             return f"{account.username} can {'sign in again' if do == 'on' else 'no longer sign in'}."
+        case "erase":
+            if posted.get("name") != account.username:
+                raise ValidationError("Type the name of the account to erase it: that cannot be undone.")
+            return f"Erased. What they did stays, under the name {actions.erase(person=account, by=by)}."
     raise ValidationError(f"Unknown action: {do[:40]!r}.")
 
 
@@ -395,7 +466,7 @@ def _entries(request: HttpRequest) -> tuple["QuerySet[AuditEntry]", dict[str, st
         if name in filters:
             try:
                 day = date.fromisoformat(filters[name]) + timedelta(days=days)
-                entries = entries.filter(**{lookup: datetime.combine(day, time.min, tzinfo=UTC)})
+                entries = entries.filter(**{lookup: datetime.combine(day, time_of_day.min, tzinfo=UTC)})
             except (ValueError, OverflowError):
                 problem = INVALID_DAY
     return entries, filters, problem

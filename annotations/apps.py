@@ -13,7 +13,7 @@ class AnnotationsConfig(AppConfig):
     name = "annotations"
 
     def ready(self) -> None:
-        from accounts.actions import on_role
+        from accounts.actions import on_erasure, on_role
         from accounts.models import Role
         from bank.intake import registry
         from judging.runs import item_sets
@@ -48,12 +48,19 @@ class AnnotationsConfig(AppConfig):
         }
         item_sets.register("campaign", _items)
         on_role(Role.ANNOTATOR, _make_annotator)
+        on_erasure(_erase)
 
 
 def _make_annotator(person: "User") -> None:
     from annotations.campaigns.members import make_annotator
 
     make_annotator(person)
+
+
+def _erase(person: "User") -> None:
+    from annotations.campaigns.members import erase_annotator
+
+    erase_annotator(person)
 
 
 def _items(benchmark: "Benchmark", name: str) -> "QuerySet[Item]":

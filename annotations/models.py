@@ -88,6 +88,10 @@ class Campaign(models.Model):
     held = models.PositiveSmallIntegerField(default=0, db_default=0)  # closed Inputs (bank.exposure) that it has shown
     order = models.CharField(max_length=8, choices=Order.choices, default=Order.LEAST)
     daily_cap = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator in a day of UTC
+    share = models.PositiveIntegerField(null=True, blank=True)  # labels of one annotator, who then has finished
+    consent = models.TextField(blank=True, default="", db_default="")  # Markdown, to be agreed to before the first item
+    completion_code = models.CharField(max_length=100, blank=True, default="", db_default="")  # told who has finished
+    return_url = models.CharField(max_length=500, blank=True, default="", db_default="")  # where they go back to then
     due = models.DateField(null=True, blank=True)
     plan = models.JSONField(default=dict, blank=True)  # how the items were chosen; see annotations.campaigns.sampling
     rule = models.JSONField(
@@ -116,6 +120,11 @@ class Campaign(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def asks_consent_of(self, annotator: Annotator) -> bool:
+        """Whether they have not agreed to the text as it is now."""
+        given = Consent.objects.filter(campaign=self, annotator=annotator, text=self.consent)
+        return bool(self.consent) and not given.exists()
 
     @property
     def as_run(self) -> str:
@@ -154,11 +163,30 @@ class Membership(models.Model):
     message_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     joined_at = models.DateTimeField(auto_now_add=True)
+    outside_id = models.CharField(max_length=64, blank=True, db_default="")  # as Prolific or MTurk calls them
 
     objects = FinishedManager["Membership"]()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "annotator"], name="membership_once"),
+            models.UniqueConstraint(
+                fields=["campaign", "outside_id"], condition=~Q(outside_id=""), name="membership_outside_once"
+            ),
+        ]
+
+
+class Consent(models.Model):
+    """That somebody agreed to a campaign's text, word for word, and when. It stays when the text changes."""
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="consents")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
+    text = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["campaign", "annotator"], name="consent_of_annotator")]
 
 
 class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
@@ -389,7 +417,9 @@ class LabelReturn(models.Model):
 
 
 class Invitation(models.Model):
-    """A signed link into a campaign, for one e-mail address or for anyone who has it."""
+    """A signed link into a campaign, for one e-mail address or for anyone who has it; ``outside``: for whom Prolific or
+    MTurk sends with an id, without a password.
+    """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(blank=True)
@@ -399,6 +429,7 @@ class Invitation(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     most = models.PositiveIntegerField(null=True, blank=True)  # people who may join with it
     used = models.PositiveIntegerField(default=0)
+    outside = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["-pk"]

@@ -6,10 +6,11 @@ Also refuses unsafe settings.
 import os
 import secrets
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
@@ -76,6 +77,22 @@ def refuse_unknown(name: str, value: str, known: Collection[str], *, words: str 
     """Raises ImproperlyConfigured for a value that a setting does not take, with ``words`` in place of a long list."""
     if value not in known:
         raise ImproperlyConfigured(f"{name} is {value!r}, and may be {words or ', '.join(known)}.")
+
+
+def refuse_sign_on(issuer: str, client: str, claim: str, roles: Mapping[str, str]) -> None:
+    """Raises ImproperlyConfigured for settings of single sign-on with which nobody, or anybody, would come in."""
+    if find_spec("allauth") is None:
+        raise ImproperlyConfigured(
+            "SSO_ISSUER is set, and django-allauth is not here: `make setup EXTRAS=sso` in a clone, or the wheel with "
+            "[sso]."
+        )
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and parts.hostname not in HERE:
+        raise ImproperlyConfigured(f"SSO_ISSUER is {issuer!r}, and is to begin with https://.")
+    if not client:
+        raise ImproperlyConfigured("SSO_ISSUER is set, and SSO_CLIENT_ID is not.")
+    if bool(claim) != bool(roles):
+        raise ImproperlyConfigured("SSO_ROLE_CLAIM and SSO_ROLES belong together: a claim, and a role by each value.")
 
 
 def number(name: str, default: int) -> int:

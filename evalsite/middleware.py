@@ -70,7 +70,7 @@ PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), bro
 PROBES = {"/healthz": health.healthz, "/readyz": health.readyz, "/metrics": metrics.metrics}
 COMPRESSED = ("text/html", "text/csv", "application/json")
 METHODS = ("GET", "HEAD", "POST")
-COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/")
+COMPUTED = ("/leaderboards/", "/snapshots/", "/find/", "/api/v1/", "/accounts/sso/")
 
 Handler = Callable[[HttpRequest], HttpResponse]
 

@@ -9,6 +9,7 @@ import tomllib
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 import environ
@@ -180,6 +181,25 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 SESSION_ENGINE = "accounts.sessions"
+
+SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=False)  # codes beside the password
+
+# Signing in at an OpenID provider; see accounts.sso. Without SSO_ISSUER nothing of allauth is loaded.
+SSO_ISSUER = env.str("SSO_ISSUER", default="")
+SSO_NAME = env.str("SSO_NAME", default="") or urlsplit(SSO_ISSUER).hostname or ""  # on the button
+SSO_CLIENT_ID = env.str("SSO_CLIENT_ID", default="")
+SSO_CLIENT_SECRET = env.str("SSO_CLIENT_SECRET", default="")
+SSO_ROLE_CLAIM = env.str("SSO_ROLE_CLAIM", default="")
+SSO_ROLES = env.dict("SSO_ROLES", default={})  # by value of the claim; the first that somebody has
+SSO_DEFAULT_ROLE = env.str("SSO_DEFAULT_ROLE", default="")
+SSO_PASSWORDS = env.bool("SSO_PASSWORDS", default=True)  # whether who comes so may keep a password
+if SSO_ISSUER:
+    keys.refuse_sign_on(SSO_ISSUER, SSO_CLIENT_ID, SSO_ROLE_CLAIM, SSO_ROLES)
+    INSTALLED_APPS += ["allauth.account", "allauth.socialaccount"]
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    # Nothing is stored in its tables, so none are made: the extra comes and goes without a migration.
+    MIGRATION_MODULES = {"account": None, "socialaccount": None}
+    SOCIALACCOUNT_ADAPTER = "accounts.sso.Hooks"
 
 # Cookies and transport. A local installation speaks plain HTTP on localhost.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL

@@ -73,7 +73,9 @@ def move(url: str, say: Callable[[str], object]) -> None:
 def _models() -> list[Model]:
     """All that have tables. Of migrations, PostgreSQL's database has its own record."""
     every = apps.get_models(include_auto_created=True)
-    return [model for model in every if model._meta.managed and not model._meta.proxy]
+    no_tables = [app for app, migrations in settings.MIGRATION_MODULES.items() if migrations is None]
+    with_table = (model for model in every if model._meta.managed and not model._meta.proxy)
+    return [model for model in with_table if model._meta.app_label not in no_tables]
 
 
 def _columns(model: Model) -> str:

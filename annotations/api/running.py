@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from django.db.models import OuterRef, Subquery
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -17,7 +18,8 @@ from annotations.campaigns import actions, invitations, members
 from annotations.campaigns.inputs import CampaignSettings
 from annotations.campaigns.sampling import Plan, find_run
 from annotations.labels.monitor import visible_campaigns
-from annotations.models import Annotator, Campaign, Invitation, Membership
+from annotations.labels.result import has_finished
+from annotations.models import Annotator, Campaign, Consent, Invitation, Membership
 from bank.api.base import Conflict, conflicts, sent
 from bank.api.strict import StrictSerializer
 from bank.samples.benchmarks import find_benchmark
@@ -76,6 +78,12 @@ class MemberOut(serializers.Serializer[Membership]):
     annotator = serializers.CharField(source="annotator.pseudonym")
     name = serializers.CharField(source="annotator.person.username", default="")
     withdrawn_at = serializers.DateTimeField(allow_null=True, help_text="when they were removed")
+    outside_id = serializers.CharField(help_text="as Prolific or MTurk calls them")
+    agreed_at = serializers.DateTimeField(allow_null=True, help_text="when they last agreed to what the campaign asks")
+    has_finished = serializers.SerializerMethodField(help_text="their share, or all there was")
+
+    def get_has_finished(self, member: Membership) -> bool:
+        return has_finished(member)
 
 
 class RemoveIn(StrictSerializer):
@@ -91,6 +99,10 @@ class InvitationsIn(StrictSerializer):
     )
     emails = serializers.ListField(child=serializers.EmailField(), default=list, help_text="one invitation for each")
     send = serializers.BooleanField(default=False, help_text="send those with an address by mail")
+    outside = serializers.BooleanField(
+        default=False,
+        help_text="for Prolific or MTurk: by PROLIFIC_PID or workerId in the address; needs most",
+    )
 
 
 class InvitationOut(serializers.Serializer[Invitation]):
@@ -100,6 +112,7 @@ class InvitationOut(serializers.Serializer[Invitation]):
     used = serializers.IntegerField()
     most = serializers.IntegerField(allow_null=True)
     expires_at = serializers.DateTimeField()
+    outside = serializers.BooleanField()
 
     def get_link(self, invitation: Invitation) -> str:
         return invitations.link_of(invitation, self.context["request"])
@@ -168,7 +181,10 @@ class Members(views.APIView):
     @extend_schema(responses=MemberOut(many=True))
     def get(self, request: Request, name: str) -> Response:
         """The members, also those who were removed."""
-        rows = Membership.objects.filter(campaign=_campaign(request, name)).select_related("annotator__person")
+        consents = Consent.objects.filter(campaign=OuterRef("campaign"), annotator=OuterRef("annotator"))
+        agreed = consents.order_by("-pk").values("at")[:1]
+        rows = Membership.objects.filter(campaign=_campaign(request, name))
+        rows = rows.select_related("annotator__person", "campaign").annotate(agreed_at=Subquery(agreed))
         return Response(MemberOut(cast(Any, rows.order_by("pk")), many=True).data)
 
     @extend_schema(request=MembersIn, responses={201: MemberOut(many=True)})

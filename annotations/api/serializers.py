@@ -21,6 +21,16 @@ class CampaignSerializer(serializers.ModelSerializer[Campaign]):
         )
 
 
+class ConsentOut(serializers.Serializer[Any]):
+    text = serializers.CharField(help_text="Markdown; empty: nothing is asked")
+    digest = serializers.CharField()
+    asked = serializers.BooleanField()
+
+
+class ConsentIn(StrictSerializer):
+    digest = serializers.CharField(max_length=64)
+
+
 class ImageOut(serializers.Serializer[Any]):
     url = serializers.CharField()
     width = serializers.IntegerField()

@@ -3,11 +3,21 @@
 from django.urls import path
 
 from annotations.api import running
-from annotations.api.views import AssignmentImage, CampaignLabels, Campaigns, Labels, Next, OneLabel, ReturnedLabels
+from annotations.api.views import (
+    AssignmentImage,
+    CampaignLabels,
+    Campaigns,
+    ConsentTo,
+    Labels,
+    Next,
+    OneLabel,
+    ReturnedLabels,
+)
 
 urlpatterns = [
     path("campaigns/", Campaigns.as_view({"get": "list", "post": "create"}), name="api-campaign-list"),
     path("campaigns/<path:name>/next/", Next.as_view(), name="api-campaign-next"),
+    path("campaigns/<path:name>/consent/", ConsentTo.as_view(), name="api-campaign-consent"),
     path("campaigns/<path:name>/returned/", ReturnedLabels.as_view(), name="api-campaign-returned"),
     path("campaigns/<path:name>/state/", running.CampaignState.as_view(), name="api-campaign-state"),
     path("campaigns/<path:name>/members/", running.Members.as_view(), name="api-campaign-members"),

@@ -23,6 +23,8 @@ from annotations.api.running import RULE, WritesCampaigns
 from annotations.api.serializers import (
     AssignmentOut,
     CampaignSerializer,
+    ConsentIn,
+    ConsentOut,
     LabelIn,
     LabelSerializer,
     NextIn,
@@ -43,7 +45,7 @@ from annotations.assignment.queries import (
 )
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
-from annotations.campaigns.members import enter
+from annotations.campaigns.members import agree, digest_of, enter
 from annotations.labels.actions import change_label, submit_label
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import is_right
@@ -127,6 +129,28 @@ class Next(views.APIView):
         if returned := notices.open_returns(campaign=campaign, annotator=annotator).count():
             answer["returned"] = returned
         return Response(answer)
+
+
+class ConsentTo(views.APIView):
+    """What a campaign asks the caller to agree to before the first item, and again when it changes."""
+
+    access_rule = "label"
+
+    @extend_schema(responses=ConsentOut)
+    def get(self, request: Request, name: str) -> Response:
+        """The text, its digest, and whether the caller has still to agree to it."""
+        campaign, annotator = enter(person=cast(User, request.user), name=name)
+        asked = campaign.asks_consent_of(annotator)
+        return Response({"text": campaign.consent, "digest": digest_of(campaign.consent), "asked": asked})
+
+    @extend_schema(request=ConsentIn, responses={204: None})
+    def post(self, request: Request, name: str) -> Response:
+        """Agree to the text with this digest."""
+        payload = ConsentIn(data=request.data)
+        payload.is_valid(raise_exception=True)
+        campaign, annotator = enter(person=cast(User, request.user), name=name)
+        agree(campaign=campaign, annotator=annotator, now=database.now(), **payload.validated_data)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class ReturnedLabels(views.APIView):

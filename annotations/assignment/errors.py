@@ -41,6 +41,11 @@ class CampaignNotOpen(Refused):
         super().__init__(words.get(state) or _("The campaign is not open yet."))
 
 
+class ConsentNeeded(Refused):
+    code = "consent-needed"
+    words = lazy("Read what this campaign asks you to agree to first.")
+
+
 class DayIsFull(Refused):
     code = "day-is-full"
 

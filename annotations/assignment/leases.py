@@ -19,6 +19,7 @@ from annotations.assignment import quality, slots
 from annotations.assignment.errors import (
     AlreadyLabelled,
     CampaignNotOpen,
+    ConsentNeeded,
     DayIsFull,
     NotInvited,
     PracticeFailed,
@@ -47,11 +48,13 @@ def next_assignment(
     at a time; expired assignments, which may have a draft; hidden gold where it is due; new items in the campaign's
     order; skipped items, oldest first. Items of withdrawn samples are left out. The result has its item, sample,
     campaign and annotator loaded.
-    Raises NotInvited, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
+    Raises NotInvited, ConsentNeeded, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
     """
     release_expired(now=now)
     with transaction.atomic():
         member = lock_membership(campaign=campaign, annotator=annotator)
+        if campaign.state in Campaign.GOING and campaign.asks_consent_of(annotator):
+            raise ConsentNeeded
         unfinished = slots.unfinished(campaign, annotator)
         leased = [assignment.pk for assignment in unfinished if assignment.state == LEASED]
         if leased and not prefetch:
@@ -69,6 +72,8 @@ def next_assignment(
             return None  # they see the feedback on the open item first
         if not practice:
             _check_daily_cap(campaign, annotator, len(leased), now)
+            if campaign.share is not None and _labels_of(campaign, annotator).count() + len(leased) >= campaign.share:
+                return None
         # After the practice round, unfinished practice items are not handed out again.
         unfinished = [assignment for assignment in unfinished if assignment.practice == practice]
         assignment = (
@@ -281,10 +286,15 @@ def _check_daily_cap(campaign: Campaign, annotator: Annotator, open_count: int, 
     if campaign.daily_cap is None:
         return
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    today = Label.objects.filter(campaign=campaign, annotator=annotator, created_at__gte=midnight)
-    today = today.exclude(assignment__campaign_item__practice=True)
+    today = _labels_of(campaign, annotator).filter(created_at__gte=midnight)
     if today.count() + open_count >= campaign.daily_cap:
         raise DayIsFull(campaign.daily_cap)
+
+
+def _labels_of(campaign: Campaign, annotator: Annotator) -> QuerySet[Label]:
+    """Their labels besides those of practice."""
+    labels = Label.objects.filter(campaign=campaign, annotator=annotator)
+    return labels.exclude(assignment__campaign_item__practice=True)
 
 
 def _order_for(campaign: Campaign, campaign_item: CampaignItem, annotator: Annotator) -> str:

@@ -276,6 +276,8 @@ def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False
             unseen = items.filter(gold__isnull=False).count() - counts["assigned_gold"]
             new = max(0, free - counts["released"])
             left += quality.gold_ahead(campaign, annotator.pk, assigned=counts["assigned"], new=new, unseen=unseen)
+    if campaign.share is not None:
+        left = min(left, max(0, campaign.share - done))
     return Progress(done, done + left, pace, previous)
 
 

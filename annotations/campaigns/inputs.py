@@ -20,12 +20,21 @@ class CampaignSettings(serializers.Serializer[Any]):
     lease_minutes = serializers.IntegerField(min_value=1, max_value=7 * 24 * 60)
     order = serializers.ChoiceField(Campaign.Order.choices)
     daily_cap = serializers.IntegerField(min_value=1, max_value=10_000, allow_null=True)
+    share = serializers.IntegerField(min_value=1, max_value=100_000, allow_null=True)
     due = serializers.DateField(allow_null=True)
+    consent = serializers.CharField(max_length=50_000, allow_blank=True)
+    completion_code = serializers.CharField(max_length=100, allow_blank=True)
+    return_url = serializers.URLField(max_length=500, allow_blank=True)
     practice_pass = serializers.FloatField(min_value=0, max_value=1, allow_null=True)
     gold_rate = serializers.FloatField(min_value=0, max_value=0.5)
     gold_pass = serializers.FloatField(min_value=0, max_value=1)
     gold_least = serializers.IntegerField(min_value=1, max_value=1000)
     gold_stops = serializers.BooleanField()
+
+    def validate_return_url(self, url: str) -> str:
+        if url and not url.startswith("https://"):
+            raise serializers.ValidationError("Give an address that begins with https://.")
+        return url
 
     def validate_due(self, due: date | None) -> date | None:
         """A due date that is stored already may have passed."""

@@ -1,6 +1,12 @@
-"""Invitations to a campaign: a signed link that expires, can be revoked, and admits a limited number of people."""
+"""Invitations to a campaign: a signed link that expires, can be revoked, and admits a limited number of people.
 
-from collections.abc import Sequence
+A link for people from outside, of Prolific or MTurk, takes who they are from the address: whoever has the link and the
+id of one of them is taken for that person. So it opens only accounts without a password, which can only label.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from smtplib import SMTPException
 
@@ -10,7 +16,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -27,6 +33,8 @@ from bank.errors import BadInput
 SALT = "annotations.invitation"
 
 MAX_MAILS = 200
+OUTSIDE_IDS = ("PROLIFIC_PID", "workerId")  # parameters of the address
+OUTSIDE_ID = re.compile(r"[A-Za-z0-9_-]{4,64}")
 
 
 def token_of(invitation: Invitation) -> str:
@@ -38,9 +46,18 @@ def link_of(invitation: Invitation, request: HttpRequest) -> str:
     return request.build_absolute_uri(reverse("annotations:invitation", args=[token_of(invitation)]))
 
 
-def find(token: str, *, now: datetime) -> Invitation | None:
-    """The invitation of a link. None if it was forged, revoked, used up or has expired, or the campaign is closed."""
-    return _usable(now).filter(pk=_key_of(token)).select_related("campaign__benchmark").first()
+def find(token: str, *, now: datetime, outside_id: str = "") -> Invitation | None:
+    """The invitation of a link. None if it was forged, revoked, used up or has expired, or the campaign is closed. Who
+    came by it from outside comes again when it is used up.
+    """
+    usable = _usable(now, outside_id).filter(pk=_key_of(token))
+    return usable.select_related("campaign__benchmark").first()
+
+
+def outside_id_in(parameters: Mapping[str, str]) -> str:
+    """How Prolific or MTurk calls somebody, of the address's parameters; "" if they do not say."""
+    found = next((parameters[name] for name in OUTSIDE_IDS if name in parameters), "")
+    return found if OUTSIDE_ID.fullmatch(found) else ""
 
 
 def waits(token: str, *, now: datetime) -> bool:
@@ -56,13 +73,16 @@ def _key_of(token: str) -> str:
         return "0"
 
 
-def _valid(now: datetime) -> "QuerySet[Invitation]":
+def _valid(now: datetime, outside_id: str = "") -> "QuerySet[Invitation]":
     room = Q(most__isnull=True) | Q(used__lt=F("most"))
+    if outside_id:
+        known = Membership.objects.filter(campaign=OuterRef("campaign"), outside_id=outside_id)
+        room |= Q(Exists(known), outside=True)
     return Invitation.objects.filter(room, revoked_at__isnull=True, expires_at__gt=now, campaign__imported=False)
 
 
-def _usable(now: datetime) -> "QuerySet[Invitation]":
-    return _valid(now).exclude(campaign__state=Campaign.State.CLOSED)
+def _usable(now: datetime, outside_id: str = "") -> "QuerySet[Invitation]":
+    return _valid(now, outside_id).exclude(campaign__state=Campaign.State.CLOSED)
 
 
 def open_invitations(campaign: Campaign, request: HttpRequest) -> list[tuple[Invitation, str]]:
@@ -73,9 +93,20 @@ def open_invitations(campaign: Campaign, request: HttpRequest) -> list[tuple[Inv
 
 @transaction.atomic
 def invite(
-    *, campaign: Campaign, by: User, days: int, now: datetime, most: int | None = None, emails: Sequence[str] = ()
+    *,
+    campaign: Campaign,
+    by: User,
+    days: int,
+    now: datetime,
+    most: int | None = None,
+    emails: Sequence[str] = (),
+    outside: bool = False,
 ) -> list[Invitation]:
-    """One invitation per address, each for one person; without addresses one to pass on. Raises BadInput."""
+    """One invitation per address, each for one person; without addresses one to pass on, ``outside`` to Prolific or
+    MTurk. Raises BadInput.
+    """
+    if outside and (emails or not most):
+        raise BadInput("A link for people from outside says how many may come, and goes to no address.")
     if len(emails) > MAX_MAILS:
         raise BadInput(f"Send at most {MAX_MAILS} mails at once.")
     for email in emails:
@@ -86,7 +117,9 @@ def invite(
     until = now + timedelta(days=days)
     recipients = [("", most)] if not emails else [(email, 1) for email in dict.fromkeys(emails)]
     return [
-        Invitation.objects.create(campaign=campaign, by=by, created_at=now, expires_at=until, email=email, most=people)
+        Invitation.objects.create(
+            campaign=campaign, by=by, created_at=now, expires_at=until, email=email, most=people, outside=outside
+        )
         for email, people in recipients
     ]
 
@@ -136,3 +169,21 @@ def sign_up(*, invitation: Invitation, username: str, password: str, now: dateti
         raise BadInput(" ".join(error.messages)) from None
     accept(invitation=invitation, person=person, now=now)
     return person
+
+
+@transaction.atomic
+def come_from_outside(*, invitation: Invitation, outside_id: str, now: datetime) -> User:
+    """The account of a person from outside, made when they come first: it has no password. Raises BadInput."""
+    Invitation.objects.select_for_update().get(pk=invitation.pk)  # twice at once is one person
+    member = Membership.objects.filter(campaign=invitation.campaign_id, outside_id=outside_id).first()
+    if member is None:
+        name = f"guest-{secrets.token_hex(5)}"
+        person, _password = make_account(name=name, role=Role.ANNOTATOR, no_password=True, how="invitation")
+        accept(invitation=invitation, person=person, now=now)
+        members = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person)
+        members.update(outside_id=outside_id)
+        return person
+    found = User.objects.filter(annotator=member.annotator_id, is_active=True, role=Role.ANNOTATOR).first()
+    if member.withdrawn_at or found is None or found.has_usable_password():
+        raise BadInput(_("You were removed from this campaign. Ask the curator who invited you."))
+    return found

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.rules import RULES
@@ -14,7 +17,17 @@ from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import lock_membership, release_all
 from annotations.campaigns.blinding import note_blind_in
 from annotations.labels.actions import clean_note
-from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership, new_pseudonym
+from annotations.models import (
+    Annotator,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Consent,
+    Invitation,
+    Label,
+    Membership,
+    new_pseudonym,
+)
 from bank.errors import BadInput
 
 MAY_LABEL = RULES["label"].roles
@@ -22,7 +35,7 @@ MAY_LABEL = RULES["label"].roles
 
 def make_annotator(person: User) -> Annotator:
     """The annotator of an account, created if there is none yet."""
-    annotator, _ = Annotator.objects.get_or_create(
+    annotator, _made = Annotator.objects.get_or_create(
         person=person, defaults={"name": person.username, "origin": "account", "pseudonym": new_pseudonym()}
     )
     return annotator
@@ -63,6 +76,22 @@ def mark_guidelines_read(*, campaign: Campaign, annotator: Annotator) -> None:
     member.save(update_fields=["guidelines_read"])
 
 
+def digest_of(text: str) -> str:
+    """By what somebody says which text they agree to: it may change while they read."""
+    return sha256(text.encode()).hexdigest()
+
+
+@transaction.atomic
+def agree(*, campaign: Campaign, annotator: Annotator, digest: str, now: datetime) -> None:
+    """Record that they agree to the campaign's text, which has this digest. Raises BadInput, NotInvited."""
+    lock_membership(campaign=campaign, annotator=annotator)
+    if not campaign.asks_consent_of(annotator):
+        return
+    if digest != digest_of(campaign.consent):
+        raise BadInput(_("Read the text, and agree to it first."))
+    Consent.objects.create(campaign=campaign, annotator=annotator, text=campaign.consent, at=now)
+
+
 def tell_curators(*, campaign: Campaign, annotator: Annotator, text: str, now: datetime) -> None:
     """Keep a member's message about the round, in place of an earlier one. Raises BadInput, NotInvited."""
     text = clean_note(text)
@@ -91,11 +120,30 @@ def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime,
     Their labels stay and count. With ``exclude`` the labels stay but do not count, and their slots are free for others.
     Returns how many labels were excluded.
     """
-    member, _ = Membership.objects.select_for_update().get_or_create(campaign=campaign, annotator=annotator)
+    member, _made = Membership.objects.select_for_update().get_or_create(campaign=campaign, annotator=annotator)
     release_all(campaign=campaign, annotator=annotator, now=now)
     member.withdrawn_at = now
     member.save(update_fields=["withdrawn_at"])
     return exclude_labels(campaign=campaign, annotator=annotator) if exclude else 0
+
+
+@transaction.atomic
+def erase_annotator(person: User) -> None:
+    """Call a person's annotator by the pseudonym alone, give back what they hold, and end what invites their address.
+    Their labels stay and count.
+    """
+    now = timezone.now()
+    annotator = Annotator.objects.filter(person=person).first()
+    if annotator is not None:
+        for member in annotator.memberships.filter(withdrawn_at=None).select_related("campaign"):
+            remove_annotator(campaign=member.campaign, annotator=annotator, now=now)
+        Assignment.objects.filter(annotator=annotator, label=None).update(draft={}, draft_at=None)
+        annotator.memberships.update(outside_id="")
+        Annotator.objects.filter(pk=annotator.pk).update(name=annotator.pseudonym)
+    if person.email:
+        invited = Invitation.objects.filter(email__iexact=person.email)
+        invited.filter(revoked_at=None).update(revoked_at=now)
+        invited.update(email="")
 
 
 @transaction.atomic

@@ -320,7 +320,7 @@ def _campaign_row(
         campaign=campaign,
         ballot=ballots.of(campaign) if campaign.protocol in ballots.BALLOTS else None,
         progress=progress,
-        prepared=read is not None or newest is not None,
+        prepared=(read is not None or newest is not None) and not campaign.asks_consent_of(annotator),
         began=bool(newest),
         newest=newest,
         read=read,

@@ -94,6 +94,7 @@ class Result:
     settled: int
     board: str
     pseudonym: str
+    finished: bool  # their share, or all there was
     public: bool
     message: str
     next: Row | None
@@ -130,12 +131,12 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     spent = labels.aggregate(spent=Sum("seconds"))["spent"]
     sides = own.sides_of(labels.filter(assignment__campaign_item__practice=False))
-    member = Membership.objects.filter(campaign=campaign, annotator=annotator).first()
+    member = Membership.objects.filter(campaign=campaign, annotator=annotator).select_related("campaign").first()
     board = board_of(campaign.benchmark, viewer)
     return Result(
         campaign=campaign,
         progress=progress,
-        others=campaign.campaign_items.filter(practice=False).count() > progress.done,
+        others=campaign.share is None and campaign.campaign_items.filter(practice=False).count() > progress.done,
         closed=closed,
         time=own.duration(spent) if spent else "–",
         days=len({row.at.date() for row in mine}),
@@ -154,10 +155,23 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         settled=_settled(items, annotator.pk),
         board=board,
         pseudonym=annotator.shown(named=False),
+        finished=member is not None and has_finished(member),
         public=bool(board) and campaign.benchmark.visibility == "public",
         message=member.message if member else "",
         next=next_campaign(annotator, besides=campaign),
     )
+
+
+def has_finished(member: Membership) -> bool:
+    """Whether they labelled their share, or all there was for them. A campaign that is closed has nothing left, so that
+    whoever labelled in it has finished unless they were to label a share.
+    """
+    campaign = member.campaign
+    progress = progress_of(campaign=campaign, annotator=member.annotator, whole=True)
+    if campaign.share is not None and progress.done >= campaign.share:
+        return True
+    through = progress.done == progress.total and (campaign.share is None or campaign.state != Campaign.State.CLOSED)
+    return bool(progress.done) and through and member.stopped_at is None
 
 
 def _mine_and_others(rows: Iterable[LabelRow], annotator: int) -> tuple[list[LabelRow], list[LabelRow]]:

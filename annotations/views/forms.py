@@ -331,6 +331,30 @@ class AssignmentForm(Styled):
         label="Labels per day",
         help_text="Per person. Empty: no limit.",
     )
+    share = forms.IntegerField(
+        **bounds_of("share"),
+        required=False,
+        label="Labels per person",
+        help_text="Then they have finished. Empty: as many as there are.",
+    )
+    consent = CleanCharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        max_length=50_000,
+        help_text="Markdown that each person agrees to before the first item, again when it changes. Empty: none.",
+    )
+    completion_code = CleanCharField(
+        required=False,
+        max_length=100,
+        label="Completion code",
+        help_text="Told who has finished, as Prolific and MTurk ask for it.",
+    )
+    return_url = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Way back",
+        help_text="Where they go then: https://app.prolific.com/submissions/complete?cc=…",
+    )
     due = forms.DateField(
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
@@ -414,6 +438,10 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
             "model names hidden" if value["blind"] else "not blind",
             "criteria shown" if value["shows_criteria"] else "no criteria",
         ]
+        ending = [
+            "consent is asked for" if value["consent"] else "no consent is asked for",
+            "with a completion code" if value["completion_code"] else "no completion code",
+        ]
         words = len((value["guidelines"] or "").split())
         return {
             name: Fold(title, [self[field] for field in fields], content)
@@ -424,6 +452,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
                 ("handing", "Assignment", HANDING_FIELDS, ", ".join(_assignment_in_words(value))),
                 ("checks", "Quality checks", CHECK_FIELDS, ", ".join(checks)),
                 ("seen", "What they see", ("blind", "shows_criteria"), ", ".join(seen)),
+                ("ending", "Consent and completion", ENDING_FIELDS, ", ".join(ending)),
             )
         }
 
@@ -464,7 +493,8 @@ def _assignment_in_words(value: dict[str, Any]) -> list[str]:
 
 
 BALLOT_FIELDS = ("allowed", "own_scale", "weight", "weights", "ties", "analyses", "confidence")
-HANDING_FIELDS = ("lease_minutes", "order", "daily_cap", "due")
+HANDING_FIELDS = ("lease_minutes", "order", "daily_cap", "share", "due")
+ENDING_FIELDS = ("consent", "completion_code", "return_url")
 CHECK_FIELDS = ("practice_pass", "gold_rate", "gold_pass", "gold_least", "gold_stops")
 
 
@@ -494,6 +524,10 @@ class InvitationForm(Styled):
     days = forms.IntegerField(initial=14, min_value=1, max_value=365, label="Valid for (days)")
     most = forms.IntegerField(
         required=False, min_value=1, max_value=10_000, label="People", help_text="Leave empty for any number."
+    )
+    outside = forms.BooleanField(
+        required=False,
+        label="From Prolific or MTurk: without a password, by the PROLIFIC_PID or workerId in the address",
     )
     emails = forms.CharField(
         required=False,

@@ -26,7 +26,7 @@ from annotations.assignment.queries import annotator_of, assignment_of, load_wor
 from annotations.ballots import BadVerdict
 from annotations.campaigns.auto_enqueue import enqueue_new_items
 from annotations.campaigns.guidelines import render_guidelines
-from annotations.campaigns.members import enter, is_prepared, mark_guidelines_read, tell_curators
+from annotations.campaigns.members import agree, digest_of, enter, is_prepared, mark_guidelines_read, tell_curators
 from annotations.labels.actions import change_label, save_draft, submit_label
 from annotations.labels.desk import Desk, card_of, desk_of
 from annotations.labels.result import result_of
@@ -69,16 +69,21 @@ def prepare(request: PageRequest, pk: int) -> HttpResponse:
         "card": card_of(campaign, annotator, request.user),
         "guidelines": render_guidelines(campaign.guidelines, campaign),
     }
+    if campaign.asks_consent_of(annotator):
+        context |= {"consent": render_guidelines(campaign.consent, campaign), "digest": digest_of(campaign.consent)}
     return render(request, "annotations/prepare.html", context)
 
 
 @requires("label")
 @require_POST
 def begin(request: PageRequest, pk: int) -> HttpResponse:
-    """They have read the guidelines, and go on to the items."""
+    """They have read the guidelines, agree to what the campaign asks them to, and go on to the items."""
     campaign, annotator = _campaign(request, pk)
-    mark_guidelines_read(campaign=campaign, annotator=annotator)
-    return redirect("annotations:work", pk)
+    with told(request):
+        agree(campaign=campaign, annotator=annotator, digest=request.POST.get("agreed", ""), now=database.now())
+        mark_guidelines_read(campaign=campaign, annotator=annotator)
+        return redirect("annotations:work", pk)
+    return redirect("annotations:prepare", pk)
 
 
 @requires("label")
@@ -108,6 +113,8 @@ def say(request: PageRequest, pk: int) -> HttpResponse:
 def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item in this campaign, or the next one."""
     campaign, annotator = _campaign(request, pk)
+    if campaign.state in Campaign.GOING and campaign.asks_consent_of(annotator):
+        return redirect("annotations:prepare", pk)
     if campaign.state == Campaign.State.OPEN and not is_prepared(campaign=campaign, annotator=annotator):
         return redirect("annotations:prepare", pk)
     if returned := notices.open_returns(campaign=campaign, annotator=annotator).select_related("label").first():

@@ -112,17 +112,34 @@ def invitation_revoke(request: HttpRequest, pk: int, invitation: int) -> HttpRes
 @requires("read-public")
 @form_page
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """The page of an invitation: join with the current account or with a new one."""
-    invite = invitations.find(token, now=timezone.now())
+    """The page of an invitation: join with the current account or with a new one, or from outside with an id."""
+    outside_id = invitations.outside_id_in(request.GET)
+    invite = invitations.find(token, now=timezone.now(), outside_id=outside_id)
     if invite is None:
         is_closed = invitations.waits(token, now=timezone.now())
         return render(request, "annotations/invitation.html", {"is_closed": is_closed}, status=404)
+    if invite.outside:
+        return _from_outside(request, invite, outside_id)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
     context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}
     if request.method == "POST" and context["may_join"] and _join(request, invite, person, form):
         return redirect("annotations:work", invite.campaign_id)
     return render(request, "annotations/invitation.html", context)
+
+
+def _from_outside(request: HttpRequest, invite: Invitation, outside_id: str) -> HttpResponse:
+    """Somebody whom Prolific or MTurk sends is signed in by their id once they press the button."""
+    if request.method == "POST" and outside_id:
+        try:
+            person = invitations.come_from_outside(invitation=invite, outside_id=outside_id, now=timezone.now())
+        except BadInput as error:
+            messages.error(request, str(error))
+        else:
+            login(request, person)
+            audit.record("sign-in", by=person, address=client_address(request))
+            return redirect("annotations:work", invite.campaign_id)
+    return render(request, "annotations/invitation.html", {"invitation": invite, "outside_id": outside_id})
 
 
 def _join(request: HttpRequest, invite: Invitation, person: User | None, form: JoinForm) -> bool:

@@ -27,7 +27,8 @@ KEPT = {
         tryout abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
-    "Campaign": """held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
+    "Campaign": """share consent completion_code return_url
+        held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
         imported open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
     "Edition": "run board cells inputs by",
@@ -38,7 +39,18 @@ KEPT = {
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {
     *("Criterion", "CriterionRevision", "CriteriaAccess", "AccessedSample", "User"),
-    *("InstallationKey", "AuditEntry", "AuditHead", "SignInCount", "Notice", "Mail", "SavedView", "Token"),
+    *(
+        "InstallationKey",
+        "AuditEntry",
+        "AuditHead",
+        "SignInCount",
+        "Notice",
+        "Mail",
+        "SavedView",
+        "Token",
+        "SignOn",
+        "SecondFactor",
+    ),
     *(
         "AnalysisRelease",
         "Attempt",
@@ -54,6 +66,7 @@ NEVER = {
         "LabelReturn",
         "Invitation",
         "GuidelinePicture",
+        "Consent",
         "SubmissionScore",
         "ResponseMark",
         "ToldScore",

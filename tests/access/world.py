@@ -16,6 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import timezone
 
 import bank.criteria
+from accounts import second_factor
 from accounts.models import Webhook
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
@@ -152,6 +153,8 @@ class World:
 def build(people, *, secret=CANARY):
     """Two benchmarks, one public and one private, each with criteria, judgments and a campaign."""
     world = World()
+    for person in people.values():
+        second_factor.begin(person)  # its key is random: each asks for the same one
     world.upload = checked_upload(people, secret)
     world.judge = Judge.objects.create(name="some-judge", base_url="http://127.0.0.1:9/v1", model="m", key_env="KEY")
     asked = prompts.get("pair")

@@ -11,6 +11,7 @@ from django.db import transaction
 from accounts.actions import make_account, new_password, set_role
 from accounts.management.base import InstallationCommand
 from accounts.models import Role, User
+from accounts.second_factor import remove
 from accounts.tokens import make_token
 
 
@@ -31,6 +32,8 @@ class Command(InstallationCommand):
             help="make an API token with all scopes of the role, which lasts as long as one may, and print it",
         )
 
+        parser.add_argument("--no-codes", action="store_true", help="end codes beside the password, of a lost device")
+
     def handle(self, *args: Any, **options: Any) -> None:
         name, role, chosen = options["name"], options["role"], _read_password() if options["password"] else None
         try:
@@ -44,6 +47,8 @@ class Command(InstallationCommand):
                     set_role(person=person, role=role, how="make_user")
                     if chosen is not None:
                         new_password(person=person, password=chosen, how="make_user")
+                if options["no_codes"]:
+                    remove(person, how="make_user")
                 token = make_token(person=person, how="make_user")[1] if options["token"] else ""
         except ValidationError as error:
             raise CommandError(" ".join(error.messages), returncode=1) from None

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0006_token_names'),
+        ('accounts', '0007_erasing_and_signing_in'),
     ]
 
     operations = [
