@@ -74,13 +74,14 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
 
 
 def due(*, heavy: bool = True) -> int:
-    """How many jobs wait whose time has come; without heavy ones if so asked."""
+    """How many jobs there are whose time has come, those being done too; without heavy ones if so asked."""
     now = timezone.now()
     if connection.vendor == "sqlite":
         names = [name for name, kind in KINDS.items() if heavy or not kind.heavy]
-        return Job.objects.filter(begun=False, not_before__lte=now, name__in=names).count()
+        return Job.objects.filter(not_before__lte=now, name__in=names).count()
     from procrastinate.contrib.django import app
 
     queues = ["light", "heavy"] if heavy else ["light"]
-    waiting = [job for queue in queues for job in app.job_manager.list_jobs(queue=queue, status="todo")]
-    return sum(job.scheduled_at is None or job.scheduled_at <= now for job in waiting)
+    wanted = [(queue, status) for queue in queues for status in ("todo", "doing")]
+    found = [job for queue, status in wanted for job in app.job_manager.list_jobs(queue=queue, status=status)]
+    return sum(job.scheduled_at is None or job.scheduled_at <= now for job in found)

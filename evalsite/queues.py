@@ -37,12 +37,10 @@ class Queue(ABC):
     def __init__(self, *, takes_heavy: Callable[[], bool]) -> None:
         self.takes_heavy = takes_heavy
         self.heavy = HeavyProcess()
-        self.under_way = 0
 
     async def do(self, name: str, arguments: dict[str, Any]) -> None:
         """Do a job. What goes wrong is logged: the next one finds what it has left."""
         kind = KINDS[name]
-        self.under_way += 1
         try:
             if kind.heavy:
                 await self.heavy.do(kind.path, arguments)
@@ -56,19 +54,14 @@ class Queue(ABC):
             log.error("Job %s failed: %s", word(name, arguments), error)
         except Exception:
             log.exception("Job %s failed", word(name, arguments))
-        finally:
-            self.under_way -= 1
 
     @abstractmethod
     async def work(self, stop: asyncio.Event) -> None:
         """Do jobs until ``stop`` is set, then let those under way end."""
 
     def waits(self) -> bool:
-        """Whether a job waits for this worker whose time has come. To be asked in the thread of the database."""
+        """Whether there is a job for this worker whose time has come, or that it is at; for the database's thread."""
         return jobs.due(heavy=self.takes_heavy()) > 0
-
-    async def is_idle(self) -> bool:
-        return not self.under_way and not await db(self.waits)
 
 
 class Table(Queue):
@@ -92,7 +85,7 @@ class Table(Queue):
                             await db(_take_over)
                             begun = True
                         for job in await db(self._due):
-                            self._tasks[job.once] = asyncio.create_task(self._work(job))
+                            self._tasks[job.once] = asyncio.create_task(self._work(job, stop))
                 except DatabaseError as error:
                     log.warning("The database does not answer (%s), trying again", type(error).__name__)
                 await _wait(stop, self._tasks.values(), LOOK_EVERY)
@@ -130,15 +123,19 @@ class Table(Queue):
         names = {once.partition(" ")[0] for once in [*self._tasks, *(job.once for job in due)]}
         return any(KINDS[name].heavy for name in names & set(KINDS))
 
-    async def _work(self, job: Job) -> None:
-        try:
-            if job.name in KINDS:  # else an older or newer version had it
-                await self.do(job.name, job.arguments)
-            await db(_finish, job)
-        except DatabaseError:
-            log.warning("Job %s is done again by the next worker", job)
-        finally:
-            del self._tasks[job.once]
+    async def _work(self, job: Job, stop: asyncio.Event) -> None:
+        if job.name in KINDS:  # else an older or newer version had it
+            await self.do(job.name, job.arguments)
+        while True:
+            try:
+                await db(_finish, job)
+                break
+            except DatabaseError:
+                if stop.is_set():
+                    log.warning("Job %s is done again by the next worker", job)
+                    break
+                await _wait(stop, (), AGAIN)
+        del self._tasks[job.once]
 
 
 def _take_over() -> None:
@@ -158,7 +155,7 @@ def _periodic(name: str, at: Any) -> Job:
 def _finish(job: Job) -> None:
     every = KINDS[job.name].every if job.name in KINDS else None
     with transaction.atomic():
-        job.delete()
+        Job.objects.filter(pk=job.pk).delete()
         if every and job.once != word(job.name, job.arguments):
             _periodic(job.name, timezone.now() + every).save()
 

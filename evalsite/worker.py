@@ -68,7 +68,7 @@ async def serve(
                     log.info("Run %s begins", run.pk, extra={"run": run.pk})
                     active[run.pk] = asyncio.create_task(work(run, shared=shared, stop=stop))
                 if until_idle and not active:
-                    idle = await queue.is_idle() and await db(is_idle, name, pictures=pictures)
+                    idle = not await db(queue.waits) and await db(is_idle, name, pictures=pictures)
                 answered = now
             except DatabaseError as error:
                 log.warning("The database does not answer (%s), trying again", type(error).__name__)
