@@ -106,17 +106,18 @@ class Table(Queue):
                 os.close(file)
         return self._lock is not None
 
-    @transaction.atomic
     def _due(self) -> list[Job]:
         """The jobs to begin now, noted as begun."""
         due: list[Job] = []
         room = AT_ONCE - len(self._tasks)
+        # Nobody else begins them, so they are read without a transaction, which would lock the database.
         for job in Job.objects.filter(begun=False, not_before__lte=timezone.now()):
             kind = KINDS.get(job.name)
             is_next = kind is None or not kind.heavy or (self.takes_heavy() and not self._is_at_heavy(due))
             if len(due) < room and job.once not in self._tasks and is_next:
                 due.append(job)
-        Job.objects.filter(pk__in=[job.pk for job in due]).update(begun=True)
+        if due:
+            Job.objects.filter(pk__in=[job.pk for job in due]).update(begun=True)
         return due
 
     def _is_at_heavy(self, due: list[Job]) -> bool:
