@@ -21,7 +21,7 @@ from accounts.models import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Registered:
     """What a name stands for: the path of a function, which is ``async`` if it waits for others than the database.
 
     ``heavy`` ones compute long or need much memory: they run in a process of their own, one at a time. ``every``: also
@@ -37,13 +37,13 @@ class Kind:
         return "heavy" if self.heavy else "light"
 
 
-KINDS: dict[str, Kind] = {}
+REGISTERED: dict[str, Registered] = {}
 STOPPING = threading.Event()  # set in the process of heavy jobs when the worker stops: they end soon
 
 
 def register(name: str, path: str, *, heavy: bool = False, every: timedelta | None = None) -> None:
     """To be called by an app when it is ready."""
-    KINDS[name] = Kind(path, heavy, every)
+    REGISTERED[name] = Registered(path, heavy, every)
 
 
 def word(name: str, arguments: dict[str, Any]) -> str:
@@ -57,7 +57,7 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
     Nothing is added while the same job waits, be it for a later time; one that is being done does not count, for it may
     have looked already.
     """
-    kind, once = KINDS[name], word(name, arguments)
+    registered, once = REGISTERED[name], word(name, arguments)
     if connection.vendor == "sqlite":
         job = Job(name=name, arguments=arguments, not_before=not_before or timezone.now(), once=once)
         Job.objects.bulk_create([job], ignore_conflicts=True)
@@ -65,7 +65,7 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued
 
-    new = app.configure_task(name, queue=kind.queue, lock=once, queueing_lock=once, schedule_at=not_before)
+    new = app.configure_task(name, queue=registered.queue, lock=once, queueing_lock=once, schedule_at=not_before)
     try:
         with transaction.atomic():  # of which nothing stays where one waits already
             new.defer(**arguments)
@@ -77,7 +77,7 @@ def due(*, heavy: bool = True) -> int:
     """How many jobs there are whose time has come, those being done too; without heavy ones if so asked."""
     now = timezone.now()
     if connection.vendor == "sqlite":
-        names = [name for name, kind in KINDS.items() if heavy or not kind.heavy]
+        names = [name for name, registered in REGISTERED.items() if heavy or not registered.heavy]
         return Job.objects.filter(not_before__lte=now, name__in=names).count()
     from procrastinate.contrib.django import app
 

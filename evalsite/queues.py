@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from accounts import jobs
-from accounts.jobs import KINDS, word
+from accounts.jobs import REGISTERED, word
 from accounts.loop import db
 from accounts.models import Job
 from evalsite.heavy import HeavyFailed, HeavyProcess
@@ -40,11 +40,11 @@ class Queue(ABC):
 
     async def do(self, name: str, arguments: dict[str, Any]) -> None:
         """Do a job. What goes wrong is logged: the next one finds what it has left."""
-        kind = KINDS[name]
+        registered = REGISTERED[name]
         try:
-            if kind.heavy:
-                await self.heavy.do(kind.path, arguments)
-            elif inspect.iscoroutinefunction(function := import_string(kind.path)):
+            if registered.heavy:
+                await self.heavy.do(registered.path, arguments)
+            elif inspect.iscoroutinefunction(function := import_string(registered.path)):
                 await function(**arguments)
             else:
                 await db(function, **arguments)
@@ -112,8 +112,8 @@ class Table(Queue):
         room = AT_ONCE - len(self._tasks)
         # Nobody else begins them, so they are read without a transaction, which would lock the database.
         for job in Job.objects.filter(begun=False, not_before__lte=timezone.now()):
-            kind = KINDS.get(job.name)
-            is_next = kind is None or not kind.heavy or (self.takes_heavy() and not self._is_at_heavy(due))
+            registered = REGISTERED.get(job.name)
+            is_next = registered is None or not registered.heavy or (self.takes_heavy() and not self._is_at_heavy(due))
             if len(due) < room and job.once not in self._tasks and is_next:
                 due.append(job)
         if due:
@@ -122,10 +122,10 @@ class Table(Queue):
 
     def _is_at_heavy(self, due: list[Job]) -> bool:
         names = {once.partition(" ")[0] for once in [*self._tasks, *(job.once for job in due)]}
-        return any(KINDS[name].heavy for name in names & set(KINDS))
+        return any(REGISTERED[name].heavy for name in names & set(REGISTERED))
 
     async def _work(self, job: Job, stop: asyncio.Event) -> None:
-        if job.name in KINDS:  # else an older or newer version had it
+        if job.name in REGISTERED:  # else an older or newer version had it
             await self.do(job.name, job.arguments)
         while True:
             try:
@@ -145,7 +145,11 @@ def _take_over() -> None:
     Job.objects.filter(begun=True, once__in=list(waiting.values_list("once", flat=True))).delete()
     Job.objects.update(begun=False)
     now = timezone.now()
-    first = [_periodic(name, now + kind.every if kind.heavy else now) for name, kind in KINDS.items() if kind.every]
+    first = [
+        _periodic(name, now + registered.every if registered.heavy else now)
+        for name, registered in REGISTERED.items()
+        if registered.every
+    ]
     Job.objects.bulk_create(first, ignore_conflicts=True)
 
 
@@ -154,7 +158,7 @@ def _periodic(name: str, at: Any) -> Job:
 
 
 def _finish(job: Job) -> None:
-    every = KINDS[job.name].every if job.name in KINDS else None
+    every = REGISTERED[job.name].every if job.name in REGISTERED else None
     with transaction.atomic():
         Job.objects.filter(pk=job.pk).delete()
         if every and job.once != word(job.name, job.arguments):
@@ -170,10 +174,10 @@ class Procrastinate(Queue):
         from procrastinate.contrib.django.utils import connector_params
 
         self.app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=6))
-        for name, kind in KINDS.items():
-            task: Any = self.app.task(name=name, queue=kind.queue)(self._function(name))
-            if kind.every:
-                self.app.periodic(cron=cron(kind.every), queueing_lock=f"{name} every so often", lock=name)(task)
+        for name, registered in REGISTERED.items():
+            task: Any = self.app.task(name=name, queue=registered.queue)(self._function(name))
+            if registered.every:
+                self.app.periodic(cron=cron(registered.every), queueing_lock=f"{name} every so often", lock=name)(task)
 
     def _function(self, name: str) -> Callable[..., Any]:
         async def function(timestamp: int | None = None, **arguments: Any) -> None:
@@ -244,5 +248,5 @@ async def _wait(stop: asyncio.Event, tasks: Any, seconds: float | None) -> None:
 
 def queue(*, takes_heavy: Callable[[], bool]) -> Queue:
     """The queue of this installation's database."""
-    kind = Procrastinate if connection.vendor == "postgresql" else Table
-    return kind(takes_heavy=takes_heavy)
+    suits = Procrastinate if connection.vendor == "postgresql" else Table
+    return suits(takes_heavy=takes_heavy)

@@ -95,7 +95,7 @@ def test_a_job_is_stored_with_what_it_is_about_and_not_without_it():
 
 @pytest.mark.django_db
 def test_of_the_same_job_one_waits_and_a_transaction_in_which_it_is_deferred_again_goes_on(monkeypatch):
-    monkeypatch.setitem(jobs.KINDS, "spin", jobs.Kind("tests.operations.errands.spin", heavy=True))
+    monkeypatch.setitem(jobs.REGISTERED, "spin", jobs.Registered("tests.operations.errands.spin", heavy=True))
     with transaction.atomic():
         for _ in range(3):
             jobs.defer("spin", seconds=1, folder="a")

@@ -138,7 +138,9 @@ def test_every_row_arrives_as_it_was_and_new_ones_go_on_from_there(source, targe
     assert "with the same checksum for each table" in said
     rows = source.sql("SELECT id, username, date_joined, is_active, password FROM accounts_user")
     with psycopg.connect(target) as moved:
-        columns = "id, username, (date_joined AT TIME ZONE 'UTC')::text, is_active, password"
+        columns = (
+            "id, username, to_char(date_joined AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US'), is_active, password"
+        )
         assert moved.execute(f"SELECT {columns} FROM accounts_user").fetchall() == [
             (pk, name, joined, bool(active), password) for pk, name, joined, active, password in rows
         ]
