@@ -148,7 +148,7 @@ def test_a_judge_is_added_with_its_limits_and_its_key_stays_in_the_environment()
         call_command("add_judge", "baseline-mine", base_url="http://10.0.0.7/v1", model="k")
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_the_worker_command_works_what_waits(benchmark, judge_at):
     with Server(lambda call: answer("Answer1")) as server:
         judge_at(server.url)
