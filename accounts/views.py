@@ -105,7 +105,7 @@ def code(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def codes(request: HttpRequest) -> HttpResponse:
-    """Setting up codes beside the password; new recovery codes; ending it. Each takes a code."""
+    """Setting up two-factor authentication; new recovery codes; ending it. Each takes a code."""
     person = cast(User, request.user)
     factor, required = second_factor.of(person), settings.SECOND_FACTOR_FOR_STAFF and person.role in STAFF
     form = CodeForm(request.POST if request.method == "POST" else None)

@@ -182,7 +182,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 SESSION_ENGINE = "accounts.sessions"
 
-SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=False)  # codes beside the password
+SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=False)  # two-factor authentication
 
 # Signing in at an OpenID provider; see accounts.sso. Without SSO_ISSUER nothing of allauth is loaded.
 SSO_ISSUER = env.str("SSO_ISSUER", default="")

@@ -1,4 +1,4 @@
-"""Codes beside the password: set up, asked for at each sign-in, required of staff, lost and ended."""
+"""Two-factor authentication: set up, asked for at each sign-in, required of staff, lost and ended."""
 
 import base64
 import re

@@ -32,7 +32,7 @@ class Command(InstallationCommand):
             help="make an API token with all scopes of the role, which lasts as long as one may, and print it",
         )
 
-        parser.add_argument("--no-codes", action="store_true", help="end codes beside the password, of a lost device")
+        parser.add_argument("--no-codes", action="store_true", help="end two-factor authentication, of a lost device")
 
     def handle(self, *args: Any, **options: Any) -> None:
         name, role, chosen = options["name"], options["role"], _read_password() if options["password"] else None
