@@ -133,11 +133,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         " PRAGMA journal_size_limit=67108864;",
     }
 
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # Boards over many verdicts, for every process and the next start. It may be deleted.
-    "boards": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA / "boards"},
-}
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 MEDIA_ROOT = DATA / "media"
 CORRUPTED_FOLDER = DATA / "corrupted"  # a cache: it may be deleted
 CORRUPTED_BYTES = keys.number("CORRUPTED_BYTES", 2_000_000_000)

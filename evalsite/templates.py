@@ -45,6 +45,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
     if user is None:
         return {}
     return {
+        "frame": "leaderboard/_parts.html" if hasattr(request, "preparing") else "base.html",
         "other_language": partial(_other_language, request),
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell

@@ -1,7 +1,6 @@
 """Data that grow in an installation: how much of them there is, and what of them may go."""
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,8 +16,10 @@ from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
 from bank import guard, media, objects
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
+from leaderboard.models import PreparedPage
 
 KEEP_DELIVERIES_DAYS = 30
+KEEP_PAGES_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ def heaps() -> Iterator[Heap]:
         notices, calls = Notice.objects.all(), Attempt.objects.all()
         yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
         over = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
+        pages = PreparedPage.objects.all()
+        yield _aged("prepared pages", pages, pages, KEEP_PAGES_DAYS, "asked_at", "then they are drawn anew")
         yield _aged("calls without a verdict", calls, over, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")
     pictures = [size for _, size in media.sizes()]
     yield Heap("pictures", len(pictures), sum(pictures), "kept")
@@ -58,7 +61,6 @@ def heaps() -> Iterator[Heap]:
         sizes = [entry.size for entry in away.listed()]
         yield Heap("uploads in object storage", len(sizes), sum(sizes), "a day after nobody went on, at the latest")
     yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")
-    yield _old_files("kept boards", settings.DATA / "boards", timedelta(days=1))
     if connection.vendor == "sqlite":
         size = Path(connection.settings_dict["NAME"]).stat().st_size
         yield Heap("database", 1, size, "`manage.py rotate_criteria_key --compact` gives back what is free in it")
@@ -93,15 +95,3 @@ def _aged(name: str, rows: QuerySet[Any], ended: QuerySet[Any], days: int, colum
 def _files(name: str, folder: Path, rule: str) -> Heap:
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     return Heap(name, len(sizes), sum(sizes), rule)
-
-
-def _old_files(name: str, folder: Path, age: timedelta) -> Heap:
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    old = [path for path in paths if path.stat().st_mtime < time.time() - age.total_seconds()]
-
-    def clear() -> None:
-        for path in old:
-            path.unlink(missing_ok=True)
-
-    size = sum(path.stat().st_size for path in paths)
-    return Heap(name, len(paths), size, "a day", len(old), clear)

@@ -4,12 +4,16 @@ The database itself draws the number, by triggers, in the transaction of the wri
 It is random, so that none comes again, neither after a rollback nor in a database that is restored. All tables count
 but those named here. A row counts for the benchmark that it belongs to, and one that belongs to none for all.
 
+A benchmark has a second number for writes after which something may have to be hidden: a page that was made before may
+be shown for a while after the others. Whatever is added hides nothing; what is changed or removed may, but for ADDING.
+
 On PostgreSQL, a writer that finds a number locked by another one adds a number beside it, so that nobody waits for the
 end of an import; a benchmark's number is the sum.
 """
 
 import secrets
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -30,6 +34,7 @@ UNCOUNTED = frozenset(
     annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage
     bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold
     judging.WorkerBeat leaderboard.Change
+    leaderboard.PreparedPage
     """.split()
 )
 UNCOUNTED_COLUMNS = {
@@ -38,24 +43,49 @@ UNCOUNTED_COLUMNS = {
     "bank.Import": ("until",),
     "judging.Judge": ("paced_until",),
 }
+EVERY_COLUMN = ("*",)
+# Columns that hide nothing when they change; of rows with every column neither does a removal.
+ADDING = {
+    "annotations.CampaignItem": ("priority",),
+    "annotations.Label": tuple(
+        """
+        score choice preference situation ranking parts option extraction answer agree grade hallucination spans
+        confidence reason seconds comment flags changed_at
+        """.split()
+    ),
+    "annotations.Membership": ("tries", "warned_at", "warning_seen", "stopped_at", "guidelines_read"),
+    "bank.Import": EVERY_COLUMN,
+    "bank.ImportRange": EVERY_COLUMN,
+    "bank.Item": ("blind",),
+    "judging.Evaluation": EVERY_COLUMN,
+    "judging.QueuedSubmission": EVERY_COLUMN,
+    "judging.Run": tuple(
+        """
+        state state_reason next_try_at tries failing_since told announced reported_model reported abilities batched
+        batches cached calls priced lost spent planned verdicts failures undecided live budget started_at finished_at
+        """.split()
+    ),
+}
+HIDES_WHERE = {"bank.Item": "NEW.blind"}  # unless this is true of the row that changed
 ALL = 0  # in place of a benchmark's id
 NUMBERS = 2**40  # one of so many is drawn
 CHANGES = Change._meta.db_table
 RANGES = ImportRange._meta.db_table
-DRAW = f"""CREATE OR REPLACE FUNCTION counted_draw(of bigint) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    UPDATE {CHANGES} SET number = floor(random() * {NUMBERS})
-        WHERE id = (SELECT id FROM {CHANGES} WHERE benchmark = of LIMIT 1 FOR UPDATE SKIP LOCKED);
+DRAW = f"""CREATE OR REPLACE FUNCTION counted_draw(of bigint, hiding boolean) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE {CHANGES} SET number = floor(random() * {NUMBERS}) WHERE id =
+        (SELECT id FROM {CHANGES} WHERE benchmark = of AND hides = hiding LIMIT 1 FOR UPDATE SKIP LOCKED);
     IF NOT FOUND THEN
-        INSERT INTO {CHANGES} (benchmark, number) VALUES (of, floor(random() * {NUMBERS}));
+        INSERT INTO {CHANGES} (benchmark, hides, number) VALUES (of, hiding, floor(random() * {NUMBERS}));
     END IF; END $$"""
 
 
-def version(benchmark: int | None = None) -> tuple[Any, ...]:
+def version(benchmark: int | None = None, *, hiding: bool = False) -> tuple[Any, ...]:
     """Equal as long as nothing that counts for the benchmark is written, or without one nothing anywhere. It is another
-    one on each day, because some facts are told from a day on.
+    one on each day, because some facts are told from a day on. If ``hiding``: equal as long as nothing is written after
+    which something may have to be hidden, on whatever day.
     """
-    only = "" if benchmark is None else f" WHERE benchmark IN ({ALL}, {int(benchmark)})"
-    query = f"SELECT count(*), sum(number) FROM {CHANGES}{only}"
+    only = "true" if benchmark is None else f"benchmark IN ({ALL}, {int(benchmark)})"
+    query = f"SELECT count(*), sum(number) FROM {CHANGES} WHERE {only}{' AND hides' if hiding else ''}"
     connection.ensure_connection()
     if connection.vendor == "sqlite":  # straight from the driver, because a page asks thirty times
         row = connection.connection.execute(query).fetchone()
@@ -63,7 +93,7 @@ def version(benchmark: int | None = None) -> tuple[Any, ...]:
         with connection.cursor() as cursor:
             cursor.execute(query)
             row = cursor.fetchone()
-    return (timezone.now().date(), *row)
+    return (*row,) if hiding else (timezone.now().date(), *row)
 
 
 def counted() -> list[type[models.Model]]:
@@ -88,9 +118,9 @@ def install(**_: Any) -> None:
         for model in without_triggers():
             for statement in triggers(model):
                 cursor.execute(statement)
-    known = set(Change.objects.values_list("benchmark", flat=True))
-    every = {ALL, *Benchmark.objects.values_list("pk", flat=True)}
-    Change.objects.bulk_create(Change(benchmark=pk, number=0) for pk in every - known)
+    known = set(Change.objects.values_list("benchmark", "hides"))
+    every = {(pk, hides) for pk in (ALL, *Benchmark.objects.values_list("pk", flat=True)) for hides in (False, True)}
+    Change.objects.bulk_create(Change(benchmark=pk, hides=hides, number=0) for pk, hides in every - known)
     # Whatever was written while there was no trigger.
     Change.objects.filter(benchmark=ALL).update(number=secrets.randbelow(NUMBERS))
 
@@ -119,11 +149,17 @@ def _of_sqlite(model: type[models.Model]) -> list[str]:
     """The statements that make a table's triggers, which run for each row."""
     table = model._meta.db_table
     statements = []
-    for name, row in (("insert", "NEW"), (f"update OF {_columns(model)}", "NEW"), ("delete", "OLD")):
-        draw = f"UPDATE {CHANGES} SET number = abs(random() % {NUMBERS}) WHERE benchmark = {_benchmark_of(model, row)}"
-        trigger = f"CREATE TRIGGER counted_{table}_{name.split()[0]} AFTER {name} ON {table}"
+    for name, columns, hides in _events(model):
+        row = "OLD" if name == "delete" else "NEW"
+        draw = (
+            f"UPDATE {CHANGES} SET number = abs(random() % {NUMBERS})"
+            f" WHERE benchmark = {_benchmark_of(model, row)} AND hides = {hides}"
+        )
+        event = f"update OF {columns}" if columns else name.removesuffix("_adding")
+        trigger = f"CREATE TRIGGER counted_{table}_{name} AFTER {event} ON {table}"
         if name == "insert" and model is Benchmark:
-            draw = f"INSERT INTO {CHANGES} (benchmark, number) VALUES (NEW.id, 0); {draw}"
+            rows = "(NEW.id, 0, 0), (NEW.id, 1, 0)"
+            draw = f"INSERT INTO {CHANGES} (benchmark, hides, number) VALUES {rows}; {draw}"
         elif name == "insert":
             # Nobody sees a row of a running import. Its end counts for all, when the range is deleted.
             hidden = f"SELECT 1 FROM {RANGES} WHERE \"table\" = '{table}' AND NEW.id BETWEEN first AND last"
@@ -133,28 +169,46 @@ def _of_sqlite(model: type[models.Model]) -> list[str]:
 
 
 def _of_postgresql(model: type[models.Model]) -> list[str]:
-    """The same, and the function that they call, once for each statement; for each row where columns do not count."""
+    """The same, and the function that they call: once for each statement; for each row where not all columns count."""
     table = model._meta.db_table
     of_all = f"SELECT DISTINCT {_benchmark_of(model, 'changed')} AS benchmark FROM changed"
+    hides = f"TG_ARGV[0]::boolean OR {HIDES_WHERE.get(model._meta.label, 'false')}"
     statements = [
         DRAW,
         f"""CREATE OR REPLACE FUNCTION counted_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF TG_LEVEL = 'ROW' THEN PERFORM counted_draw({_benchmark_of(model, "NEW")});
-            ELSE PERFORM counted_draw(of.benchmark) FROM ({of_all}) AS of; END IF;
+            IF TG_LEVEL = 'ROW' THEN PERFORM counted_draw({_benchmark_of(model, "NEW")}, {hides});
+            ELSE PERFORM counted_draw(of.benchmark, TG_ARGV[0]::boolean) FROM ({of_all}) AS of; END IF;
             RETURN NULL; END $$""",
     ]
-    for name, kind in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD")):
-        event, each = f"{name} ON {table} REFERENCING {kind} TABLE AS changed", "STATEMENT"
-        if name == "update" and model._meta.label in UNCOUNTED_COLUMNS:
-            event, each = f"UPDATE OF {_columns(model)} ON {table}", "ROW"
+    for name, columns, hiding in _events(model):
+        kind = "OLD" if name == "delete" else "NEW"
+        event, each = f"{name.removesuffix('_adding')} ON {table} REFERENCING {kind} TABLE AS changed", "STATEMENT"
+        if columns:
+            event, each = f"UPDATE OF {columns} ON {table}", "ROW"
         trigger = f"CREATE TRIGGER counted_{table}_{name} AFTER {event} FOR EACH {each}"
-        statements.append(f"{trigger} EXECUTE FUNCTION counted_{table}()")
+        statements.append(f"{trigger} EXECUTE FUNCTION counted_{table}('{'false' if hiding != '1' else 'true'}')")
     return statements
 
 
-def _columns(model: type[models.Model]) -> str:
-    left_out = UNCOUNTED_COLUMNS.get(model._meta.label, ())
-    return ", ".join(f'"{field.column}"' for field in model._meta.concrete_fields if field.name not in left_out)
+def _events(model: type[models.Model]) -> list[tuple[str, str, str]]:
+    """The writes that count: insert, update, update_adding or delete; the columns of an update, if not every one
+    counts; and the SQL of whether it hides, as ``hides`` is stored.
+    """
+    label = model._meta.label
+    adding, uncounted = ADDING.get(label, ()), UNCOUNTED_COLUMNS.get(label, ())
+    if adding == EVERY_COLUMN:
+        rest = _columns(model, leaving=uncounted) if uncounted else ""
+        return [("insert", "", "0"), ("update_adding", rest, "0"), ("delete", "", "0")]
+    found = [("insert", "", "0"), ("delete", "", "1")]
+    found.append(("update", _columns(model, leaving=(*uncounted, *adding)) if uncounted or adding else "", "1"))
+    if adding:
+        others = [field.name for field in model._meta.concrete_fields if field.name not in adding]
+        found.append(("update_adding", _columns(model, leaving=others), HIDES_WHERE.get(label, "0")))
+    return found
+
+
+def _columns(model: type[models.Model], *, leaving: Sequence[str]) -> str:
+    return ", ".join(f'"{field.column}"' for field in model._meta.concrete_fields if field.name not in leaving)
 
 
 def _benchmark_of(model: type[models.Model], row: str) -> str:

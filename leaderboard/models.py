@@ -158,7 +158,33 @@ class RecipeEdition(models.Model):
 
 
 class Change(models.Model):
-    """What ``changes.version`` adds up; only triggers write it. ``benchmark`` is an id, 0 for all."""
+    """What ``changes.version`` adds up; only triggers write it. ``benchmark`` is an id, 0 for all; ``hides``: drawn by
+    writes after which something may have to be hidden.
+    """
 
     benchmark = models.BigIntegerField(db_index=True)
+    hides = models.BooleanField(default=False, db_default=False)
     number = models.BigIntegerField()
+
+
+class PreparedPage(models.Model):
+    """A page over many verdicts as a job drew it, see ``leaderboard.prepared``. Any row may be deleted.
+
+    ``asked``: what the request was, as far as the page depends on it. ``benchmark``: whose data it shows, else all.
+    ``version``, ``hiding``: see ``changes.version``. ``status``: of the answer, as HTTP has it; None until it is drawn.
+    ``sealed``: whether it may rest on hidden inputs.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    asked = models.JSONField()
+    asked_at = models.DateTimeField(auto_now_add=True)
+    benchmark = models.ForeignKey("bank.Benchmark", on_delete=models.CASCADE, null=True, related_name="+")
+    version = models.CharField(max_length=100)
+    hiding = models.CharField(max_length=100)
+    status = models.PositiveSmallIntegerField(null=True)
+    content: Any = PackedJSONField()
+    sealed = models.BooleanField(default=False)
+    made_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return str(self.asked["path"])

@@ -26,7 +26,7 @@ from leaderboard.rankings.correlation import CorrelationBoard, correlations, usu
 from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import HUMANS, PEOPLE, Scope, answers_shown
-from leaderboard.votes import scores, verdict_cache
+from leaderboard.votes import arrays, scores
 from stats.verdicts import majority
 
 MOST_COMPARED = 12
@@ -124,9 +124,7 @@ def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Be
     ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
     as_calls = [*untold, *uncounted_runs(staff=staff)]  # of these every call counts, whether it gave a verdict or not
     failed = [_by(rows.exclude(run__in=as_calls), "run__benchmark", Count("pk")) for rows in ends]
-    judgments = {
-        pk: sum(n for run, n in verdict_cache.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids
-    }
+    judgments = {pk: sum(n for run, n in arrays.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids}
     counts = {
         "samples": samples,
         "models": models,

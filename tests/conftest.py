@@ -19,7 +19,6 @@ from accounts import installation_key
 from accounts.models import Role, User
 from evalsite.demo.llmfao import unpacked
 from leaderboard import cache as leaderboard_cache
-from leaderboard.votes import verdict_cache
 from tests import chromium
 from tests.once import once
 
@@ -178,7 +177,6 @@ def browser_type_launch_args():
 def nothing_kept():
     """What a process keeps of the database goes with the database of each test."""
     leaderboard_cache.forget()
-    verdict_cache.forget()
     installation_key.forget()
 
 

@@ -1,5 +1,7 @@
 """The card of an evaluated model."""
 
+from typing import Any
+
 from django import forms
 
 from accounts.forms import Styled
@@ -14,6 +16,11 @@ class CardForm(Styled, forms.ModelForm):
     open = forms.NullBooleanField(required=False, label="Weights", widget=forms.Select(choices=WEIGHTS))
     price_in = forms.FloatField(required=False, min_value=0, label="Price in", help_text="US dollars, million tokens.")
     price_out = forms.FloatField(required=False, min_value=0, label="Price out")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():  # the form of the person, since the page is kept
+            field.widget.attrs["form"] = "personal"
 
     class Meta:
         model = EvaluatedModel

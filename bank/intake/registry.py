@@ -124,6 +124,6 @@ def imported(rows: int) -> None:
     try:
         database.analyze()
         if rows >= LARGE:
-            jobs.defer("compute_home")  # so that no visitor waits for it
+            jobs.defer("prepare_again")
     except Exception:
         log.exception("What follows a large import failed")

@@ -22,11 +22,6 @@ class ImportQuerySet(models.QuerySet["Import"]):
         newest = self.filter(state=Import.State.DONE).order_by("-pk").values_list("pk", flat=True).first()
         return newest or 0
 
-    def came_late(self, model: type[models.Model], *, since: int, below: int) -> bool:
-        """Whether an import that finished after ``since`` added rows to a table with ids below ``below``."""
-        spans = self.filter(state=Import.State.DONE, pk__gt=since).values_list("spans", flat=True)
-        return any(span[0] < below for tables in spans if (span := tables.get(model._meta.db_table)))
-
 
 def import_in_progress(error: BaseException | None) -> str | None:
     """A message, if something failed because it collided with a row of the running import; it will work later."""

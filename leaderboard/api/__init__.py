@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -13,6 +14,7 @@ from rest_framework.views import APIView
 from bank.models import Benchmark
 from leaderboard.api.described import rows_as
 from leaderboard.files import csv_text, json_lines
+from leaderboard.prepared import AGAIN_AFTER, WAITS, answered
 from leaderboard.rows import Row
 from leaderboard.scope import BadScope
 from leaderboard.tables import Table, rows_of
@@ -54,16 +56,25 @@ class TableView(APIView):
     filter_backends: list[Any] = []
     table: Table
 
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         given = self._parameters(request)
         try:
             benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(given["benchmark"])
         except Benchmark.DoesNotExist:
             raise NotFound from None
-        try:
-            return Response(rows_of(self.table, benchmark, given, request.user).rows)
-        except BadScope as error:
-            raise ValidationError({"detail": str(error)}) from None
+
+        def draw() -> Response:
+            try:
+                return Response(rows_of(self.table, benchmark, given, request.user).rows)
+            except BadScope as error:
+                raise ValidationError({"detail": str(error)}) from None
+
+        return answered(
+            request, draw, named=given["benchmark"], accept=request.accepted_renderer.media_type, waits=self._waits
+        )
+
+    def _waits(self, request: Request) -> Response:
+        return Response({"detail": WAITS}, status=202, headers={"Retry-After": str(AGAIN_AFTER)})
 
     def _parameters(self, request: Request) -> Parameters:
         parameters = {

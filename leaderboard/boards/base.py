@@ -1,5 +1,6 @@
 """What all boards share: their shape, the ranks of models, and how boards are cached."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,10 +11,11 @@ import numpy as np
 import pandas as pd
 from django.core.cache import cache as first_times
 from django.utils import timezone
+from prometheus_client import Histogram
 from pydantic import TypeAdapter
 
 from bank.models import Capability
-from leaderboard import cache, changes, methods, votes
+from leaderboard import cache, methods, votes
 from leaderboard.figures import listed
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
 from leaderboard.methods import PROVISIONAL, SEED
@@ -25,6 +27,7 @@ from stats.proportions import t_quantile
 from stats.ranks import Behind, Place, places_of_means
 
 B = TypeVar("B", bound="Board")
+COMPUTED = Histogram("evalsite_board_seconds", "Boards that were computed", ["board"], buckets=(0.1, 0.3, 1, 3, 10, 30))
 DAY = 24 * 3600  # seconds
 
 
@@ -272,14 +275,13 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
     key = key_of(scope, name)
 
     def make() -> B:
-        board = compute(scope)
+        with COMPUTED.labels(re.split("[ :]", name)[0]).time():
+            board = compute(scope)
         # The time at which these data were first seen: a write that is withheld from the view must not move it.
         first_seen = first_times.get_or_set(f"first-seen:{key}", timezone.now, DAY)
         return replace(board, key=key, computed_at=board.computed_at or first_seen)
 
-    # Of what staff see no file is made.
-    shared = not scope.staff
-    return cache.cached("board", [changes.version(scope.benchmark.pk), key], make, seconds=DAY, shared=shared)
+    return cache.until_changed(("board", key), make, benchmark=scope.benchmark.pk)
 
 
 def key_of(scope: Scope, name: str) -> str:

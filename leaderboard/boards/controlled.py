@@ -14,7 +14,7 @@ from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.methods import SEED
 from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import Scope
-from leaderboard.votes import verdict_cache
+from leaderboard.votes import arrays
 from leaderboard.votes.covariates import covariates, lengths
 from stats import controlled
 from stats.arrays import BoolArray
@@ -98,7 +98,7 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
     """
     if not anchor:
         return LengthControlled()
-    pairs = verdict_cache.items_by_kind(scope.benchmark).get(Item.Kind.PAIR, 0)
+    pairs = arrays.items_by_kind(scope.benchmark).get(Item.Kind.PAIR, 0)
     if pairs > MOST_PAIRS and LENGTH not in scope.control.split(","):
         return LengthControlled(notes=[ON_REQUEST])
     code = battle.place[anchor]
@@ -115,7 +115,7 @@ def length_controlled(scope: Scope, battle: "Battle", anchor: str) -> LengthCont
     ).sort_values("item", kind="stable", ignore_index=True)
     if "weight" in battle.frame:
         frame = frame.groupby("item", as_index=False).mean().astype({"model": int, "group": int})
-    items, every = frame["item"].to_numpy(), verdict_cache.pair_items(scope.benchmark)
+    items, every = frame["item"].to_numpy(), arrays.pair_items(scope.benchmark)
     frame["sample"] = every.sample[votes.locate(every.item, items)[1]]
     (one, other), unit = lengths(scope, items)
     known = (one > 0) & (other > 0)

@@ -23,11 +23,11 @@ from bank.recipes.verbalizers import GROUPS
 from judging.models import Judgment, Run
 from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
-from leaderboard import cache, changes
 from leaderboard.boards import versus
 from leaderboard.boards.base import Board, places_by, share
 from leaderboard.boards.keyed import FROM_POSITIVES
 from leaderboard.boards.versus import Measure
+from leaderboard.cache import until_changed
 from leaderboard.hidden import keys_are_open
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
@@ -180,10 +180,7 @@ class RecipeBoard(Board):
 def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     """What everybody with answers by this recipe reaches."""
     staff = allowed(viewer, "read-hidden")
-    made: RecipeBoard = cache.cached(
-        "recipe", [changes.version(), recipe.pk, staff], lambda: _recipe_board(recipe, viewer)
-    )
-    return made
+    return until_changed(("recipe", recipe.pk, staff), lambda: _recipe_board(recipe, viewer))
 
 
 @dataclass(frozen=True, slots=True)

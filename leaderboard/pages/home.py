@@ -17,9 +17,10 @@ from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.recipes import store
 from judging.models import Judgment, Run
-from leaderboard import boards, cache, changes, queries, votes
+from leaderboard import boards, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
+from leaderboard.cache import until_changed
 from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
@@ -185,13 +186,7 @@ class _Place:
 
 def build_home_page(viewer: Viewer) -> Home:
     """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
-    shared = not allowed(viewer, "read-hidden")  # of what staff see no file is made
-    return cache.cached("home", [changes.version(), role_of(viewer)], lambda: _made(viewer), shared=shared)
-
-
-def compute() -> None:
-    """The page of visitors, so that it is there when they come, see ``cache.cached``."""
-    build_home_page(AnonymousUser())
+    return until_changed(("home", role_of(viewer)), lambda: _made(viewer))
 
 
 @dataclass(frozen=True, slots=True)

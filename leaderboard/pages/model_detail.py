@@ -11,11 +11,12 @@ from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
 from judging.models import Judge
-from leaderboard import boards, cache, changes, queries, votes
+from leaderboard import boards, queries, votes
 from leaderboard.boards import cached
 from leaderboard.boards.base import ModelRow, ModelsBoard
 from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
+from leaderboard.cache import until_changed
 from leaderboard.definitions import LENGTH
 from leaderboard.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval, without_zeros
 from leaderboard.hidden import is_kept_back
@@ -341,9 +342,8 @@ def _of_pairs_otherwise(on: _OnBoard) -> Iterator[_Otherwise]:
     if row.win_rate_lc.value is not None:
         words = "" if row.mean_length is None else f"{whole(round(row.mean_length))} characters on average"
         yield _Otherwise("Length held equal", words, row.win_rate_lc, row.n, on.address.link(control=LENGTH))
-    for place in cache.cached(
-        "places", [changes.version(on.scope.benchmark.pk), on.board.key], lambda: by_place(on.scope)
-    ):
+    scope = on.scope
+    for place in until_changed(("places", on.board.key), lambda: by_place(scope), benchmark=scope.benchmark.pk):
         if place.model == row.model:
             link = on.address.to("leaderboard:bias", kind=on.scope.kind.in_address)
             yield _Otherwise(f"{SHOWN} {place.shown}", "", place.win_rate, place.n, link)

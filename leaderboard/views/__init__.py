@@ -23,12 +23,14 @@ from leaderboard.pages import method as method_page
 from leaderboard.pages import steps as steps_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.snapshots import citation_of
+from leaderboard.prepared import prepared
 from leaderboard.submissions import open_benchmarks
 from leaderboard.tables import BOARDS
 from leaderboard.views.frame import frame, of_benchmark
 
 
 @requires("read-public")
+@prepared()
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
@@ -61,13 +63,20 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
     if role_of(viewer) == Role.ANNOTATOR:
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
-    page = home_page.build_home_page(viewer)
+    return _home(request)
+
+
+@prepared(by_role=True)
+def _home(request: HttpRequest) -> HttpResponse:
+    """The home of visitors."""
+    page = home_page.build_home_page(request.user)
     social = page.picture.png if page.picture else ""
     return render(request, "leaderboard/home.html", {"home": page, "social": social})
 
 
 @requires("label")
 @require_safe
+@prepared()
 def boards_fed(request: HttpRequest) -> HttpResponse:
     """The boards that a person's labels count for, with who leads there; their home loads it, for it takes a while."""
     boards = home_page.boards_fed(desk_for(request).boards, request.user)
@@ -103,6 +112,7 @@ def formulas(request: HttpRequest) -> HttpResponse:
 
 @requires("read-public")
 @require_safe
+@prepared(by_role=True)
 def data(request: HttpRequest) -> HttpResponse:
     """What can be downloaded of each benchmark that the viewer may see, under which licence."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
@@ -117,6 +127,7 @@ def data(request: HttpRequest) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared(by_role=True)
 @of_benchmark("benchmark")
 def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""

@@ -44,6 +44,7 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Table
+from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
@@ -485,6 +486,7 @@ PAGES = {
 
 
 @requires("read-public")
+@prepared(by_role=True)
 def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]

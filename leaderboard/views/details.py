@@ -22,9 +22,11 @@ from leaderboard.pages import tryout
 from leaderboard.pages.judge_detail import judge_page
 from leaderboard.pages.model_detail import model_page
 from leaderboard.pages.snapshots import citation_of
+from leaderboard.prepared import prepared
 
 
 @requires("read-public")
+@prepared()
 def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """A model over all boards that the viewer may see; what staff send is its card."""
     model = get_object_or_404(EvaluatedModel, pk=pk)
@@ -45,6 +47,7 @@ def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared()
 def judge_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """A judge beside people on every benchmark that the viewer may see."""
     judge = get_object_or_404(Judge, pk=pk)

@@ -26,6 +26,7 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.plots import Plot
+from leaderboard.prepared import prepared
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
@@ -116,6 +117,7 @@ PICTURES: dict[str, tuple[str, Callable[[Address], Plot | None]]] = {
 
 
 @requires("read-public")
+@prepared(by_role=True)
 def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpResponse:
     """A picture to share, as SVG or as PNG of 1200 x 630 pixels; 404 where there is none, or nothing to draw."""
     if what not in PICTURES:
@@ -138,6 +140,7 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
 
 
 @requires("read-public")
+@prepared(by_role=True)
 def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A plot as an SVG file; 404 where there is none of this name, or nothing to draw."""
     if what not in PLOTS:

@@ -19,6 +19,7 @@ from leaderboard.pages import one_item, provenance
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address, pick
 from leaderboard.pages.models import simulated
+from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.view import OF_VOTES, PEOPLE
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
@@ -27,6 +28,7 @@ OF_LIST = (*OF_VOTES, "model", "other", "outcome", "only", "q")
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("votes", *OF_LIST, "page")
 def votes(request: HttpRequest, address: Address) -> HttpResponse:
     """The items behind a model's number, and how each went."""
@@ -80,6 +82,7 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("answers", *OF_VOTES, "model", "mark", "sort", "page")
 def answers(request: HttpRequest, address: Address) -> HttpResponse:
     """The answers behind a model's score: what each scored, and for staff whether it is right."""
@@ -136,6 +139,7 @@ def _votes_of(board: queries.VoteTable, scope: Scope, address: Address) -> queri
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("compare", *SAMPLES, *PEOPLE, "kind", "a", "b", "only", "match", "page")
 def compare(request: HttpRequest, address: Address) -> HttpResponse:
     """Two voters on the items that both gave a verdict on: the majority, a judge's run, an annotator."""
@@ -175,6 +179,7 @@ def _said_about(address: Address, first: str, second: str) -> str:
 
 
 @requires("read-labels")
+@prepared()
 @of_benchmark("disagreements", *SAMPLES, *PEOPLE, "kind", "run")
 def disagreements(request: HttpRequest, address: Address) -> HttpResponse:
     """Where a judge's run decides otherwise than most people do, grouped by what people ticked and wrote there."""
@@ -192,6 +197,7 @@ def disagreements(request: HttpRequest, address: Address) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("item", *OF_LIST)
 def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     """One item: picture, instruction, its answers, and everybody's verdict, as far as the viewer may see it."""

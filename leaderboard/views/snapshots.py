@@ -19,6 +19,7 @@ from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address, Segment
+from leaderboard.prepared import prepared
 from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
@@ -51,6 +52,7 @@ def _found(request: HttpRequest, code: str) -> Snapshot:
 
 
 @requires("read-public")
+@prepared()
 def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     """A frozen view: its rows, what made them, and files; printable."""
     snapshot = _found(request, code)
@@ -98,6 +100,7 @@ def _views(path: str, beside: beside_page.Beside, view: str) -> list[Segment]:
 
 @requires("read-public")
 @require_safe
+@prepared(by_role=True)
 @of_benchmark("benchmark")
 def leads(request: HttpRequest, address: Address) -> HttpResponse:
     """Who leads on a benchmark, which judge is nearest to people, and what moved since its newest snapshot: a row of
@@ -128,6 +131,7 @@ def snapshot_file(request: HttpRequest, code: str, shape: str) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("snapshot-list", "of", "entry")
 def snapshot_list(request: HttpRequest, address: Address) -> HttpResponse:
     """The snapshots of a benchmark, and one model or judge over those of one view."""
@@ -164,6 +168,7 @@ def _as_of_now(live: Address, snapshot: Snapshot) -> Snapshot | None:
 
 
 @requires("read-public")
+@prepared()
 def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpResponse:
     """What changed from one snapshot to another of the same board, or to ``now``."""
     before = _found(request, code)
@@ -185,6 +190,7 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
 
 
 @requires("read-public")
+@prepared(by_role=True)
 @of_benchmark("{what}", *OF_VOTES, "elo")
 def board_file(request: HttpRequest, address: Address, what: str, shape: str) -> HttpResponse:
     """The rows of a board's view as a file."""

@@ -18,12 +18,14 @@ from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.models import as_shown
+from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, judge_run
 from leaderboard.views.frame import frame, of_benchmark, paged, table_files
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("models-compare", *OF_VOTES, "a", "b", "page")
 def models(request: HttpRequest, address: Address) -> HttpResponse:
     """Two models: a paired test, the interval of their difference, by level, and the samples where they differ."""
@@ -40,6 +42,7 @@ def models(request: HttpRequest, address: Address) -> HttpResponse:
 
 
 @requires("read-public")
+@prepared()
 @of_benchmark("judges-compare", *OF_VERDICTS, "a", "b", "page")
 def judges(request: HttpRequest, address: Address) -> HttpResponse:
     """Two judges compared with people on the same items. The board's checkboxes send ``judge=run-3&judge=run-5``."""

@@ -24,12 +24,12 @@ from bank.models import (
 )
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard.cache import cached, until_changed
+from leaderboard.cache import until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
-from leaderboard.votes import verdict_cache
+from leaderboard.votes import arrays
 from stats.arrays import blocks
 from stats.proportions import mean
 from stats.results import Estimate
@@ -80,7 +80,7 @@ def pairs(scope: Scope, *, only: "pd.Series[int] | None" = None) -> pd.DataFrame
     samples["group"] = group_of(samples)
     samples["dataset"] = dataset_of(scope, samples["dataset"])
 
-    items = verdict_cache.pair_items(scope.benchmark)
+    items = arrays.pair_items(scope.benchmark)
     items = items if only is None else items.among(only.to_numpy(np.int64))
     found, place = locate(samples["pk"].to_numpy(np.int32), items.sample)
     rows = slice(None) if found.all() else found
@@ -145,9 +145,7 @@ def answer_lengths(scope: Scope) -> dict[str, tuple[float, float | None]]:
         }
 
     view = (scope.benchmark.pk, scope.level, scope.question_type, scope.split, scope.staff)
-    # Votes come more often than answers, of which there may be a million.
-    data = [_answers(scope), sample_groups(scope.benchmark), sealing(scope.benchmark)]
-    return cached("lengths", [view, data], read)
+    return until_changed(("mean lengths", *view), read, benchmark=scope.benchmark.pk)
 
 
 def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
@@ -165,7 +163,7 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
 
 def is_large(benchmark: Benchmark) -> bool:
     """Whether a bootstrap over the benchmark's pairs takes seconds."""
-    return verdict_cache.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY
+    return arrays.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY
 
 
 def dataset_of(scope: Scope, source: "pd.Series[str]") -> "pd.Series[str]":
@@ -319,7 +317,7 @@ def of_runs(scope: Scope, runs: Sequence[Run]) -> Outcomes:
     expected = []
     for run in runs:
         part, failed = _combined(scope, run)
-        items = verdict_cache.run_items(run)
+        items = arrays.run_items(run)
         without = left_out(scope, run)
         expected.append(items[~np.isin(items, without)] if without else items)
         if len(seen):
@@ -368,8 +366,8 @@ def _as_points(frame: pd.DataFrame, given: "pd.Series[float]") -> pd.DataFrame:
 
 
 def verdicts(scope: Scope, run: Run) -> tuple[Any, ...]:
-    """The columns of ``verdict_cache.verdicts``, as far as the view may count them."""
-    columns = verdict_cache.verdicts(run)
+    """The columns of ``arrays.verdicts``, as far as the view may count them."""
+    columns = arrays.verdicts(run)
     without = left_out(scope, run)
     return tuple(column[~np.isin(columns[0], without)] for column in columns) if without else columns
 
@@ -593,7 +591,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
         "run_items": _per_run(RunItem, scope.benchmark, unseen),
         "adjudications": list(decided.order_by("pk").values_list("pk", "choice")),
         "asked": CampaignItem.objects.filter(campaign__benchmark=scope.benchmark).aggregate(Count("pk"), Max("pk")),
-        "items": sum(verdict_cache.items_by_kind(scope.benchmark).values()),
+        "items": sum(arrays.items_by_kind(scope.benchmark).values()),
         "samples": sample_groups(scope.benchmark),
         "sealed": None if scope.staff else sealing(scope.benchmark),
         "answers": _answers(scope),
@@ -605,7 +603,7 @@ def _fingerprint(scope: Scope) -> dict[str, Any]:
 
 @guard.working()
 def _answers(scope: Scope) -> dict[str, int]:
-    counts = verdict_cache.answers(scope.benchmark)
+    counts = arrays.answers(scope.benchmark)
     if scope.staff:
         return counts
     withheld = Response.objects.filter(submission__benchmark=scope.benchmark, submission__released_at=None)
@@ -630,7 +628,7 @@ def _per_run(model: type[Judgment] | type[RunItem], benchmark: Benchmark, withou
     """How many rows each run has, and its newest one. As separate queries, each comes from an index."""
     newest = model.objects.filter(run=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     newest_rows = benchmark.runs.exclude(pk__in=without).order_by("pk").values_list(Subquery(newest), flat=True)
-    counts = verdict_cache.rows_per_run(model, benchmark.pk)
+    counts = arrays.rows_per_run(model, benchmark.pk)
     return [[(run, n) for run, n in counts.items() if run not in without], list(newest_rows)]
 
 

@@ -9,7 +9,7 @@ from leaderboard import votes
 from leaderboard.definitions import LENGTH, NO_CONTROL
 from leaderboard.hidden import unmeasured_items
 from leaderboard.scope import Scope
-from leaderboard.votes import verdict_cache
+from leaderboard.votes import arrays
 from stats.arrays import BoolArray, FloatArray
 from stats.controlled import contrast
 
@@ -22,7 +22,7 @@ def lengths(scope: Scope, items: Any) -> tuple[tuple[FloatArray, FloatArray], st
     """
     untold = np.isin(items, unmeasured_items(scope))
     for unit in UNITS:
-        item, first, second = verdict_cache.lengths(scope.benchmark, unit)
+        item, first, second = arrays.lengths(scope.benchmark, unit)
         known, place = votes.locate(item, items)
         if len(item):
             unknown = ~known | (first[place] < 0) | (second[place] < 0)
@@ -54,11 +54,11 @@ def covariates(scope: Scope, items: Any, control: str) -> Covariates:
             known &= (first > 0) & (second > 0)
             values[LENGTH] = contrast(first, second)
             continue
-        item, *sides = verdict_cache.styles(scope.benchmark)
+        item, *sides = arrays.styles(scope.benchmark)
         there, place = votes.locate(item, items)
         first, second = (side[place] if len(item) else np.full(len(items), -1) for side in sides)
         known &= there & (first >= 0) & (second >= 0)
-        of_second = verdict_cache.style_counts(second)
-        for mark, of_first in verdict_cache.style_counts(first).items():
+        of_second = arrays.style_counts(second)
+        for mark, of_first in arrays.style_counts(first).items():
             values[mark], units[mark] = contrast(of_first, of_second[mark]), mark
     return Covariates({name: np.where(known, column, 0.0) for name, column in values.items()}, known, units)

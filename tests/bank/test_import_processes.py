@@ -25,7 +25,7 @@ from bank.models import Benchmark, EvaluatedModel, Import, ImportRange, Item, Re
 from bank.samples.benchmarks import summary_of
 from bank.samples.items import make_items, plan_items
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard.votes import verdict_cache
+from leaderboard.votes import arrays
 from tests.bank.conftest import picture
 from tests.bench import importing
 
@@ -184,13 +184,13 @@ def test_boards_see_what_an_import_shows_though_others_wrote_rows_with_higher_id
     run = Run.objects.create(judge=Judge.objects.create(name="other"), benchmark=benchmark, protocol="pair")
     for item in Item.objects.all():
         RunItem.objects.create(run=run, item=item)
-    kept = len(verdict_cache.pair_items(benchmark).item), summary_of(benchmark).items
+    kept = len(arrays.pair_items(benchmark).item), summary_of(benchmark).items
     assert kept == (300, 300)
     let_go()
     assert ended(pid) == 0
-    assert (len(verdict_cache.pair_items(benchmark).item), summary_of(benchmark).items) == (600, 600)
-    assert (verdict_cache.pair_items(benchmark).item[1:] > verdict_cache.pair_items(benchmark).item[:-1]).all()
-    assert [len(verdict_cache.verdicts(run)[0]) for run in Run.objects.order_by("pk")] == [300, 0]
+    assert (len(arrays.pair_items(benchmark).item), summary_of(benchmark).items) == (600, 600)
+    assert (arrays.pair_items(benchmark).item[1:] > arrays.pair_items(benchmark).item[:-1]).all()
+    assert [len(arrays.verdicts(run)[0]) for run in Run.objects.order_by("pk")] == [300, 0]
 
 
 def test_no_transaction_of_an_import_holds_more_than_a_bounded_number_of_rows(whole, media, monkeypatch):

@@ -9,7 +9,6 @@ from judging.models import Judge, Judgment, Run, RunItem
 from leaderboard import boards, votes
 from leaderboard.scope import NO_ELO
 from leaderboard.view import scope_of
-from leaderboard.votes import verdict_cache
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,7 +48,6 @@ def board(run):
     """The rows as this process makes them, which must be those of one that kept nothing."""
     scope = scope_of(benchmark=run.benchmark, source="j", elo=NO_ELO)
     rows = boards.models(scope).as_json()
-    verdict_cache.forget()
     assert boards.models(scope).as_json() == rows
     return {row["model"]: row for row in rows}
 

@@ -12,7 +12,6 @@ from scipy.special import log_expit
 from bank.models import Benchmark, Response
 from leaderboard.boards import controlled
 from leaderboard.models import Snapshot
-from leaderboard.votes import verdict_cache
 from stats.controlled import length_controlled_rates
 from tests.bank.conftest import picture
 from tests.leaderboard.conftest import by_model, samples
@@ -152,7 +151,6 @@ def test_an_answer_without_text_leaves_its_pairs_out_and_a_note_says_how_many(sw
 
     raw = strengths()
     Response.objects.filter(sample__key="s01", model__name="Long").update(text="")
-    verdict_cache.forget()
     assert strengths() == raw
     counted = {name: n for name, (_, _, n) in strengths("--control", "style").items()}
     assert counted == {"Long": 70, "Middle": 71, "Short": 71}
@@ -162,7 +160,6 @@ def test_an_answer_without_text_leaves_its_pairs_out_and_a_note_says_how_many(sw
 
 def test_where_no_text_is_there_no_strength_is_left_and_the_board_stands(swayed, board):
     Response.objects.update(text="")
-    verdict_cache.forget()
     for row in board("models", "--control", ALL, "--anchor", "Middle"):
         assert (row["bt"], row["rank"], row["win_rate_lc"]) == (None, None, None)
         assert row["model"] == "Middle" or row["win_rate"] is not None
@@ -200,12 +197,10 @@ def test_lengths_are_in_tokens_where_all_of_them_are_known(swayed, board):
     for response in Response.objects.select_related("sample", "model"):
         response.tokens = of[response.sample.key, response.model.name][0]
         response.save()
-    verdict_cache.forget()
     tokens = board("models", "--control", "length", "--anchor", "Middle")
     assert {row["length_unit"] for row in tokens} == {"tokens"}
     assert tokens[0]["coefficients"]["length"]["unit"] == "tokens"
     Response.objects.filter(sample__key="s01").update(tokens=None)
-    verdict_cache.forget()
     words = board("models", "--control", "length", "--anchor", "Middle")
     assert {row["length_unit"] for row in words} == {"words"}
     # Here a token is a word.

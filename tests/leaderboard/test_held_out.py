@@ -16,7 +16,6 @@ from bank.samples import held_out as halves
 from judging.models import Judgment, Run
 from leaderboard import cache, queries, tables
 from leaderboard.view import scope_of
-from leaderboard.votes import verdict_cache
 from tests.bank.conftest import folder, manage
 from tests.leaderboard.test_tables import API, got, told
 from tests.markup import flat
@@ -54,7 +53,6 @@ def turn(benchmark, samples):
     )
     assert judged.update(choice=turned)
     cache.forget()
-    verdict_cache.forget()
 
 
 def compared(client):

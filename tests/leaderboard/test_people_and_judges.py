@@ -21,7 +21,6 @@ from leaderboard.boards.agreement import METRICS
 from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import leave_one_out_majority
 from leaderboard.view import scope_of
-from leaderboard.votes import verdict_cache
 from stats.agreement import agreement, agreement_decided, cohen_kappa, pairwise_kappa
 from stats.ranks import Place
 from stats.results import DuplicateVerdict
@@ -364,7 +363,6 @@ def changed_to_closed(benchmark):
     for closed in (exposure.KEYED, exposure.NOTHING):
         Sample.objects.filter(benchmark=benchmark).update(closed=closed)
         cache.clear()
-        verdict_cache.forget()
         if closed:
             yield
 
@@ -409,7 +407,6 @@ def test_a_number_over_several_data_sets_says_that_it_is_their_mean(voted, board
     pks = list(Sample.objects.order_by("pk").values_list("pk", flat=True))
     Sample.objects.filter(pk__in=pks[:10]).update(source="Small")
     Sample.objects.filter(pk__in=pks[10:]).update(source="Large")
-    verdict_cache.forget()
     rows = [row for row in board("judges") if row["judge"] == "dull" and row["reference"] == "majority"]
     value = {row["source_dataset"]: row for row in rows if row["metric"] == "accuracy_with_tie"}
     assert value["all"]["value"] == pytest.approx((value["Small"]["value"] + value["Large"]["value"]) / 2)

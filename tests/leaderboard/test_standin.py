@@ -13,7 +13,6 @@ from judging.models import Run
 from leaderboard.boards import standin
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
-from leaderboard.votes import verdict_cache
 from stats.alternative import alternative_annotator_test
 from tests.leaderboard.conftest import judgments, labels, pairs, vote
 from tests.leaderboard.test_board_pages import Tables
@@ -110,7 +109,6 @@ def test_a_benchmark_with_few_groups_is_not_told_to_label_more_of_them(brought, 
     brought("judgments", judgments("keen", noise=0.6, seed=2))
     for n, sample in enumerate(Sample.objects.order_by("pk")):
         Sample.objects.filter(pk=sample.pk).update(group=f"prompt {n % 13}")
-    verdict_cache.forget()
     said = "this benchmark has too few groups (pictures, prompts): 13, and it takes 30"
     rows = standin.together(scope_of(benchmark="grove"), Run.objects.first().pk).as_json()
     assert {row["reason"] for row in rows if row["model"] != "Dogwood"} == {said}

@@ -1,31 +1,22 @@
 """Boards and pages are kept exactly as long as nothing is written that they may show, by whichever connection."""
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
-from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
-from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection, connections, transaction
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
-from accounts import jobs
 from accounts.models import User
 from annotations.models import Adjudication, Assignment, CampaignItem, Label
 from bank.criteria.tables import Criterion, opened
-from bank.models import Benchmark, Capability, EvaluatedModel, Sample
+from bank.models import Benchmark, Capability, EvaluatedModel, Import, Item, Sample
 from evalsite import doctor, worker
 from judging.models import Judge, Judgment, Run, RunHold
-from leaderboard import boards, changes
-from leaderboard import cache as leaderboard_cache
+from leaderboard import changes
 from leaderboard.cache import until_changed
-from leaderboard.kinds import KINDS
-from leaderboard.scope import Scope
 from tests.leaderboard.conftest import judgments
-from tests.operations.test_jobs import waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -180,82 +171,35 @@ def test_a_page_follows_a_change_at_once(client):
     assert client.get("/leaderboards/open/models/").status_code == 404
 
 
-class TestInFiles:
-    """Boards over many verdicts outlive their process."""
+HIDING = {
+    "a label that is excluded": (lambda: Label.objects.filter(pk=Label.objects.first().pk).update(excluded=True), True),
+    "a label that is given again": (lambda: Label.objects.filter(pk=Label.objects.first().pk).update(seconds=9), False),
+    "a verdict that is removed": (lambda: Judgment.objects.filter(pk=Judgment.objects.first().pk).delete(), True),
+    "a run that goes on": (lambda: Run.objects.update(verdicts=9, spent=0.1), False),
+    "a run that held more": (lambda: Run.objects.update(held=1), True),
+    "a split that is hidden": (lambda: Benchmark.objects.update(hidden_splits=["test"]), True),
+    "an item that is asked first": (lambda: CampaignItem.objects.update(priority=4), False),
+    "items that get blind": (lambda: Item.objects.update(blind=True), True),
+    "items that no longer are": (lambda: Item.objects.update(blind=False), False),
+    "the end of an import": (lambda: Import.objects.create(holder="h", until=timezone.now()).delete(), False),
+    "a name that is taken away": (lambda: User.objects.update(first_name=""), True),
+}
 
-    @pytest.fixture
-    def files(self, settings, tmp_path, monkeypatch):
-        backend = "django.core.cache.backends.filebased.FileBasedCache"
-        settings.CACHES = settings.CACHES | {"boards": {"BACKEND": backend, "LOCATION": tmp_path / "boards"}}
-        monkeypatch.setattr("leaderboard.cache.LONG", 0)
 
-    @pytest.fixture
-    def times(self, voted, files):
-        """Ask for a board in a new process: how often it was computed."""
-        computed = []
+@pytest.mark.parametrize(("write", "hides"), HIDING.values(), ids=HIDING)
+def test_what_is_added_hides_nothing_and_what_is_changed_or_removed_may(voted, write, hides):
+    User.objects.create(username="somebody")
+    before, hiding = changes.version(voted.pk), changes.version(voted.pk, hiding=True)
+    write()
+    assert changes.version(voted.pk) != before
+    assert (changes.version(voted.pk, hiding=True) != hiding) == hides
 
-        def compute(scope):
-            computed.append(scope)
-            return boards.models(scope)
 
-        def ask(**options):
-            leaderboard_cache.forget()  # what the process before had at hand
-            leaderboard_cache._program.cache_clear()
-            scope = Scope(Benchmark.objects.get(slug="grove"), KINDS["pair"], **options)
-            board = boards.cached(scope, "models", compute)
-            assert [row.model for row in board.rows]
-            return len(computed)
-
-        return ask
-
-    def test_the_next_process_reads_what_one_has_computed(self, times):
-        assert (times(), times()) == (1, 1)
-        assert (times(staff=True), times(staff=True)) == (2, 3)  # what staff see is written nowhere
-
-    def test_a_restored_database_with_equal_counts_and_ids_is_not_taken_for_the_one_before(self, times):
-        assert (times(), times()) == (1, 1)
-        Judgment.objects.update(created_at=timezone.now())
-        assert times() == 2
-
-    def test_a_change_of_the_program_makes_what_was_kept_worthless(self, times, settings, tmp_path):
-        settings.BASE_DIR = tmp_path
-        program = tmp_path / "stats" / "shares.py"
-        program.parent.mkdir()
-        program.write_text("LEVEL = 0.95\n")
-        assert (times(), times()) == (1, 1)
-        program.write_text("LEVEL = 0.995\n")
-        assert (times(), times()) == (2, 2)
-
-    def test_after_a_large_import_a_job_computes_the_first_page_of_visitors(
-        self, brought, files, client_of, monkeypatch
-    ):
-        rows = list(judgments("keen", noise=0.6, seed=2))
-        for size in ("SOME", "LARGE"):
-            monkeypatch.setattr(f"bank.intake.registry.{size}", len(rows))
-        brought("judgments", rows)
-        assert ("compute_home", {}) in waiting()
-        import_string(jobs.REGISTERED["compute_home"].path)()
-        cache.clear()
-        monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed again")))
-        assert "keen" in client_of("anonymous").get("/").content.decode()
-
-    @pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")
-    def test_after_an_import_of_some_size_the_database_plans_by_how_many_rows_there_are(self, brought, monkeypatch):
-        rows = list(judgments("keen", noise=0.6, seed=2))
-        monkeypatch.setattr("bank.intake.registry.SOME", len(rows))
-        brought("judgments", rows)
-        with connections["default"].cursor() as cursor:
-            cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'judging_judgment'")
-            assert cursor.fetchone()[0] == len(rows)
-
-    def test_a_file_that_cannot_be_read_is_made_again(self, times, tmp_path):
-        assert times() == 1
-        for path in (tmp_path / "boards").iterdir():
-            path.write_bytes(path.read_bytes()[:40])
-        assert (times(), times()) == (2, 2)
-
-    def test_where_nothing_can_be_written_boards_are_computed(self, times, tmp_path):
-        assert times() == 1
-        shutil.rmtree(tmp_path / "boards")
-        (tmp_path / "boards").write_text("no folder")
-        assert (times(), times()) == (2, 3)
+@pytest.mark.skipif("sqlite" in settings.DATABASES["default"]["ENGINE"], reason="only PostgreSQL plans by counts")
+def test_after_an_import_of_some_size_the_database_plans_by_how_many_rows_there_are(brought, monkeypatch):
+    rows = list(judgments("keen", noise=0.6, seed=2))
+    monkeypatch.setattr("bank.intake.registry.SOME", len(rows))
+    brought("judgments", rows)
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'judging_judgment'")
+        assert cursor.fetchone()[0] == len(rows)

@@ -1,38 +1,31 @@
-"""Items and verdicts as arrays, cached in this process and extended as rows arrive.
+"""Items and verdicts as arrays, kept in this process until something is written.
 
-A million rows take half a second to read and milliseconds to count. Pair items and judges' verdicts are stored once and
-never changed, so rows that were read stay valid. Newer rows are read by id; a count, which the database takes from an
-index, tells whether that is all. If it is not (rows were removed, or a transaction with lower ids ended later), or if
-an import showed rows with lower ids, everything is read again.
+Each column comes as one text of numbers from a part of its table, and items are joined with their places and answers
+here: a row each, and the joins of the database, took four times as long.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from django.db import connection
 from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, TextField, Value, When
 
 from bank import guard
-from bank.models import Benchmark, Import, ImportRange, Item, ItemResponse, Response
+from bank.models import Benchmark, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
 from leaderboard.cache import until_changed
 from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 
-MOST_BYTES = 128_000_000  # of arrays in one process
 AT_ONCE = 50_000  # rows from the database, more or less
 FEW = 500  # rows that are looked up one by one
 ID = np.int32  # a larger id raises OverflowError
 CHOICES = {name: code for code, name in enumerate(VERDICTS)} | {None: MISSING}
 
 Column = npt.NDArray[Any]
-Block = tuple[Column, tuple[Column, ...]]  # ids of rows, and their columns
 
 
 class Packed(Aggregate):
@@ -54,62 +47,17 @@ def packed(rows: QuerySet[Any], *values: Any) -> list[Column]:
     ]
 
 
-class Rows:
-    """Columns of equal length, in the order of the rows' ids; ``top`` is the highest id.
-
-    The arrays have spare room at the end: adding rows does not change the columns that were handed out before.
+def _joined(blocks: Iterable[Sequence[Column]], types: Sequence[type]) -> tuple[Column, ...]:
+    """The columns of all blocks, in the order of their first one, the ids of the rows, which is left out. Raises
+    OverflowError at a number too large for its column.
     """
-
-    def __init__(self, types: Sequence[type], room: int) -> None:
-        self._room: tuple[Column, ...] = tuple(np.empty(room, dtype=kind) for kind in types)
-        self._length = 0
-        self.top = 0
-        self.imports = 0  # the last that was done when they were read
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(column[: self._length] for column in self._room)
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return sum(column.nbytes for column in self._room)
-
-    def add(self, ids: Column, columns: Sequence[Column]) -> None:
-        """Add rows, in the order of their ids. Raises OverflowError at a number too large for its column."""
-        if not len(ids):
-            return
-        order: Any = slice(None) if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
-        end = self._length + len(ids)
-        if end > len(self._room[0]):
-            room = end + end // 8
-            self._room = tuple(np.concatenate([c, np.empty(room - len(c), dtype=c.dtype)]) for c in self._room)
-        for column, values in zip(self._room, columns, strict=True):
-            if column.dtype.kind == "i" and values.max() > np.iinfo(column.dtype).max:
-                raise OverflowError(f"{values.max()} does not fit {column.dtype}")
-            column[self._length : end] = values[order]
-        self._length, self.top = end, max(self.top, int(ids.max()))
-
-    def sort(self, start: int) -> None:
-        """Put the rows from ``start`` on in the order of their first column."""
-        ids = self.columns[0][start:]
-        if not (ids[1:] > ids[:-1]).all():
-            order = np.argsort(ids)
-            for column in self.columns:
-                column[start:] = column[start:][order]
-
-
-_kept: OrderedDict[Hashable, Rows] = OrderedDict()
-_lock = threading.Lock()
-
-
-def forget() -> None:
-    """Empty the cache, for a database that is thrown away."""
-    with _lock:
-        _kept.clear()
+    empty = [np.empty(0, dtype=np.int64)] * (len(types) + 1)
+    ids, *columns = (np.concatenate(parts) for parts in zip(empty, *blocks, strict=True))
+    order: Any = slice(None) if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
+    for column, kind in zip(columns, types, strict=True):
+        if len(column) and kind is not np.bool_ and column.max() > np.iinfo(kind).max:
+            raise OverflowError(f"{column.max()} does not fit {kind.__name__}")
+    return tuple(column[order].astype(kind) for column, kind in zip(columns, types, strict=True))
 
 
 @guard.working()
@@ -122,18 +70,12 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     choice = Case(*words, left_out, default=Value(MISSING))
     turned = Case(When(order="10", then=1), default=Value(0))
 
-    def read(after: int, count: int) -> Iterator[Block]:
-        for rows in _of_run(Judgment, run, after, count):
-            ids, *columns = packed(rows, F("pk"), F("item_id"), F("repeat"), choice, turned)
-            yield ids, tuple(columns)
+    def read() -> tuple[Column, ...]:
+        parts = _of_run(Judgment, run)
+        rows = (packed(part, F("pk"), F("item_id"), F("repeat"), choice, turned) for part in parts)
+        return _joined(rows, (ID, np.int16, np.int8, np.bool_))
 
-    item, repeat, choices, is_turned = _rows(
-        ("verdicts", run.pk),
-        Judgment.objects.filter(run=run),
-        lambda: rows_per_run(Judgment, run.benchmark_id).get(run.pk, 0),
-        read,
-        (ID, np.int16, np.int8, np.bool_),
-    )
+    item, repeat, choices, is_turned = until_changed(("verdicts", run.pk), read, benchmark=run.benchmark_id)
     return item, repeat, choices, is_turned
 
 
@@ -150,9 +92,8 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
         counted = np.array(words, dtype=np.int64).reshape(-1, 2)
         return counted[:, 0], counted[:, 1]
 
-    item, first, second = _pair_rows(
-        ("lengths", unit, benchmark.pk), benchmark, lengths_of, (ID, np.int32, np.int32), with_sample=False
-    )
+    key = ("lengths", unit, benchmark.pk)
+    item, _, first, second = until_changed(key, lambda: _pairs(benchmark, lengths_of), benchmark=benchmark.pk)
     return item, first, second
 
 
@@ -174,9 +115,8 @@ def styles(benchmark: Benchmark) -> tuple[Column, Column, Column]:
         columns = np.array(counts, dtype=np.int64).reshape(-1, 2)
         return columns[:, 0], columns[:, 1]
 
-    item, first, second = _pair_rows(
-        ("styles", benchmark.pk), benchmark, styles_of, (ID, np.int32, np.int32), with_sample=False
-    )
+    key = ("styles", benchmark.pk)
+    item, _, first, second = until_changed(key, lambda: _pairs(benchmark, styles_of), benchmark=benchmark.pk)
     return item, first, second
 
 
@@ -185,22 +125,15 @@ def style_counts(styles: Column) -> dict[str, Column]:
     return {name: styles >> shift & MOST_MARKS for name, shift in (("headers", 20), ("bold", 10), ("lists", 0))}
 
 
+@guard.working()
 def run_items(run: Run) -> Column:
     """The items of a run."""
 
-    def read(after: int, count: int) -> Iterator[Block]:
-        for rows in _of_run(RunItem, run, after, count):
-            ids, items = packed(rows, F("pk"), F("item_id"))
-            yield ids, (items,)
+    def read() -> Column:
+        (items,) = _joined((packed(part, F("pk"), F("item_id")) for part in _of_run(RunItem, run)), (ID,))
+        return items
 
-    (item,) = _rows(
-        ("asked", run.pk),
-        RunItem.objects.filter(run=run),
-        lambda: rows_per_run(RunItem, run.benchmark_id).get(run.pk, 0),
-        read,
-        (ID,),
-    )
-    return item
+    return until_changed(("asked", run.pk), read, benchmark=run.benchmark_id)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -223,68 +156,66 @@ class PairItems:
 
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; incomplete ones are left out."""
-    item, sample, first, second = _pair_rows(
-        ("pairs", benchmark.pk), benchmark, _sides_of, (ID, ID, np.int32, np.int32), with_sample=True
-    )
-    if (complete := (first >= 0) & (second >= 0)).all():
-        return PairItems(item, sample, first, second, _sides.known)
-    return PairItems(item[complete], sample[complete], first[complete], second[complete], _sides.known)
+
+    def read() -> PairItems:
+        sides: dict[tuple[int, str], int] = {}
+        item, sample, first, second = _pairs(benchmark, lambda responses: _sides_of(responses, sides))
+        complete = (first >= 0) & (second >= 0)
+        if not complete.all():
+            item, sample, first, second = (column[complete] for column in (item, sample, first, second))
+        return PairItems(item, sample, first, second, list(sides))
+
+    return until_changed(("pairs", benchmark.pk), read, benchmark=benchmark.pk)
 
 
-def _sides_of(responses: QuerySet[Response]) -> tuple[Column, Column]:
-    """The ids of responses, and the codes of their models and variants."""
+def _sides_of(responses: QuerySet[Response], sides: dict[tuple[int, str], int]) -> tuple[Column, Column]:
+    """The ids of responses, and the codes of their models and variants, of which new ones are added to ``sides``."""
     ids, models, varied = packed(responses, F("pk"), F("model_id"), Case(When(variant="", then=0), default=Value(1)))
     places, distinct = pd.factorize(models)
-    codes = np.array([_sides.code(model, "") for model in distinct.tolist()], dtype=np.int64)[places]
+    of_models = [sides.setdefault((model, ""), len(sides)) for model in distinct.tolist()]
+    codes = np.array(of_models, dtype=np.int64)[places]
     if varied.any():
         rows = responses.exclude(variant="").values_list("pk", "model_id", "variant")
-        of_variant = {pk: _sides.code(model, variant) for pk, model, variant in rows.iterator()}
+        of_variant = {pk: sides.setdefault((model, variant), len(sides)) for pk, model, variant in rows.iterator()}
         codes[varied > 0] = [of_variant.get(pk, -1) for pk in ids[varied > 0].tolist()]
     return ids, codes
 
 
 @guard.working()
-def _pair_rows(
-    key: Hashable,
-    benchmark: Benchmark,
-    values_of: Callable[[QuerySet[Response]], tuple[Column, Column]],
-    types: Sequence[type],
-    *,
-    with_sample: bool,
-) -> tuple[Column, ...]:
-    """The pair items of a benchmark: their ids, their samples if wanted, and the values of both responses, -1 if
-    unknown. ``values_of`` gives the ids of responses that have a value, and the values.
-
-    Items, places and responses are joined here: the database would look each place up by itself.
+def _pairs(
+    benchmark: Benchmark, values_of: Callable[[QuerySet[Response]], tuple[Column, Column]]
+) -> tuple[Column, Column, Column, Column]:
+    """The pair items of a benchmark: their ids, their samples, and the values of both responses, -1 if unknown.
+    ``values_of`` gives the ids of responses that have a value, and the values.
     """
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__benchmark=benchmark)
+    samples = benchmark.samples.aggregate(first=Min("pk"), last=Max("pk"), n=Count("pk"))
+    alone = samples["n"] and samples["last"] - samples["first"] + 1 == samples["n"]  # no other samples between
 
-    def read(after: int, count: int) -> Iterator[Block]:
-        # New pairs come from the end of the table, all of them by sample, so that a part has all it refers to.
-        samples = benchmark.samples.aggregate(first=Min("pk"), last=Max("pk"), n=Count("pk"))
-        alone = samples["n"] and samples["last"] - samples["first"] + 1 == samples["n"]  # no other samples between
-        parts = [{"pk__gt": after}] if after else _windows(benchmark.samples.all(), "sample", count)
-        for part in parts:
-            rows = Item.objects.filter(kind=Item.Kind.PAIR) if alone and not after else pairs
+    def read() -> Iterator[Sequence[Column]]:
+        # By sample, so that a part has all it refers to.
+        for part in _windows(benchmark.samples.all(), "sample", items_by_kind(benchmark).get(Item.Kind.PAIR, 0)):
+            rows = Item.objects.filter(kind=Item.Kind.PAIR) if alone else pairs
             items, sample = _sorted(*packed(rows.filter(**part), F("pk"), F("sample_id")))
             if not len(items):
                 continue
             places = ItemResponse.objects.filter(item__gte=int(items[0]), item__lte=int(items[-1]))
             if items[-1] - items[0] > 2 * len(items):  # others between them; each place's item is looked up
-                of_items = {f"item__{name}".replace("item__pk", "item"): value for name, value in part.items()}
+                of_items = {f"item__{name}": value for name, value in part.items()}
                 places = places.filter(item__kind=Item.Kind.PAIR, item__sample__benchmark=benchmark, **of_items)
             item_of, position, response_of = packed(places, F("item_id"), F("position"), F("response_id"))
             if len(response_of) <= FEW:
                 responses = Response.objects.filter(pk__in=response_of.tolist())
             else:
-                responses = Response.objects.filter(**({"sample__benchmark": benchmark} if after else part))
+                responses = Response.objects.filter(**part)
             value_of = _looked_up(*_sorted(*values_of(responses)), response_of)
             sides = [
                 _looked_up(*_sorted(item_of[position == side], value_of[position == side]), items) for side in (0, 1)
             ]
-            yield items, (items, *((sample,) if with_sample else ()), *sides)
+            yield items, items, sample, *sides
 
-    return _rows(key, pairs, lambda: items_by_kind(benchmark).get(Item.Kind.PAIR, 0), read, types, by_id=False)
+    item, sample, first, second = _joined(read(), (ID, ID, np.int32, np.int32))
+    return item, sample, first, second
 
 
 def _sorted(keys: Column, values: Column) -> tuple[Column, Column]:
@@ -304,9 +235,10 @@ def _looked_up(keys: Column, values: Column, targets: Column) -> Column:
     return np.where(keys[at] == targets, values[at], -1)
 
 
-def _of_run(model: type[Judgment] | type[RunItem], run: Run, after: int, count: int) -> Iterator[QuerySet[Any]]:
-    """The rows of a run with higher ids, about so many, in parts."""
-    rows: QuerySet[Any] = model.objects.filter(run=run, pk__gt=after)
+def _of_run(model: type[Judgment] | type[RunItem], run: Run) -> Iterator[QuerySet[Any]]:
+    """The rows of a run, in parts."""
+    count = rows_per_run(model, run.benchmark_id).get(run.pk, 0)
+    rows: QuerySet[Any] = model.objects.filter(run=run)
     for part in _windows(rows, "pk", count):
         # Most rows between its first and last are of this run: read in the order of the table, without an index.
         dense = part["pk__lt"] - part["pk__gte"] <= 2 * min(count, AT_ONCE)
@@ -322,71 +254,6 @@ def _windows(rows: QuerySet[Any], column: str, count: int) -> Iterator[dict[str,
     step = max(1, (last - first + 1) * AT_ONCE // max(count, AT_ONCE))
     for start in range(first, last + 1, step):
         yield {f"{column}__gte": start, f"{column}__lt": start + step}
-
-
-class _Sides:
-    """Codes for models and variants, assigned in order of appearance for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self.known: list[tuple[int, str]] = []
-        self._codes: dict[tuple[int, str], int] = {}
-
-    def code(self, model: int, variant: str) -> int:
-        code = self._codes.get((model, variant))
-        if code is None:
-            code = self._codes[model, variant] = len(self.known)
-            self.known.append((model, variant))
-        return code
-
-
-_sides = _Sides()
-
-
-def _rows(
-    key: Hashable,
-    queryset: QuerySet[Any],
-    total: Callable[[], int],
-    read_after: Callable[[int, int], Iterator[Block]],
-    types: Sequence[type],
-    *,
-    by_id: bool = True,
-) -> tuple[Column, ...]:
-    """The columns of all rows of the query: the cached ones and newer ones.
-
-    ``total`` gives their number; ``read_after(id, count)`` reads those with higher ids, about so many. ``by_id`` says
-    whether its blocks come in that order; otherwise the rows are sorted here by their first column, the id.
-    """
-
-    def added(stored: Rows, count: int) -> Rows:
-        start = len(stored)
-        for ids, columns in read_after(stored.top, count):
-            stored.add(ids, columns)
-        if not by_id:
-            stored.sort(start)
-        return stored
-
-    def read() -> Rows:
-        count = total()
-        return added(Rows(types, count + count // 64), count)
-
-    if connection.in_atomic_block:  # what it sees may be undone: not for other connections, nor for longer
-        return until_changed(("rows", key), lambda: read().columns)
-    with _lock:
-        stored, imports = _kept.pop(key, None), Import.objects.last_done()
-        if stored is not None and imports != stored.imports:
-            late = Import.objects.came_late(queryset.model, since=stored.imports, below=stored.top)
-            stored = None if late else stored
-        if stored is not None:
-            added(stored, total() - len(stored))
-            # The count may be a moment older than the rows.
-            if total() != len(stored) and queryset.filter(pk__lte=stored.top).count() != len(stored):
-                stored = None
-        _kept[key] = stored = stored or read()
-        stored.imports = imports
-        _kept.move_to_end(key)
-        while sum(rows.size for rows in _kept.values()) > MOST_BYTES and len(_kept) > 1:
-            _kept.popitem(last=False)
-        return stored.columns
 
 
 # ---- row counts: counting a million rows takes 40 ms ----

@@ -1,0 +1,239 @@
+"""Pages over many verdicts: a job draws them, and they are shown until newer ones are there.
+
+The job answers the same request again, for somebody who sees the same. What it drew is shown as long as nothing was
+written after which something may have to be hidden (``changes``); while other things are written, a newer one is drawn.
+A web process computes boards of small benchmarks alone.
+"""
+
+import base64
+import logging
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any, TypeVar, cast
+from wsgiref.util import setup_testing_defaults
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import resolve
+from django.utils import timezone
+from django.utils.http import http_date, urlencode
+from django_htmx.middleware import HtmxDetails
+
+from accounts import jobs
+from accounts.models import User
+from accounts.rules import ANONYMOUS, Viewer, allowed, role_of
+from annotations.models import Label
+from bank import guard
+from bank.models import Benchmark, Sample
+from judging.models import Judgment
+from leaderboard import changes
+from leaderboard.cache import key_of, until_changed
+from leaderboard.models import PreparedPage
+
+log = logging.getLogger(__name__)
+MANY = 50_000  # verdicts of a benchmark, from which on a job draws its pages
+MOST_WAITING = 200  # pages that nobody has drawn yet
+RECENT = timedelta(days=1)
+MOST_AGAIN = 20  # pages that are drawn again after an import, without being asked for
+AGAIN_AFTER = 3  # seconds after which a page that is being drawn is asked for again
+PART = "<!--part-->"  # before each part of a page, see leaderboard/_parts.html
+PARTS = ("section", "social", "title", "social_title", "description", "styles", "scripts", "main")
+TIMES = re.compile(r"<time\b.*?</time>", re.DOTALL)
+WAITS = "This is being computed. Ask again in some seconds."
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def prepared(*, by_role: bool = False) -> Callable[[View], View]:
+    """Have a job draw a view over many verdicts: of the benchmark ``name``, or of all. If kept ``by_role``, it must be
+    the same for everybody of a role, else each person has their own.
+    """
+
+    def declare(view: View) -> View:
+        @wraps(view)
+        def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            return answered(request, lambda: view(request, *args, **kwargs), named=kwargs.get("name"), by_role=by_role)
+
+        return answer  # type: ignore[return-value]
+
+    return declare
+
+
+def answered(
+    request: Any,
+    draw: Callable[[], HttpResponse],
+    *,
+    named: str | None = None,
+    by_role: bool = False,
+    accept: str = "",
+    waits: Callable[[Any], HttpResponse] | None = None,
+) -> HttpResponse:
+    """What ``draw`` answers, drawn here or by a job. ``named``: its benchmark; ``accept``: the media type, where one
+    address has several; ``waits``: answers while it is drawn for the first time.
+    """
+    if request.method not in ("GET", "HEAD") or settings.DEBUG or hasattr(request, "preparing"):
+        return draw()
+    asked = {
+        "path": request.path,
+        "query": _query(request),
+        "for": _audience(request.user, by_role=by_role),
+        "secure": request.is_secure(),
+        "host": request.get_host(),
+        "accept": accept,
+    }
+    key = key_of(settings.VERSION, asked)
+    page = PreparedPage.objects.filter(key=key).first()
+    if page is not None and page.hiding == _version(page.benchmark_id, hiding=True):
+        if page.version != (newest := _version(page.benchmark_id)):
+            jobs.defer("prepare_page", page=page.pk)
+        return _shown(request, page, newer=page.version != newest)
+    try:
+        benchmark = named and Benchmark.objects.visible_to(request.user).named(named)
+    except Benchmark.DoesNotExist:
+        return draw()
+    pk = benchmark.pk if benchmark else None
+    if not is_large(pk):
+        return draw()
+    if page is None:
+        if PreparedPage.objects.filter(status=None).count() >= MOST_WAITING:
+            return (waits or _waits)(request)
+        page, _ = PreparedPage.objects.get_or_create(key=key, defaults={"asked": asked, "benchmark_id": pk})
+    jobs.defer("prepare_page", page=page.pk)
+    return (waits or _waits)(request)
+
+
+def is_large(benchmark: int | None) -> bool:
+    """Whether the benchmark has many verdicts, or one of all."""
+    if benchmark is None:
+        every = Benchmark.objects.values_list("pk", flat=True)
+        return until_changed(("large",), lambda: any(is_large(pk) for pk in every))
+
+    def count() -> bool:
+        with guard.working():
+            judgments = Judgment.objects.filter(run__benchmark=benchmark)
+            labels = Label.objects.filter(campaign__benchmark=benchmark)
+            return sum(rows.order_by()[: MANY + 1].count() for rows in (judgments, labels)) > MANY
+
+    return until_changed(("large", benchmark), count, benchmark=benchmark)
+
+
+def _query(request: Any) -> list[tuple[str, str]]:
+    return [(name, value) for name, values in request.GET.lists() for value in values if value]
+
+
+def _audience(viewer: Viewer, *, by_role: bool) -> str:
+    return role_of(viewer) if by_role or viewer.pk is None else str(viewer.pk)
+
+
+def _viewer(audience: str) -> Viewer:
+    """Somebody of this role, or this person. Raises User.DoesNotExist."""
+    if audience.isdecimal():
+        return User.objects.get(pk=int(audience), is_active=True)
+    return AnonymousUser() if audience == ANONYMOUS else User(role=audience)
+
+
+def _version(benchmark: int | None, *, hiding: bool = False) -> str:
+    return str(changes.version(benchmark, hiding=hiding))
+
+
+# ---- what is shown ----
+
+
+def _shown(request: Any, page: PreparedPage, *, newer: bool) -> HttpResponse:
+    if page.status == 404:
+        raise Http404("no such page")
+    if page.status == 500:
+        raise RuntimeError(f"a job could not draw {page.asked['path']}: the worker's log says why")
+    text = page.content["text"]
+    sealed = page.sealed and not allowed(request.user, "read-hidden")
+    if PART in text:
+        _, *texts = map(str.strip, text.split(PART))
+        parts: dict[str, Any] = dict(zip(PARTS, texts, strict=True))
+        parts |= {"made_at": page.made_at, "sealed": sealed, "newer": newer}
+        return render(request, "leaderboard/prepared.html", parts, status=page.status)
+    content = base64.b64decode(text) if page.content["packed"] else text
+    response = HttpResponse(
+        content, content_type=page.content["type"], status=page.status, headers=page.content["headers"]
+    )
+    if not sealed:
+        response["Last-Modified"] = http_date(cast(datetime, page.made_at).timestamp())
+    return response
+
+
+def _waits(request: Any) -> HttpResponse:
+    """For what people read, a page that opens by itself as soon as there is one; for what a page loads, a line."""
+    template = "leaderboard/_being_drawn.html" if request.htmx else "leaderboard/being-drawn.html"
+    response = render(request, template, {"section": "leaderboards", "again_after": AGAIN_AFTER}, status=202)
+    if request.htmx:
+        response.status_code = 200  # htmx puts in nothing else
+    else:
+        response["Refresh"] = str(AGAIN_AFTER)
+    response["Retry-After"] = str(AGAIN_AFTER)
+    return response
+
+
+# ---- jobs ----
+
+
+def prepare(page: int) -> None:
+    """Draw a page, unless nothing has been written since it was drawn."""
+    row = PreparedPage.objects.filter(pk=page).first()
+    if row is None:
+        return
+    version, hiding = _version(row.benchmark_id), _version(row.benchmark_id, hiding=True)
+    if row.version == version:
+        return
+    before, started = row.content, timezone.now()
+    try:
+        response = _drawn(row)
+        row.status, row.content = response.status_code, _stored(response)
+    except (Http404, User.DoesNotExist):
+        row.status, row.content = 404, {}
+    except Exception:
+        log.exception("A page could not be drawn")
+        row.status, row.content = 500, {}
+    if before and TIMES.sub("", row.content.get("text", "")) == TIMES.sub("", before["text"]):
+        row.content = before  # a write that is withheld from the page moves none of its times
+    else:
+        row.made_at = started
+    samples = Sample.objects.filter(benchmark=row.benchmark_id) if row.benchmark_id else Sample.objects.all()
+    row.sealed = samples.exclude(closed=0).exists()
+    row.version, row.hiding = version, hiding
+    row.save()
+
+
+def _drawn(page: PreparedPage) -> HttpResponse:
+    """The answer to the same request, for the same viewer or somebody of the role."""
+    asked = page.asked
+    scheme = "https" if asked["secure"] else "http"
+    environ = {"PATH_INFO": asked["path"], "QUERY_STRING": urlencode(asked["query"]), "wsgi.url_scheme": scheme}
+    environ |= {"HTTP_HOST": asked["host"], "HTTP_X_FORWARDED_PROTO": scheme, "HTTP_ACCEPT": asked["accept"]}
+    setup_testing_defaults(environ)  # what every server sets
+    request: Any = WSGIRequest(environ)
+    request.user = _viewer(asked["for"])
+    request.htmx, request.preparing = HtmxDetails(request), True
+    match = request.resolver_match = resolve(asked["path"])
+    with guard.serving(lambda: request.user):
+        response: Any = match.func(request, *match.args, **match.kwargs)
+        drawn: HttpResponse = response.render() if hasattr(response, "render") else response
+        return drawn
+
+
+def _stored(response: HttpResponse) -> dict[str, Any]:
+    kind = response["Content-Type"]
+    is_text = kind.startswith(("text/", "application/json", "image/svg"))
+    text = response.content.decode() if is_text else base64.b64encode(response.content).decode()
+    headers = {name: value for name, value in response.headers.items() if name == "Content-Disposition"}
+    return {"text": text, "packed": not is_text, "type": kind, "headers": headers}
+
+
+def prepare_again() -> None:
+    """Have the pages drawn again that were asked for of late, as after an import."""
+    recent = PreparedPage.objects.filter(asked_at__gte=timezone.now() - RECENT).order_by("-pk")
+    for pk in recent.values_list("pk", flat=True)[:MOST_AGAIN]:
+        jobs.defer("prepare_page", page=pk)

@@ -1,0 +1,220 @@
+"""Pages over many verdicts, which a job draws and a server process only shows."""
+
+import logging
+import re
+from datetime import timedelta
+from unittest.mock import Mock
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from accounts import jobs
+from annotations.models import Label
+from bank.models import Benchmark, Sample
+from evalsite import tidying
+from judging.models import Judgment, Run
+from leaderboard import boards, cache, prepared
+from leaderboard.models import PreparedPage
+from tests.leaderboard.conftest import judgments
+from tests.operations.test_jobs import waiting
+
+pytestmark = pytest.mark.django_db
+MODELS = "/leaderboards/grove/models/"
+ROWS = "/api/v1/leaderboards/models/?benchmark=grove&source=keen"
+
+
+@pytest.fixture
+def many(voted, monkeypatch):
+    """The grove, as if its verdicts were many, in a process that computes nothing itself."""
+    monkeypatch.setattr(prepared, "MANY", 10)
+    monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed in a server process")))
+    Sample.objects.update(closed=0)
+    return voted
+
+
+def work():
+    """Do what waits, as the process of heavy jobs does."""
+    computing, boards.models = boards.models, boards_models
+    try:
+        while found := waiting():
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    f"DELETE FROM {'accounts_job' if connection.vendor == 'sqlite' else 'procrastinate_jobs'}"
+                )
+            for name, arguments in found:
+                import_string(jobs.REGISTERED[name].path)(**arguments)
+    finally:
+        boards.models = computing
+
+
+boards_models = boards.models
+
+
+@pytest.fixture
+def visitor(client_of):
+    return client_of("anonymous")
+
+
+def page(client, address=MODELS, **headers):
+    return client.get(address, **headers).content.decode()
+
+
+def label_again():
+    Label.objects.update(choice="first")
+
+
+def test_a_page_is_drawn_by_a_job_and_opens_by_itself_when_it_is_there(many, visitor):
+    first = visitor.get(MODELS)
+    assert (first.status_code, first["Refresh"]) == (202, "3")
+    assert "Being computed" in first.content.decode()
+    visitor.get(MODELS)
+    assert [name for name, _ in waiting()] == ["prepare_page"]
+    work()
+    drawn = visitor.get(MODELS)
+    assert drawn.status_code == 200
+    assert "Alder" in drawn.content.decode()
+    assert "As of" not in drawn.content.decode()
+    assert waiting() == []
+
+
+def test_the_api_says_that_rows_are_being_computed_and_when_to_ask_again(many, visitor):
+    first = visitor.get(ROWS)
+    assert (first.status_code, first["Retry-After"], first.json()) == (202, "3", {"detail": prepared.WAITS})
+    as_csv = visitor.get(f"{ROWS}&format=csv")
+    assert (as_csv.status_code, as_csv["Content-Type"]) == (202, "text/csv; charset=utf-8")
+    work()
+    rows = visitor.get(ROWS).json()
+    assert {row["model"] for row in rows} >= {"Alder", "Birch"}
+    assert visitor.get(f"{ROWS}&format=csv").content.decode().count("\n") == len(rows) + 1
+
+
+def test_a_page_is_shown_as_of_when_it_was_drawn_while_a_newer_one_is(many, visitor):
+    visitor.get(MODELS)
+    work()
+    before = page(visitor)
+    label_again()
+    stale = page(visitor)
+    assert "updating" in stale
+    assert [name for name, _ in waiting()] == ["prepare_page"]
+    assert re.findall(r"<td.*?</td>", stale, re.DOTALL) == re.findall(r"<td.*?</td>", before, re.DOTALL)
+    work()
+    fresh = page(visitor)
+    assert "updating" not in fresh
+    assert re.findall(r"<td.*?</td>", fresh, re.DOTALL) != re.findall(r"<td.*?</td>", before, re.DOTALL)
+    assert "Newer figures are there" in page(visitor, HTTP_HX_REQUEST="true")
+
+
+WITHHOLD = {
+    "a label": lambda: Label.objects.filter(pk=Label.objects.first().pk).update(excluded=True),
+    "a verdict": lambda: Judgment.objects.filter(pk=Judgment.objects.first().pk).delete(),
+    "a sample": lambda: Sample.objects.filter(key="s01").update(status="retired"),
+}
+
+
+@pytest.mark.parametrize("withhold", WITHHOLD.values(), ids=WITHHOLD)
+def test_what_was_hidden_is_seen_on_no_page_that_was_drawn_before(many, visitor, withhold):
+    for address in (MODELS, ROWS):
+        visitor.get(address)
+    work()
+    assert [visitor.get(address).status_code for address in (MODELS, ROWS)] == [200, 200]
+    withhold()
+    assert [visitor.get(address).status_code for address in (MODELS, ROWS)] == [202, 202]
+
+
+def test_a_benchmark_that_is_made_private_is_gone_at_once(many, visitor, client_of):
+    visitor.get(MODELS)
+    work()
+    Benchmark.objects.update(visibility="private")
+    assert visitor.get(MODELS).status_code == 404
+    assert client_of("curator").get(MODELS).status_code == 202
+
+
+def test_nobody_gets_the_page_of_another_role(many, visitor, client_of):
+    client_of("curator").get(MODELS)
+    work()
+    assert client_of("curator").get(MODELS).status_code == 200
+    assert visitor.get(MODELS).status_code == 202
+
+
+def test_a_page_that_may_rest_on_hidden_inputs_tells_visitors_the_day_alone(many, visitor, client_of):
+    Sample.objects.update(closed=1)
+    for each in (visitor, client_of("curator")):
+        each.get(MODELS)
+    work()
+    today = f"As of {timezone.now():%-d %b %Y}."
+    before = page(visitor)
+    assert today in before
+    run = Run.objects.first()
+    Run.objects.filter(pk=run.pk).update(spent=9)  # nothing that the page shows
+    assert page(visitor) == before
+    assert "updating" in page(client_of("curator"))
+    cache.forget()
+    work()
+    assert page(visitor) == before
+
+
+def test_a_page_that_cannot_be_drawn_is_an_error_until_something_is_written(many, visitor, monkeypatch, caplog):
+    visitor.raise_request_exception = False
+    visitor.get(MODELS)
+    monkeypatch.setattr("tests.leaderboard.test_prepared.boards_models", Mock(side_effect=ZeroDivisionError))
+    with caplog.at_level(logging.ERROR):
+        work()
+    assert "A page could not be drawn" in caplog.text
+    assert visitor.get(MODELS).status_code == 500
+    label_again()
+    monkeypatch.undo()
+    monkeypatch.setattr(prepared, "MANY", 10)
+    visitor.get(MODELS)
+    work()
+    assert visitor.get(MODELS).status_code == 200
+
+
+def test_a_view_that_does_not_exist_is_refused_in_words(many, visitor):
+    visitor.get(f"{MODELS}?ties=perhaps")
+    work()
+    refused = visitor.get(f"{MODELS}?ties=perhaps")
+    assert refused.status_code == 400
+    assert "This view does not exist" in refused.content.decode()
+
+
+def test_addresses_that_nobody_knows_make_no_endless_work(many, visitor, monkeypatch):
+    monkeypatch.setattr(prepared, "MOST_WAITING", 3)
+    for n in range(9):
+        assert visitor.get(f"{MODELS}?level={n}").status_code == 202
+    assert PreparedPage.objects.count() == 3
+
+
+def test_a_benchmark_of_few_verdicts_is_computed_at_once(voted, visitor):
+    assert visitor.get(MODELS).status_code == 200
+    assert not PreparedPage.objects.exists()
+
+
+def test_after_a_large_import_pages_of_late_are_drawn_again(many, brought, visitor, monkeypatch):
+    visitor.get(f"{MODELS}?source=keen")
+    work()
+    rows = list(judgments("new", noise=0.6, seed=5))
+    for size in ("SOME", "LARGE"):
+        monkeypatch.setattr(f"bank.intake.registry.{size}", len(rows))
+    brought("judgments", rows)
+    work()
+    assert "new" in page(visitor, f"{MODELS}?source=keen")
+    assert "updating" not in page(visitor, f"{MODELS}?source=keen")
+
+
+def test_a_copy_of_the_database_holds_no_page_in_clear(many, client_of):
+    client_of("curator").get(MODELS)
+    work()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT content FROM leaderboard_preparedpage")
+        (stored,) = cursor.fetchone()
+    assert len(stored) > 1000
+    assert "Alder" not in stored
+
+
+def test_pages_go_after_a_week(many, visitor):
+    visitor.get(MODELS)
+    PreparedPage.objects.update(asked_at=timezone.now() - timedelta(days=8))
+    tidying.clear()
+    assert not PreparedPage.objects.exists()
