@@ -27,13 +27,12 @@ from django_htmx.middleware import HtmxDetails
 from accounts import jobs
 from accounts.models import User
 from accounts.rules import ANONYMOUS, Viewer, allowed, role_of
-from annotations.models import Label
 from bank import guard
 from bank.models import Benchmark, Sample
-from judging.models import Judgment
 from leaderboard import changes
 from leaderboard.cache import key_of, until_changed
 from leaderboard.models import PreparedPage
+from leaderboard.votes import verdicts_up_to
 
 log = logging.getLogger(__name__)
 MANY = 50_000  # verdicts of a benchmark, from which on a job draws its pages
@@ -112,14 +111,7 @@ def is_large(benchmark: int | None) -> bool:
     if benchmark is None:
         every = Benchmark.objects.values_list("pk", flat=True)
         return until_changed(("large",), lambda: any(is_large(pk) for pk in every))
-
-    def count() -> bool:
-        with guard.working():
-            judgments = Judgment.objects.filter(run__benchmark=benchmark)
-            labels = Label.objects.filter(campaign__benchmark=benchmark)
-            return sum(rows.order_by()[: MANY + 1].count() for rows in (judgments, labels)) > MANY
-
-    return until_changed(("large", benchmark), count, benchmark=benchmark)
+    return until_changed(("large", benchmark), lambda: verdicts_up_to(benchmark, MANY + 1) > MANY, benchmark=benchmark)
 
 
 def _query(request: Any) -> list[tuple[str, str]]:

@@ -1,15 +1,21 @@
 """Frozen views: making one, its page and files, the history of a benchmark's, and what changed between two."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import jobs
+from accounts.models import User
 from accounts.rules import requires, role_of
+from bank.models import Benchmark
+from bank.views.common import person
 from leaderboard import actions, files
 from leaderboard.boards import cached
 from leaderboard.cache import until_changed
@@ -19,7 +25,7 @@ from leaderboard.pages import benchmark as benchmark_page
 from leaderboard.pages import beside as beside_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address, Segment
-from leaderboard.prepared import prepared
+from leaderboard.prepared import is_large, prepared
 from leaderboard.scope import BadScope
 from leaderboard.tables import BOARDS
 from leaderboard.view import OF_VOTES
@@ -33,9 +39,20 @@ NOW = "now"  # in place of a snapshot's code
 @require_POST
 @of_benchmark("{what}", *OF_VOTES, "elo")
 def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpResponse:
-    """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot."""
+    """Freeze the public view that the address names, and go to it; the same view of the same data is one snapshot. Over
+    many verdicts a job does it, and the list of snapshots shows it then.
+    """
     if what not in BOARDS:
         raise Http404("no such board")
+    benchmark, by = address.benchmark, person(request)
+    if is_large(benchmark.pk):
+        jobs.defer("freeze", benchmark=benchmark.pk, what=what, params=address.params, by=by.pk)
+        messages.success(request, "The view is being frozen. It stands here as soon as it is.")
+        return redirect("leaderboard:snapshot-list", address.name)
+    return redirect("leaderboard:snapshot-detail", _frozen(address, what, by).code)
+
+
+def _frozen(address: Address, what: str, by: User) -> Snapshot:
     scope = replace(addresses.board_scope(address, what), staff=False)
     board = cached(scope, what, BOARDS[what])
     view = address.params | ({"kind": scope.kind.name} if what != "agreement" else {})
@@ -43,8 +60,14 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
         view["run"] = str(scope.run)
     elif what == "models":
         view["source"] = scope.source
-    snapshot = actions.freeze(what=what, scope=scope, view=view, board=board, by=request.user)  # type: ignore[arg-type]
-    return redirect("leaderboard:snapshot-detail", snapshot.code)
+    return actions.freeze(what=what, scope=scope, view=view, board=board, by=by)
+
+
+def freeze(benchmark: int, what: str, params: dict[str, str], by: int) -> None:
+    """The job that freezes a view, unless there is no such view any more."""
+    viewer, found = User.objects.get(pk=by), Benchmark.objects.get(pk=benchmark)
+    with suppress(BadScope):
+        _frozen(Address(viewer, f"leaderboard:{what}", str(found), found, params), what, viewer)
 
 
 def _found(request: HttpRequest, code: str) -> Snapshot:

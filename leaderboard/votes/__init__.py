@@ -161,6 +161,14 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
     return until_changed(("origin", scope.benchmark.pk, scope.kind.name), read, benchmark=scope.benchmark.pk)
 
 
+@guard.working()
+def verdicts_up_to(benchmark: int, most: int) -> int:
+    """How many verdicts of people and judges a benchmark has, where they are no more than twice so many."""
+    judgments = Judgment.objects.filter(run__benchmark=benchmark)
+    labels = Label.objects.filter(campaign__benchmark=benchmark)
+    return sum(rows.order_by()[:most].count() for rows in (judgments, labels))
+
+
 def is_large(benchmark: Benchmark) -> bool:
     """Whether a bootstrap over the benchmark's pairs takes seconds."""
     return arrays.items_by_kind(benchmark).get(Item.Kind.PAIR, 0) > MANY

@@ -3,6 +3,7 @@
 import logging
 import re
 from datetime import timedelta
+from importlib import import_module
 from unittest.mock import Mock
 
 import pytest
@@ -16,7 +17,7 @@ from bank.models import Benchmark, Sample
 from evalsite import tidying
 from judging.models import Judgment, Run
 from leaderboard import boards, cache, prepared
-from leaderboard.models import PreparedPage
+from leaderboard.models import PreparedPage, Snapshot
 from tests.leaderboard.conftest import judgments
 from tests.operations.test_jobs import waiting
 
@@ -28,6 +29,7 @@ ROWS = "/api/v1/leaderboards/models/?benchmark=grove&source=keen"
 @pytest.fixture
 def many(voted, monkeypatch):
     """The grove, as if its verdicts were many, in a process that computes nothing itself."""
+    import_module("evalsite.urls")  # what takes a board by its name has the true one
     monkeypatch.setattr(prepared, "MANY", 10)
     monkeypatch.setattr("leaderboard.boards.models", Mock(side_effect=AssertionError("computed in a server process")))
     Sample.objects.update(closed=0)
@@ -201,6 +203,17 @@ def test_after_a_large_import_pages_of_late_are_drawn_again(many, brought, visit
     work()
     assert "new" in page(visitor, f"{MODELS}?source=keen")
     assert "updating" not in page(visitor, f"{MODELS}?source=keen")
+
+
+def test_a_view_over_many_verdicts_is_frozen_by_a_job(many, client_of):
+    client = client_of("researcher")
+    answer = client.post("/leaderboards/grove/models/freeze/?source=keen", follow=True)
+    assert "The view is being frozen" in answer.content.decode()
+    assert not Snapshot.objects.exists()
+    work()
+    snapshot = Snapshot.objects.get()
+    assert (snapshot.what, snapshot.scope["source"], snapshot.by.username) == ("models", "keen", "researcher")
+    assert len(snapshot.rows) > 3
 
 
 def test_a_copy_of_the_database_holds_no_page_in_clear(many, client_of):
