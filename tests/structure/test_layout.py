@@ -209,7 +209,7 @@ WORKERS = (
     "annotations/views/data.py",  # counts
     "annotations/api/views.py",  # one's own label
     "annotations/api/views.py",  # one's own label
-    "evalsite/middleware.py",  # who is served
+    "(evalsite/middleware|leaderboard/prepared).py",  # who is served
     "evalsite/(metrics|tidying).py",  # counts, for operators
 )
 
