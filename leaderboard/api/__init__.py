@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
@@ -92,9 +93,10 @@ class TableView(APIView):
 
 
 def as_rows(name: str, rows_are: Mapping[type[Row], Mapping[str, type]]) -> dict[tuple[int, str], Any]:
-    """The answer of an operation that gives rows, in each of its formats."""
+    """The answer of an operation that gives rows, in each of its formats, and what it says until there are some."""
+    waits = inline_serializer("BeingComputed", {"detail": serializers.CharField()})
     texts = {(200, renderer.media_type): str for renderer in (JsonLinesRenderer, CsvRenderer)}
-    return {(200, "application/json"): rows_as(name, rows_are)} | texts
+    return {(200, "application/json"): rows_as(name, rows_are), (202, "application/json"): waits} | texts
 
 
 def view_of(name: str, table: Table) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ Progress = Callable[[str, int, int], None]
 PIECE = 8 * 2**20  # bytes of an upload sent at once
 ROWS = 500  # sent at once
 AGAIN = (429, 502, 503, 504)
+COMING = 202  # rows over many verdicts that are being computed
 LONGEST = 60.0  # seconds between two tries
 ENDED = ("finished", "failed", "cancelled", "paused")
 

@@ -10,6 +10,7 @@ import httpx
 
 from evalsite_client.shared import (
     AGAIN,
+    COMING,
     PIECE,
     ROWS,
     Assignment,
@@ -79,8 +80,10 @@ class Client:
         raise AssertionError("every try returns or raises")
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """The JSON of a GET."""
-        return self.call("GET", path, params=_given(parameters)).json()
+        """The JSON of a GET, as soon as it is there."""
+        while (response := self.call("GET", path, params=_given(parameters))).status_code == COMING:
+            time.sleep(pause_before(1, response))
+        return response.json()
 
     def post(self, path: str, body: Any = None, *, repeats: bool = True) -> Any:
         """The JSON of a POST; None where it gives none."""
