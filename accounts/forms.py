@@ -164,11 +164,11 @@ class NewToken(Styled):
         label=lazy("Last day"), required=False, widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
     )
 
-    def __init__(self, *args: Any, role: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         most = settings.TOKEN_MAX_DAYS
         scopes, ends = cast(Any, self.fields["scopes"]), cast(Any, self.fields["ends"])
-        scopes.choices = [(scope.value, scope.label) for scope in scopes_of(role)]
+        scopes.choices = [(scope.value, scope.label) for scope in scopes_of(person)]
         periods = sorted({days for days in self.PERIODS if days < most} | {most})
         ends.choices = [(str(days), _("in {days} days").format(days=days)) for days in periods]
         ends.choices = [*ends.choices, (self.UNTIL, _("after the last day below"))]

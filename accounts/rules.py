@@ -3,17 +3,21 @@
 A page's view is decorated with ``@requires("rule")``; an API class has ``access_rule = "rule"``. ``AccessMiddleware``
 answers 404 for views without a rule. A script needs a token with the rule's scope besides. QuerySets decide which
 *objects* somebody sees (``visible_to``); others are 404.
+
+A rule is given by the role, or for one benchmark by a grant (ADR 42): ``allowed(..., of=benchmark)`` asks both, and
+``where`` is the same as a condition. Code that names no benchmark asks for the role alone: it shows less, never more.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from accounts.models import Role, Scope, Token, User
+from accounts.models import Grant, Right, Role, Scope, Token, User
 
 ANONYMOUS = "anonymous"
 EVERYBODY = frozenset({ANONYMOUS, *Role.values})
@@ -22,10 +26,13 @@ STAFF = frozenset({Role.CURATOR, Role.ADMINISTRATOR})
 
 
 class Rule(NamedTuple):
-    """Who has a right, and the scope that a token needs to use it. No token allows more than its owner's role."""
+    """Who may do something: these roles, and for a benchmark whoever was granted this right. And the scope that a token
+    needs for it: no token allows more than its owner may do.
+    """
 
     roles: frozenset[str]
     scope: Scope
+    right: Right | None = None
 
 
 RULES: dict[str, Rule] = {
@@ -38,7 +45,8 @@ RULES: dict[str, Rule] = {
     "write-campaigns": Rule(STAFF, Scope.RUN),
     "submit": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.SUBMIT),  # own submissions; staff see all
     "manage-submissions": Rule(STAFF, Scope.RUN),
-    "read-bank": Rule(STAFF, Scope.READ),  # private benchmarks, and samples in every state
+    "read-private": Rule(STAFF, Scope.READ, Right.VIEW),  # private benchmarks, as the role sees public ones
+    "read-bank": Rule(STAFF, Scope.READ),  # samples in every state
     "write-bank": Rule(STAFF, Scope.RUN),  # benchmarks, samples, capabilities; every change is kept; uploads
     "review-samples": Rule(STAFF, Scope.RUN),  # others' samples only
     "read-criteria": Rule(STAFF, Scope.READ),  # and each read is logged
@@ -49,6 +57,7 @@ RULES: dict[str, Rule] = {
     "read-calls": Rule(STAFF, Scope.READ),
     "read-names": Rule(STAFF, Scope.READ),  # who labelled; below, pseudonyms
     "publish": Rule(STAFF, Scope.RUN),  # benchmarks, editions of boards
+    "grant-rights": Rule(STAFF, Scope.RUN),  # for one benchmark; nobody hands on what they were granted
     "administer": Rule(frozenset({Role.ADMINISTRATOR}), Scope.RUN),
 }
 
@@ -56,6 +65,15 @@ LACKS_SCOPE = "This token lacks the scope “{scope}”. Make one that has it on
 
 View = TypeVar("View", bound=Callable[..., Any])
 Viewer = User | AnonymousUser
+
+
+class Named(Protocol):
+    """A benchmark, in any of its versions."""
+
+    slug: str
+
+
+EVERYTHING = ~Q(pk__in=[])
 
 
 class Undeclared(LookupError):
@@ -66,12 +84,57 @@ def role_of(viewer: Viewer) -> str:
     return viewer.role if isinstance(viewer, User) and viewer.is_active else ANONYMOUS
 
 
-def allowed(viewer: Viewer, rule: str) -> bool:
-    """Whether this viewer has the right. Raises Undeclared for an unknown rule."""
+def _rule(name: str) -> Rule:
     try:
-        return role_of(viewer) in RULES[rule].roles
+        return RULES[name]
     except KeyError:
-        raise Undeclared(rule) from None
+        raise Undeclared(name) from None
+
+
+def allowed(viewer: Viewer, rule: str, *, of: Named | str | None = None) -> bool:
+    """Whether this viewer's role gives the rule, or a grant for the benchmark ``of``, which may be its name. Raises
+    Undeclared for an unknown rule.
+    """
+    if role_of(viewer) in _rule(rule).roles:
+        return True
+    return of is not None and (of if isinstance(of, str) else of.slug).partition("@")[0] in granted(viewer, rule)
+
+
+def where(viewer: Viewer, rule: str, benchmark: str = "") -> Q:
+    """The rows of benchmarks for which this viewer has the rule; ``benchmark`` is the path to the benchmark. Neither an
+    everything nor a nothing among them gets lost in ``|``, as an empty Q would.
+    """
+    if allowed(viewer, rule):
+        return EVERYTHING
+    return Q(**{f"{benchmark}slug__in": slugs}) if (slugs := granted(viewer, rule)) else Q(pk__in=[])
+
+
+def granted(viewer: Viewer, rule: str) -> list[str]:
+    """The benchmarks, by slug, for which a grant gives this viewer the rule."""
+    right = _rule(rule).right
+    return [] if right is None else sorted(slug for slug, given in grants_of(viewer).items() if right in given.included)
+
+
+def grants_of(viewer: Viewer) -> Mapping[str, Right]:
+    """The highest right by benchmark that was granted to the viewer or to a team of theirs; read once for the object,
+    and so once for a request.
+    """
+    if not isinstance(viewer, User) or not viewer.is_active:
+        return {}
+    if viewer.granted is None:
+        rows = Grant.objects.filter(Q(person=viewer.pk) | Q(team__members=viewer.pk)).order_by()
+        found: dict[str, Right] = {}
+        for slug, given in rows.values_list("benchmark", "right"):
+            found[slug] = max(Right(given), found.get(slug, Right.VIEW), key=list(Right).index)
+        viewer.granted = found
+    return viewer.granted
+
+
+def class_of(viewer: Viewer) -> tuple[Any, ...]:
+    """What viewers have in common who may see the same: the role, and what was granted besides. Whatever is kept for
+    several viewers is kept by it.
+    """
+    return (role_of(viewer), *sorted((slug, str(right)) for slug, right in grants_of(viewer).items()))
 
 
 def requires(rule: str) -> Callable[[View], View]:
@@ -101,9 +164,9 @@ def rule_of(view: Any) -> str | None:
     return None
 
 
-def scopes_of(role: str) -> list[Scope]:
-    """The scopes that a token of this role can make use of."""
-    usable = {rule.scope for rule in RULES.values() if role in rule.roles}
+def scopes_of(person: User) -> list[Scope]:
+    """The scopes that a token of this person can make use of."""
+    usable = {rule.scope for name, rule in RULES.items() if person.role in rule.roles or granted(person, name)}
     return [scope for scope in Scope if scope in usable]
 
 

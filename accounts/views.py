@@ -246,7 +246,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             audit.record("token-ended", by=user, about=start, address=address)
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
-    form = NewToken(request.POST if request.method == "POST" else None, role=user.role)
+    form = NewToken(request.POST if request.method == "POST" else None, person=user)
     if form.is_bound and own.count() < MAX_TOKENS and form.is_valid():
         chosen = form.cleaned_data
         try:
@@ -261,7 +261,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error("day", error)
         else:
-            form = NewToken(role=user.role)
+            form = NewToken(person=user)
     context |= {"tokens": own, "form": form, "now": timezone.now()}
     return render(request, "accounts/tokens.html", context)
 

@@ -280,8 +280,8 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
         by_sample: dict[int, Any] = cast(dict[str, Any], self.context).setdefault("public_criteria", {})
         if sample.pk not in by_sample:
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [sample]
-            page = list(shown or [sample])
-            by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page)
+            page, viewer = list(shown or [sample]), self.context["request"].user
+            by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page, viewer=viewer)
         return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in by_sample[sample.pk]]
 
     def get_absent_images(self, sample: Sample) -> list[dict[str, Any]]:

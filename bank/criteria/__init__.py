@@ -18,11 +18,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import F, Q
 
-from accounts.rules import allowed
+from accounts.rules import Viewer, allowed
 from bank import exposure
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
 from bank.database import bulk, chunks
-from bank.models.catalogue import Sample, in_hidden_splits
+from bank.models.catalogue import Sample, in_hidden_splits, known_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,8 +133,8 @@ def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
     return texts.get(sample.pk, [])
 
 
-def for_public(*, samples: Iterable[Sample]) -> dict[int, list[Text]]:
-    """Public criteria by sample id, for approved samples of public benchmarks.
+def for_public(*, samples: Iterable[Sample], viewer: Viewer) -> dict[int, list[Text]]:
+    """Public criteria by sample id, for approved samples of benchmarks that the viewer may know of.
 
     Hidden splits are excluded. Not logged: there is nothing to guard.
     """
@@ -143,8 +143,8 @@ def for_public(*, samples: Iterable[Sample]) -> dict[int, list[Text]]:
             sample_id__in=[sample.pk for sample in samples],
             shown_to=Criterion.ShownTo.PUBLIC,
             sample__status="approved",
-            sample__benchmark__visibility="public",
         )
+        & known_to(viewer, "sample__benchmark__")
         & ~in_hidden_splits("sample__")
     )
 

@@ -13,6 +13,7 @@ from accounts.rules import allowed
 from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Recipe, Sample
+from bank.models.catalogue import known_to
 from bank.text.names import NameField
 from judging.models.judges import OVERLAP, Judge
 
@@ -34,8 +35,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         """
         if allowed(viewer, "read-hidden"):
             return self
-        public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, tryout=False)
-        return public.exclude(kind=Run.Kind.MARKS).exclude(judge__baseline=OVERLAP)
+        known = self.filter(known_to(viewer, "benchmark__"), tryout=False)
+        return known.exclude(kind=Run.Kind.MARKS).exclude(judge__baseline=OVERLAP)
 
     def unseen_by(self, viewer: "Viewer") -> list[int]:
         """Runs none of whose verdicts, counts and numbers this viewer sees.

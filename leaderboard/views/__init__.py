@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.http import PageRequest
 from accounts.models import Role, User
-from accounts.rules import allowed, requires, role_of
+from accounts.rules import allowed, class_of, requires, role_of
 from annotations.views.labelling import desk_for
 from bank.models import Benchmark
 from bank.recipes import store
@@ -121,7 +121,7 @@ def data(request: HttpRequest) -> HttpResponse:
 def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""
     page = until_changed(
-        ("benchmark", address.name, role_of(request.user)),
+        ("benchmark", address.name, class_of(request.user)),
         lambda: benchmark_page.build_benchmark_page(address),
         benchmark=address.benchmark.pk,
     )

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.rules import allowed, requires, role_of
+from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries, votes
@@ -489,7 +489,7 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
-    key = (address.page, name, role_of(request.user), tuple(sorted(address.params.items())))
+    key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
 
     def drawn() -> str:

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.rules import requires, role_of
+from accounts.rules import class_of, requires
 from leaderboard import actions, files
 from leaderboard.boards import cached
 from leaderboard.cache import until_changed
@@ -113,7 +113,7 @@ def leads(request: HttpRequest, address: Address) -> HttpResponse:
         context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
         return render_to_string("leaderboard/_leads.html", context)
 
-    key = ("leads", address.name, role_of(request.user))
+    key = ("leads", address.name, class_of(request.user))
     return HttpResponse(until_changed(key, drawn, benchmark=address.benchmark.pk))
 
 
