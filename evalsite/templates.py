@@ -22,6 +22,7 @@ class May(NamedTuple):
 
     administer: bool
     bank: bool
+    grant: bool
     label: bool
     judging: bool
     submit: bool
@@ -32,6 +33,7 @@ def may_of(viewer: Viewer) -> May:
     return May(
         administer=allowed(viewer, "administer"),
         bank=allowed(viewer, "read-bank"),
+        grant=allowed(viewer, "grant-rights"),
         label=allowed(viewer, "label"),
         judging=allowed(viewer, "read-judging"),
         submit=allowed(viewer, "submit"),

@@ -184,3 +184,38 @@ def test_samples_of_a_private_benchmark_are_seen_once_approved(world, people, gr
     granted(Right.VIEW)
     seen = Sample.objects.visible_to(fresh(people["researcher"])).filter(benchmark__slug=PRIVATE)
     assert set(seen.values_list("status", flat=True)) == {"approved"}
+
+
+# ---- the pages ----
+
+
+def test_staff_grant_and_end_rights_on_a_benchmarks_page(world, people, client_of):
+    page, client = f"/bank/benchmarks/{PRIVATE}@1/people/", client_of("curator")
+    assert "Nobody is named" in client.get(page).content.decode()
+    for wrong in ({"person": "nobody"}, {}, {"person": "researcher", "team": world.team.pk}):
+        assert client.post(page, {"right": "view"} | wrong).status_code == 400
+    client.post(page, {"person": "researcher", "right": "view"})
+    client.post(page, {"team": world.team.pk, "right": "label"})
+    assert client_of("researcher").get(BOARD).status_code == 200
+    assert client_of("researcher").get(page).status_code == 403
+    answer = client.get(page).content.decode()
+    assert "see it while it is private" in answer
+    assert "team of 0" in answer
+    for given in Grant.objects.all():
+        client.post(page, {"end": given.pk})
+    assert client.post(page, {"end": "x"}).status_code == 404
+    assert client_of("researcher").get(BOARD).status_code == 404
+
+
+def test_administrators_make_teams(people, client_of):
+    client = client_of("administrator")
+    page = client.post("/people/teams/", {"name": "readers"}).headers["Location"]
+    client.post("/people/teams/", {"name": "readers"})
+    assert Team.objects.count() == 1
+    assert client.post(page, {"add": "1", "person": "nobody"}).status_code == 400
+    client.post(page, {"add": "1", "person": "Researcher"})
+    assert Team.objects.get().members.get() == people["researcher"]
+    client.post(page, {"remove": "researcher"})
+    assert not Team.objects.get().members.exists()
+    client.post(page, {"end": "1"})
+    assert not Team.objects.exists()

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts import second_factor
-from accounts.models import Webhook
+from accounts.models import Team, Webhook
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.invitations import invite, token_of
@@ -72,6 +72,7 @@ class World:
     upload: Upload = None
     template: PromptTemplate = None
     webhook: Webhook = None
+    team: Team = None
     snapshots: dict = field(default_factory=dict)
     evaluations: dict = field(default_factory=dict)
     drafts: dict = field(default_factory=dict)
@@ -143,6 +144,7 @@ class World:
             ("benchmarks/", self.samples[slug].benchmark),
             ("models/", response.model),
             ("judges/", self.judge),
+            ("people/teams/", self.team),
             ("people/", self.assignments[slug].annotator.person),
             ("uploads/", self.upload),
             ("prompts/", self.template),
@@ -162,6 +164,7 @@ def build(people, *, secret=CANARY):
         protocol="pair", name="strict", version=1, text=asked.text, sha256=asked.sha256, by=people["curator"]
     )
     world.webhook = Webhook.objects.create(url="https://a.example/", secret=secret, by=people["administrator"])
+    world.team = Team.objects.create(name="readers")
     WorkerBeat.objects.create(name="w", seen_at=timezone.now() + timedelta(hours=1))  # silent in no test, however slow
     stored = images.ingest(picture())
     for slug, visibility in ((PUBLIC, "public"), (PRIVATE, "private")):
