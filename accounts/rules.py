@@ -9,10 +9,10 @@ A rule is given by the role, or for one benchmark by a grant (ADR 42): ``allowed
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {
     "read-public": Rule(EVERYBODY, Scope.READ),  # public leaderboards, public samples
     "be-signed-in": Rule(SIGNED_IN, Scope.READ),
-    "label": Rule(frozenset({Role.ANNOTATOR, *STAFF}), Scope.LABEL),  # own assignments only
+    "label": Rule(frozenset({Role.ANNOTATOR, *STAFF}), Scope.LABEL, Right.LABEL),  # own assignments only
     "read-labels": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ),  # others' labels; pseudonymous below staff
     "read-judging": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ),  # campaigns, judges, runs
     "write-judging": Rule(STAFF, Scope.RUN),
@@ -65,6 +65,18 @@ LACKS_SCOPE = "This token lacks the scope “{scope}”. Make one that has it on
 
 View = TypeVar("View", bound=Callable[..., Any])
 Viewer = User | AnonymousUser
+
+
+class Of(NamedTuple):
+    """Which benchmark a view is about: its short name, from the arguments of the address."""
+
+    benchmark: Callable[[Mapping[str, Any]], str | None]
+
+
+BY_NAME = Of(lambda arguments: str(arguments["name"]).partition("@")[0])  # of addresses that name it
+# Of views about none in particular, which show and change what their viewer has the rule for, and nothing else: a grant
+# for any benchmark opens them.
+ANYWHERE = Of(lambda arguments: None)
 
 
 class Named(Protocol):
@@ -130,6 +142,17 @@ def grants_of(viewer: Viewer) -> Mapping[str, Right]:
     return viewer.granted
 
 
+def who(rule: str, *, of: Named | None) -> QuerySet[User]:
+    """The people whose role gives the rule, and whom a grant for the benchmark gives it."""
+    found, (roles, _, right) = User.objects.filter(is_active=True), _rule(rule)
+    if of is None or right is None:
+        return found.filter(role__in=roles)
+    rights = Grant.objects.filter(benchmark=of.slug, right__in=[each for each in Right if right in each.included])
+    in_teams = User.teams.through.objects.filter(team__in=rights.values("team"))
+    granted_to = Q(pk__in=rights.exclude(person=None).values("person")) | Q(pk__in=in_teams.values("user"))
+    return found.filter(Q(role__in=roles) | granted_to)
+
+
 def class_of(viewer: Viewer) -> tuple[Any, ...]:
     """What viewers have in common who may see the same: the role, and what was granted besides. Whatever is kept for
     several viewers is kept by it.
@@ -137,16 +160,38 @@ def class_of(viewer: Viewer) -> tuple[Any, ...]:
     return (role_of(viewer), *sorted((slug, str(right)) for slug, right in grants_of(viewer).items()))
 
 
-def requires(rule: str) -> Callable[[View], View]:
-    """Declare the rule of a view. AccessMiddleware enforces it before the view runs."""
+def requires(rule: str, *, of: Of | None = None) -> Callable[[View], View]:
+    """Declare the rule of a view, and ``of`` which benchmark it is, if a grant opens it as well. AccessMiddleware
+    enforces it before the view runs.
+    """
     if rule not in RULES:
         raise Undeclared(rule)
 
     def declare(view: View) -> View:
-        view.access_rule = rule  # type: ignore[attr-defined]
+        view.access_rule, view.access_of = rule, of  # type: ignore[attr-defined]
         return view
 
     return declare
+
+
+def through(model: Any, slug: str, argument: str = "pk") -> Of:
+    """For addresses with the id of a row, from which ``slug`` leads to the short name of its benchmark."""
+
+    def found(arguments: Mapping[str, Any]) -> str | None:
+        try:
+            return model._base_manager.filter(**{argument: arguments[argument]}).values_list(slug, flat=True).first()
+        except (KeyError, ValueError):  # an address without it, or that is no number
+            return None
+
+    return Of(found)
+
+
+def admitted(rule: str, viewer: Viewer, of: Of | None, arguments: Mapping[str, Any]) -> bool:
+    """Whether a door with this rule opens at an address with these arguments."""
+    if of is None or allowed(viewer, rule):
+        return allowed(viewer, rule)
+    slugs = granted(viewer, rule)
+    return bool(slugs) and (of is ANYWHERE or of.benchmark(arguments) in slugs)
 
 
 def before_second_factor(view: View) -> View:
@@ -157,10 +202,20 @@ def before_second_factor(view: View) -> View:
 
 def rule_of(view: Any) -> str | None:
     """The rule of a view or of its class."""
+    rule = _declared(view, "access_rule")
+    return None if rule is None else str(rule)
+
+
+def opened_by(view: Any) -> Of | None:
+    """Of which benchmark a view or its class is, if a grant opens it."""
+    return cast(Of | None, _declared(view, "access_of"))
+
+
+def _declared(view: Any, name: str) -> Any:
     for holder in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
-        rule = getattr(holder, "access_rule", None)
-        if rule is not None:
-            return str(rule)
+        declared = getattr(holder, name, None)
+        if declared is not None:
+            return declared
     return None
 
 
@@ -176,9 +231,9 @@ def rule_of_action(view: Any, action: str | None) -> str | None:
     return own.get(action, getattr(view, "access_rule", None))
 
 
-def demand(request: Request, rule: str) -> None:
+def demand(request: Request, rule: str, *, of: Named | str | None = None) -> None:
     """For what a call asks besides: raises PermissionDenied unless the person and the token may do that, too."""
-    if not allowed(request.user, rule):
+    if not allowed(request.user, rule, of=of):
         raise PermissionDenied
     scope = RULES[rule].scope
     if isinstance(request.auth, Token) and scope not in request.auth.scopes:
@@ -193,7 +248,8 @@ class Declared(BasePermission):
         if request.method == "OPTIONS":  # allowed for anyone who may use one of the route's methods
             actions = list(getattr(view, "action_map", {}).values()) or actions
         rules = {rule_of_action(view, action) for action in actions}
-        needed = {RULES[rule].scope for rule in rules if rule is not None and allowed(request.user, rule)}
+        doors = (request.user, opened_by(view), view.kwargs)
+        needed = {RULES[rule].scope for rule in rules if rule is not None and admitted(rule, *doors)}
         if isinstance(request.auth, Token) and needed.isdisjoint(request.auth.scopes):
             if needed:
                 self.message = LACKS_SCOPE.format(scope=min(needed))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, override
 
 from accounts import notices
 from accounts.middleware import is_translated, language_of
-from accounts.rules import Viewer, allowed
+from accounts.rules import ANYWHERE, Viewer, admitted, allowed
 
 
 class May(NamedTuple):
@@ -34,7 +34,7 @@ def may_of(viewer: Viewer) -> May:
         administer=allowed(viewer, "administer"),
         bank=allowed(viewer, "read-bank"),
         grant=allowed(viewer, "grant-rights"),
-        label=allowed(viewer, "label"),
+        label=admitted("label", viewer, ANYWHERE, {}),
         judging=allowed(viewer, "read-judging"),
         submit=allowed(viewer, "submit"),
         write_judging=allowed(viewer, "write-judging"),

@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy as lazy
 
 from accounts.forms import Styled
 from accounts.models import User
+from accounts.rules import who
 from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
 from annotations.campaigns.inputs import SETTINGS, bounds_of
-from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
@@ -208,9 +208,9 @@ class PercentField(forms.FloatField):
         return f"{100 * value:g}" if isinstance(value, float) else value
 
 
-def people_who_label() -> QuerySet[User]:
-    people = User.objects.filter(is_active=True, role__in=MAY_LABEL)
-    return people.select_related("annotator").order_by("username")
+def people_who_label(benchmark: Benchmark | None = None) -> QuerySet[User]:
+    """Those whose role lets them label, and whom a right lets label on the benchmark."""
+    return who("label", of=benchmark).select_related("annotator").order_by("username")
 
 
 class SamplingForm(Styled):
@@ -505,7 +505,7 @@ class AddAnnotatorsForm(Styled):
         super().__init__(*args, **kwargs)
         people: Any = self.fields["people"]
         members = Membership.objects.filter(campaign=campaign, withdrawn_at__isnull=True)
-        people.queryset = people_who_label().exclude(annotator__in=members.values("annotator"))
+        people.queryset = people_who_label(campaign.benchmark).exclude(annotator__in=members.values("annotator"))
 
 
 class GuidelinesForm(Styled):

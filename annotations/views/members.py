@@ -122,9 +122,10 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _from_outside(request, invite, outside_id)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
-    context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}
-    if request.method == "POST" and context["may_join"] and _join(request, invite, person, form):
+    may_join = person is None or allowed(person, "label", of=invite.campaign.benchmark)
+    if request.method == "POST" and may_join and _join(request, invite, person, form):
         return redirect("annotations:work", invite.campaign_id)
+    context = {"invitation": invite, "form": form, "may_join": may_join}
     return render(request, "annotations/invitation.html", context)
 
 

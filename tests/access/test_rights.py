@@ -6,8 +6,11 @@ from django.db import IntegrityError, transaction
 
 from accounts import actions, audit, rights
 from accounts.models import AuditEntry, Grant, Right, Role, Team, User
-from accounts.rules import RULES, allowed, class_of, where
+from accounts.rules import RULES, allowed, class_of, where, who
 from accounts.tokens import make_token
+from annotations.campaigns.members import add_annotators
+from annotations.models import Assignment, Campaign, Label
+from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from tests.access.crawl import crawl
 from tests.access.test_routes import TABLE, doors
@@ -184,6 +187,56 @@ def test_samples_of_a_private_benchmark_are_seen_once_approved(world, people, gr
     granted(Right.VIEW)
     seen = Sample.objects.visible_to(fresh(people["researcher"])).filter(benchmark__slug=PRIVATE)
     assert set(seen.values_list("status", flat=True)) == {"approved"}
+
+
+# ---- labelling ----
+
+
+def test_who_may_label_on_a_benchmark_labels_in_its_campaigns_and_in_no_other(world, people, client_of, granted):
+    researcher = people["researcher"]
+    Campaign.objects.update(open_to_all=True)
+    asked = {slug: f"/annotate/{campaign.pk}/prepare/" for slug, campaign in world.campaigns.items()}
+    granted(Right.VIEW)
+    with pytest.raises(BadInput):
+        add_annotators(campaign=world.campaigns[PRIVATE], people=[fresh(researcher)])
+    assert client_of("researcher").get(asked[PRIVATE]).status_code == 403
+    given = granted(Right.LABEL)
+    add_annotators(campaign=world.campaigns[PRIVATE], people=[fresh(researcher)])
+    with pytest.raises(BadInput):
+        add_annotators(campaign=world.campaigns[PUBLIC], people=[fresh(researcher)])
+    client = client_of("researcher")
+    assert client.get(asked[PRIVATE]).status_code == 200
+    assert client.get(asked[PUBLIC]).status_code == 404
+    index = client.get("/annotate/").content.decode()
+    assert world.campaigns[PRIVATE].name in index
+    assert world.campaigns[PUBLIC].name not in index
+    client.post(f"/annotate/{world.campaigns[PRIVATE].pk}/begin/")
+    assert client.get(f"/annotate/{world.campaigns[PRIVATE].pk}/").status_code == 200
+    mine = Assignment.objects.get(annotator__person=researcher)
+    page = f"/annotate/assignments/{mine.pk}/"
+    assert client.get(page).status_code == 200
+    client.post(f"{page}submit/", {"choice": "left", "key": "one-of-mine"})
+    assert Label.objects.filter(annotator__person=researcher, campaign=world.campaigns[PRIVATE]).count() == 1
+    rights.end(grant=given)
+    assert client.get(page).status_code == 403
+    assert client.get("/annotate/").status_code == 403
+    assert who("label", of=world.campaigns[PRIVATE].benchmark).filter(pk=researcher.pk).count() == 0
+
+
+def test_a_token_with_the_scope_labels_where_its_owner_may(world, people, client, granted):
+    granted(Right.LABEL)
+    researcher = fresh(people["researcher"])
+    add_annotators(campaign=world.campaigns[PRIVATE], people=[researcher])
+
+    def asked(slug, scopes):
+        header = {"HTTP_AUTHORIZATION": f"Token {make_token(person=researcher, scopes=scopes)[1]}"}
+        return client.post(
+            f"/api/v1/campaigns/{world.campaigns[slug].name}/next/", "{}", "application/json", **header
+        ).status_code
+
+    assert asked(PRIVATE, ["label"]) == 200
+    assert asked(PRIVATE, ["read"]) == 403
+    assert asked(PUBLIC, ["label"]) == 404
 
 
 # ---- the pages ----
