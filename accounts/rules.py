@@ -39,24 +39,28 @@ RULES: dict[str, Rule] = {
     "read-public": Rule(EVERYBODY, Scope.READ),  # public leaderboards, public samples
     "be-signed-in": Rule(SIGNED_IN, Scope.READ),
     "label": Rule(frozenset({Role.ANNOTATOR, *STAFF}), Scope.LABEL, Right.LABEL),  # own assignments only
-    "read-labels": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ),  # others' labels; pseudonymous below staff
-    "read-judging": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ),  # campaigns, judges, runs
-    "write-judging": Rule(STAFF, Scope.RUN),
-    "write-campaigns": Rule(STAFF, Scope.RUN),
+    # Others' labels; pseudonymous below staff.
+    "read-labels": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ, Right.CURATE),
+    "read-judging": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ, Right.CURATE),  # campaigns, judges, runs
+    "write-judging": Rule(STAFF, Scope.RUN, Right.CURATE),
+    "write-campaigns": Rule(STAFF, Scope.RUN, Right.CURATE),
     "submit": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.SUBMIT),  # own submissions; staff see all
     "manage-submissions": Rule(STAFF, Scope.RUN),
     "read-private": Rule(STAFF, Scope.READ, Right.VIEW),  # private benchmarks, as the role sees public ones
-    "read-bank": Rule(STAFF, Scope.READ),  # samples in every state
-    "write-bank": Rule(STAFF, Scope.RUN),  # benchmarks, samples, capabilities; every change is kept; uploads
-    "review-samples": Rule(STAFF, Scope.RUN),  # others' samples only
-    "read-criteria": Rule(STAFF, Scope.READ),  # and each read is logged
-    "read-analyses": Rule(STAFF, Scope.READ),  # what judges wrote; below, the redacted ones that two people released
+    "read-bank": Rule(STAFF, Scope.READ, Right.CURATE),  # samples in every state
+    # Benchmarks, samples, capabilities; every change is kept; uploads.
+    "write-bank": Rule(STAFF, Scope.RUN, Right.CURATE),
+    "review-samples": Rule(STAFF, Scope.RUN, Right.CURATE),  # others' samples only
+    "read-criteria": Rule(STAFF, Scope.READ, Right.CURATE),  # and each read is logged
+    # What judges wrote; below, the redacted ones that two people released.
+    "read-analyses": Rule(STAFF, Scope.READ, Right.CURATE),
     # What rests on hidden inputs: verdicts on hidden splits, live boards, runs that go on.
-    "read-hidden": Rule(STAFF, Scope.READ),
+    "read-hidden": Rule(STAFF, Scope.READ, Right.CURATE),
     # Prices, durations and failures call by call: they tell how long hidden text is.
-    "read-calls": Rule(STAFF, Scope.READ),
-    "read-names": Rule(STAFF, Scope.READ),  # who labelled; below, pseudonyms
-    "publish": Rule(STAFF, Scope.RUN),  # benchmarks, editions of boards
+    "read-calls": Rule(STAFF, Scope.READ, Right.CURATE),
+    # Who labelled; below, pseudonyms, which are the same on every benchmark: so no grant tells whose they are.
+    "read-names": Rule(STAFF, Scope.READ),
+    "publish": Rule(STAFF, Scope.RUN, Right.RELEASE),  # benchmarks, editions of boards
     "grant-rights": Rule(STAFF, Scope.RUN),  # for one benchmark; nobody hands on what they were granted
     "administer": Rule(frozenset({Role.ADMINISTRATOR}), Scope.RUN),
 }

@@ -22,6 +22,7 @@ class May(NamedTuple):
 
     administer: bool
     bank: bool
+    curate: bool
     grant: bool
     label: bool
     judging: bool
@@ -33,6 +34,7 @@ def may_of(viewer: Viewer) -> May:
     return May(
         administer=allowed(viewer, "administer"),
         bank=allowed(viewer, "read-bank"),
+        curate=admitted("read-bank", viewer, ANYWHERE, {}),
         grant=allowed(viewer, "grant-rights"),
         label=admitted("label", viewer, ANYWHERE, {}),
         judging=allowed(viewer, "read-judging"),

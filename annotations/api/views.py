@@ -19,7 +19,7 @@ from accounts.installation_key import keyed
 from accounts.models import User
 from accounts.rules import ANYWHERE, allowed
 from annotations import ballots
-from annotations.api.running import RULE, WritesCampaigns
+from annotations.api.running import BY_CAMPAIGN, RULE, WritesCampaigns
 from annotations.api.serializers import (
     AssignmentOut,
     CampaignSerializer,
@@ -63,7 +63,7 @@ from bank.models.verdict import COLUMNS
 class Campaigns(WritesCampaigns, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
     """Campaigns: all that the caller may read, or those an annotator belongs to."""
 
-    access_rule = "be-signed-in"
+    access_rule, access_of = "be-signed-in", BY_CAMPAIGN
     access_rules = dict.fromkeys(("create", "partial_update"), RULE)
     serializer_class = CampaignSerializer
     queryset = Campaign.objects.select_related("benchmark")

@@ -16,7 +16,7 @@ from annotations.campaigns.actions import make_campaign, new_seed, open_campaign
 from annotations.labels.own import usual_seconds
 from annotations.models import Campaign
 from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, people_who_label
-from annotations.views.pages import back_on_refusal, row_number
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.views.common import faults_in, form_page, person, told
@@ -88,7 +88,7 @@ def _is_asked_about(campaign: Campaign) -> bool:
     return is_draft and campaign.campaign_items.count() >= sizing.MANY
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @form_page
 @back_on_refusal("annotations:campaign-detail")
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:

@@ -127,7 +127,8 @@ class SampleQuerySet(models.QuerySet["Sample"]):
     def visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         if allowed(viewer, "read-bank"):
             return self
-        return self.filter(known_to(viewer, "benchmark__"), status=Sample.Status.APPROVED)
+        approved = known_to(viewer, "benchmark__") & Q(status=Sample.Status.APPROVED)
+        return self.filter(approved | where(viewer, "read-bank", "benchmark__"))
 
     def in_use(self) -> "SampleQuerySet":
         """Approved, and not retired from this version."""
@@ -136,7 +137,9 @@ class SampleQuerySet(models.QuerySet["Sample"]):
     def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         """Visible samples whose single verdicts the viewer may read: not those of hidden splits."""
         samples = self.visible_to(viewer)
-        return samples if allowed(viewer, "read-hidden") else samples.exclude(in_hidden_splits())
+        if allowed(viewer, "read-hidden"):
+            return samples
+        return samples.filter(~in_hidden_splits() | where(viewer, "read-hidden", "benchmark__"))
 
 
 class Sample(models.Model):
