@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import mail
-from accounts.rules import allowed, requires, where
+from accounts.rules import ANYWHERE, admitted, allowed, requires, where
 from annotations import ballots
 from annotations.assignment.queries import annotator_of, campaigns_of
 from annotations.campaigns import guidelines
@@ -55,7 +55,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
         "section": "campaigns",
         "page": page,
         "ballots": ballots.BALLOTS,
-        "may_write": allowed(request.user, "write-campaigns"),
+        "may_write": admitted("write-campaigns", request.user, ANYWHERE, {}),
         "has_items": Item.objects.exists(),
     }
     return render(request, "annotations/campaigns.html", context)
