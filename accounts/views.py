@@ -50,7 +50,7 @@ from accounts.forms import (
 from accounts.http import PageRequest, client_address, way_on
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Notice, Role, SavedView, Team, Token, User
-from accounts.rules import STAFF, before_second_factor, requires
+from accounts.rules import before_second_factor, requires
 from accounts.sign_on import connects
 from accounts.tokens import make_token
 
@@ -117,7 +117,7 @@ def code(request: HttpRequest) -> HttpResponse:
 def codes(request: HttpRequest) -> HttpResponse:
     """Setting up two-factor authentication; new recovery codes; ending it. Each takes a code."""
     person = cast(User, request.user)
-    factor, required = second_factor.of(person), settings.SECOND_FACTOR_FOR_STAFF and person.role in STAFF
+    factor, required = second_factor.of(person), second_factor.is_required_of(person)
     form = CodeForm(request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {"form": form, "required": required}
     if factor is None:

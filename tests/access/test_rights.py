@@ -272,3 +272,11 @@ def test_administrators_make_teams(people, client_of):
     assert not Team.objects.get().members.exists()
     client.post(page, {"end": "1"})
     assert not Team.objects.exists()
+
+
+def test_a_second_factor_is_required_of_who_curates_as_it_is_of_staff(world, people, client_of, granted, settings):
+    settings.SECOND_FACTOR_FOR_STAFF = True
+    granted(Right.LABEL)
+    assert client_of("researcher").get(BOARD).status_code == 200
+    granted(Right.CURATE)
+    assert client_of("researcher").get(BOARD).headers["Location"] == "/accounts/codes/"
