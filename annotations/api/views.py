@@ -17,7 +17,7 @@ from rest_framework.response import Response
 import bank.text.masking
 from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.rules import ANYWHERE, allowed
+from accounts.rules import ANYWHERE, allowed, where
 from annotations import ballots
 from annotations.api.running import BY_CAMPAIGN, RULE, WritesCampaigns
 from annotations.api.serializers import (
@@ -205,7 +205,8 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     }
 
     def get_queryset(self) -> Any:
-        labels = Label.objects.seen_by(self.request.user)
+        viewer = self.request.user
+        labels = Label.objects.seen_by(viewer).filter(where(viewer, "read-labels", "campaign__benchmark__"))
         return labels.select_related("campaign__benchmark", "item__sample", "annotator", "assignment__campaign_item")
 
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel})

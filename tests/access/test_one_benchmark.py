@@ -225,6 +225,17 @@ def test_names_of_annotators_stay_with_the_role(world, people, client_of, curate
     assert client.get(f"/api/v1/campaigns/{world.campaigns[PUBLIC].name}/members/").status_code == 403
 
 
+def test_an_annotator_who_curates_one_benchmark_reads_nobodys_labels_elsewhere(world, people, client_of):
+    client, address = client_of("annotator"), "/api/v1/labels/"
+    assert client.get(address).status_code == 403
+    rights.grant(benchmark=PUBLIC, to=people["annotator"], right=Right.CURATE)
+    rights.grant(benchmark=PRIVATE, to=people["annotator"], right=Right.VIEW)
+    answer = client.get(address)
+    assert {row["benchmark"] for row in answer.json()["results"]} == {f"{PUBLIC}@1"}
+    assert client.get(f"/campaigns/{world.campaigns[PUBLIC].pk}/").status_code == 200
+    assert client.get(f"/campaigns/{world.campaigns[PRIVATE].pk}/").status_code == 403
+
+
 def test_boards_are_live_where_one_curates_and_as_before_elsewhere(world, people, curate):
     curate()
     rights.grant(benchmark=PRIVATE, to=people["researcher"], right=Right.VIEW)
