@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit, mail, sessions
-from accounts.models import Mail, Notice, Role, SavedView, SecondFactor, SignOn, Token, User
+from accounts.models import Grant, Mail, Notice, Role, SavedView, SecondFactor, SignOn, Token, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
 _erasers: list[Callable[[User], object]] = []
@@ -123,8 +123,9 @@ def erase(*, person: User, by: User | None = None, how: str = "") -> str:
     for erase_too in _erasers:
         erase_too(person)
     Token.objects.filter(user=person).delete()
-    for rows in (Notice, SavedView, SecondFactor, SignOn):
+    for rows in (Grant, Notice, SavedView, SecondFactor, SignOn):
         rows.objects.filter(person=person).delete()
+    person.teams.clear()
     Mail.objects.filter(to__iexact=person.email).delete()
     sessions.end(person)
     kept = {"pk": person.pk, "role": person.role, "date_joined": person.date_joined, "is_active": False}

@@ -43,6 +43,11 @@ ACTIONS = {
     "webhook-made": "added a webhook",
     "webhook-ended": "removed a webhook",
     "webhook-switched": "switched a webhook on or off",
+    "right-granted": "granted a right for a benchmark",
+    "right-ended": "ended a right for a benchmark",
+    "team-made": "made a team",
+    "team-ended": "ended a team",
+    "team-changed": "changed who is in a team",
     "benchmark-published": "published a benchmark",
     "benchmark-withdrawn": "made a benchmark private",
     "campaign-opened-again": "opened a closed campaign again",
@@ -66,6 +71,9 @@ OF_ACCOUNTS = (
     "token-made",
     "second-factor-ended",
     "sign-on-connected",
+    "right-granted",
+    "right-ended",
+    "team-changed",
 )
 EMPTY = "0" * 64
 

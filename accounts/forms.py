@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as lazy
 
 from accounts import attempts, audit, mail, second_factor
 from accounts.http import client_address
-from accounts.models import Role, Scope, User
+from accounts.models import Right, Role, Scope, Team, User
 from accounts.rules import scopes_of
 
 MAY = {
@@ -146,6 +146,38 @@ class NewAccount(Styled):
         self.fields["email"].help_text = linked if mail.is_set_up() else unset
 
 
+class NewGrant(Styled):
+    """A right for a benchmark, and the person or team that it is for (``to``)."""
+
+    person = forms.CharField(label="Person", required=False, max_length=150, help_text="The name of an account.")
+    team = forms.ModelChoiceField(label="Or a team", queryset=Team.objects.all(), required=False, empty_label="none")
+    right = forms.ChoiceField(label="May", choices=Right.choices, widget=forms.RadioSelect, initial=Right.VIEW)
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        name, team = data.get("person", ""), data.get("team")
+        if bool(name) == bool(team):
+            raise ValidationError("Name a person or a team.")
+        data["to"] = team or _account(name)
+        return data
+
+
+class NewMember(Styled):
+    """Who comes into a team."""
+
+    person = forms.CharField(label="Person", max_length=150, help_text="The name of an account.")
+
+    def clean_person(self) -> User:
+        return _account(self.cleaned_data["person"])
+
+
+def _account(name: str) -> User:
+    account = User.objects.filter(username__iexact=name, is_active=True).first()
+    if account is None:
+        raise ValidationError(f"There is no account {name!r} that is switched on.")
+    return account
+
+
 class NewToken(Styled):
     """What a token may do, and when it ends."""
 
@@ -164,11 +196,11 @@ class NewToken(Styled):
         label=lazy("Last day"), required=False, widget=forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
     )
 
-    def __init__(self, *args: Any, role: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         most = settings.TOKEN_MAX_DAYS
         scopes, ends = cast(Any, self.fields["scopes"]), cast(Any, self.fields["ends"])
-        scopes.choices = [(scope.value, scope.label) for scope in scopes_of(role)]
+        scopes.choices = [(scope.value, scope.label) for scope in scopes_of(person)]
         periods = sorted({days for days in self.PERIODS if days < most} | {most})
         ends.choices = [(str(days), _("in {days} days").format(days=days)) for days in periods]
         ends.choices = [*ends.choices, (self.UNTIL, _("after the last day below"))]

@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 
 from accounts import second_factor
 from accounts.models import Role, User
-from accounts.rules import allowed, role_of, rule_of
+from accounts.rules import admitted, opened_by, role_of, rule_of
 
 # Annotators' pages are fully translated, into the language of the person or else the browser. All other pages are in
 # English, and say so: a half-translated page is worse than one in a language the reader did not choose.
@@ -70,7 +70,7 @@ class AccessMiddleware:
         return self.get_response(request)
 
     def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
+        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
         rule = rule_of(view)
         if rule is None:
@@ -79,7 +79,7 @@ class AccessMiddleware:
             if hasattr(view, "cls"):
                 return JsonResponse({"detail": "Set up your second factor first, in the browser."}, status=403)
             return redirect("accounts:second-factor")
-        if hasattr(view, "cls") or allowed(request.user, rule):
+        if hasattr(view, "cls") or admitted(rule, request.user, opened_by(view), kwargs):
             return None
         if request.user.is_authenticated:
             raise PermissionDenied

@@ -1,4 +1,6 @@
-"""Users with sessions, tokens and notices, the audit log, webhooks, the installation key, counts of sign-in tries."""
+"""Users with sessions, tokens and notices, teams and grants, the audit log, webhooks, the installation key, counts of
+sign-in tries.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -40,8 +42,63 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     # Language and appearance of pages, on every device; see accounts.forms.Preferences.
     preferences = models.JSONField(default=dict, blank=True, db_default={})
 
+    granted: "dict[str, Right] | None" = None  # set on the object when accounts.rules first asks
+
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
+
+
+class Right(models.TextChoices):
+    """What a grant gives for one benchmark, beside what the role gives; each includes those before it.
+    ``accounts.rules`` says which rules that is.
+    """
+
+    VIEW = "view", "see it while it is private"
+    LABEL = "label", "label in its campaigns"
+    CURATE = "curate", "what curators may do with it"
+    RELEASE = "release", "publish it and its boards"
+
+    @property
+    def included(self) -> "list[Right]":
+        """This one and those that it includes."""
+        return list(Right)[: list(Right).index(self) + 1]
+
+
+class Team(models.Model):
+    """A list of people that rights are granted to together."""
+
+    name = models.CharField(max_length=80, unique=True)
+    members = models.ManyToManyField(User, related_name="teams")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Grant(models.Model):
+    """A right of a person or of a team for every version of one benchmark."""
+
+    benchmark = models.CharField(max_length=80)  # its slug
+    person = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="grants")
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="grants")
+    right = models.CharField(max_length=7, choices=Right.choices)
+
+    class Meta:
+        ordering = ["benchmark", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(person__isnull=False, team=None) | models.Q(person=None, team__isnull=False),
+                name="grant_of_person_or_team",
+            ),
+            models.CheckConstraint(condition=models.Q(right__in=Right.values), name="grant_right_known"),
+            models.UniqueConstraint(fields=["benchmark", "person"], name="grant_of_person_once"),
+            models.UniqueConstraint(fields=["benchmark", "team"], name="grant_of_team_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.benchmark}: {self.person or self.team}, {self.right}"
 
 
 class SignOn(models.Model):

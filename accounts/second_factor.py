@@ -24,7 +24,7 @@ from accounts import attempts, audit, sessions
 from accounts.http import client_address
 from accounts.installation_key import keyed
 from accounts.models import SecondFactor, User
-from accounts.rules import STAFF
+from accounts.rules import STAFF, granted
 
 SESSION = "second-factor"  # by what a session is known to be the person's, besides the password
 STEP = 30  # seconds
@@ -44,14 +44,14 @@ def of(person: User) -> SecondFactor | None:
     return SecondFactor.objects.filter(person=person, made_at__isnull=False).first()
 
 
+def is_required_of(person: User) -> bool:
+    """Whether they must have one: staff, and whoever is staff to a benchmark, where the installation says so."""
+    return settings.SECOND_FACTOR_FOR_STAFF and (person.role in STAFF or bool(granted(person, "read-hidden")))
+
+
 def is_lacking(request: HttpRequest) -> bool:
     """Whether this session must be given a second factor before anything else."""
-    return (
-        settings.SECOND_FACTOR_FOR_STAFF
-        and isinstance(request.user, User)
-        and request.user.role in STAFF
-        and SESSION not in request.session
-    )
+    return isinstance(request.user, User) and SESSION not in request.session and is_required_of(request.user)
 
 
 def begin(person: User) -> SecondFactor:

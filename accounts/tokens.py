@@ -55,10 +55,10 @@ def make_token(
     how: str = "",
     address: str = "",
 ) -> tuple[Token, str]:
-    """Make a token, with all scopes of its owner's role unless some are named. Returns it and its text, which is kept
+    """Make a token, with all scopes its owner can use unless some are named. Returns it and its text, which is kept
     nowhere. Raises ValidationError.
     """
-    usable = scopes_of(person.role)
+    usable = scopes_of(person)
     chosen = [scope.value for scope in usable if scopes is None or scope in scopes]
     lasts = lasts or longest()
     if not chosen or set(scopes or ()) - set(usable):

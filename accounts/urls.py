@@ -39,5 +39,7 @@ people = [
     path("", views.people, name="people"),
     path("audit/", views.audit_log, name="audit"),
     path("audit/export/", views.audit_export, name="audit-export"),
+    path("teams/", views.teams, name="teams"),
+    path("teams/<int:pk>/", views.team, name="team"),
     path("<int:pk>/", views.person, name="person"),
 ]

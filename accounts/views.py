@@ -35,12 +35,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.generic import FormView
 
-from accounts import actions, attempts, audit, csv, mail, notices, second_factor
-from accounts.forms import MAY, CodeForm, NewAccount, NewToken, Preferences, ResetForm, SignInForm, bound_keys
+from accounts import actions, attempts, audit, csv, mail, notices, rights, second_factor
+from accounts.forms import (
+    MAY,
+    CodeForm,
+    NewAccount,
+    NewMember,
+    NewToken,
+    Preferences,
+    ResetForm,
+    SignInForm,
+    bound_keys,
+)
 from accounts.http import PageRequest, client_address, way_on
 from accounts.middleware import language_of
-from accounts.models import AuditEntry, Notice, Role, SavedView, Token, User
-from accounts.rules import STAFF, before_second_factor, requires
+from accounts.models import AuditEntry, Notice, Role, SavedView, Team, Token, User
+from accounts.rules import before_second_factor, requires
 from accounts.sign_on import connects
 from accounts.tokens import make_token
 
@@ -107,7 +117,7 @@ def code(request: HttpRequest) -> HttpResponse:
 def codes(request: HttpRequest) -> HttpResponse:
     """Setting up two-factor authentication; new recovery codes; ending it. Each takes a code."""
     person = cast(User, request.user)
-    factor, required = second_factor.of(person), settings.SECOND_FACTOR_FOR_STAFF and person.role in STAFF
+    factor, required = second_factor.of(person), second_factor.is_required_of(person)
     form = CodeForm(request.POST if request.method == "POST" else None)
     context: dict[str, Any] = {"form": form, "required": required}
     if factor is None:
@@ -246,7 +256,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             audit.record("token-ended", by=user, about=start, address=address)
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
-    form = NewToken(request.POST if request.method == "POST" else None, role=user.role)
+    form = NewToken(request.POST if request.method == "POST" else None, person=user)
     if form.is_bound and own.count() < MAX_TOKENS and form.is_valid():
         chosen = form.cleaned_data
         try:
@@ -261,7 +271,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         except ValidationError as error:
             form.add_error("day", error)
         else:
-            form = NewToken(role=user.role)
+            form = NewToken(person=user)
     context |= {"tokens": own, "form": form, "now": timezone.now()}
     return render(request, "accounts/tokens.html", context)
 
@@ -368,6 +378,43 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
     context |= {"tokens": Token.objects.filter(user=account).count(), "mails": mail.is_set_up()}
     context |= {"codes": second_factor.of(account), "sign_ons": account.sign_ons.exists()}
     return render(request, "accounts/person.html", context)
+
+
+@requires("administer")
+@require_http_methods(["GET", "HEAD", "POST"])
+def teams(request: HttpRequest) -> HttpResponse:
+    """All teams, and a form for a new one. What each may do stands at the benchmarks."""
+    if request.method == "POST":
+        try:
+            made = rights.make_team(name=request.POST.get("name", "").replace("\x00", ""), by=cast(User, request.user))
+        except ValidationError as error:
+            messages.error(request, " ".join(error.messages))
+            return redirect("teams")
+        return redirect("team", made.pk)
+    context = {"section": "people", "teams": Team.objects.annotate(people=Count("members"))}
+    return render(request, "accounts/teams.html", context)
+
+
+@requires("administer")
+@require_http_methods(["GET", "HEAD", "POST"])
+def team(request: HttpRequest, pk: int) -> HttpResponse:
+    """Who is in a team, and what is granted to it."""
+    found, by = get_object_or_404(Team, pk=pk), cast(User, request.user)
+    form = NewMember(request.POST if "add" in request.POST else None)
+    if "end" in request.POST:
+        rights.end_team(team=found, by=by)
+        return redirect("teams")
+    if "remove" in request.POST:
+        who = found.members.filter(username=request.POST["remove"].replace("\x00", "")).first()
+        if who is not None:
+            rights.set_member(team=found, person=who, member=False, by=by)
+        return redirect("team", pk)
+    if form.is_valid():
+        rights.set_member(team=found, person=form.cleaned_data["person"], member=True, by=by)
+        return redirect("team", pk)
+    members, grants = found.members.order_by("username"), found.grants.all()
+    context = {"section": "people", "team": found, "members": members, "grants": grants, "form": form}
+    return render(request, "accounts/team.html", context, status=400 if form.errors else 200)
 
 
 def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) -> str:

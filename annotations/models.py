@@ -370,6 +370,7 @@ class Label(Verdict):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
 
+    BENCHMARK = "campaign__benchmark__"
     objects = Guarded.from_queryset(LabelQuerySet)()
 
     class Meta(Verdict.Meta):

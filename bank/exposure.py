@@ -20,8 +20,8 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import Combinable
 from django.db.models.lookups import Exact, GreaterThan
 
-from accounts.rules import Viewer, allowed
-from bank.models.catalogue import Benchmark, Sample, in_hidden_splits
+from accounts.rules import Viewer, allowed, where
+from bank.models.catalogue import Sample, in_hidden_splits, known_to
 
 
 class Inputs(IntFlag):
@@ -94,10 +94,11 @@ def seen_singly(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
     if allowed(viewer, "read-hidden"):
         return Q()
     sample = f"{item}sample__"
-    public = {f"{sample}benchmark__visibility": Benchmark.Visibility.PUBLIC, f"{sample}status": Sample.Status.APPROVED}
-    seen = Q(**public, **{f"{item}blind": False}) & counted(held=held, item=item)
+    known = known_to(viewer, f"{sample}benchmark__") & Q(**{f"{sample}status": Sample.Status.APPROVED})
+    seen = known & Q(**{f"{item}blind": False}) & counted(held=held, item=item)
     reads_no_answer = Q(option__isnull=True, answer__isnull=True)
-    return seen & (reads_no_answer | Q(none_of(Inputs.ANSWER_KEY, f"{sample}closed"))) & ~in_hidden_splits(sample)
+    seen &= (reads_no_answer | Q(none_of(Inputs.ANSWER_KEY, f"{sample}closed"))) & ~in_hidden_splits(sample)
+    return seen | where(viewer, "read-hidden", f"{sample}benchmark__")
 
 
 def answers_closed(sample: str = "") -> Q:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from accounts.rules import Viewer, allowed
+from accounts.rules import Viewer, allowed, granted, where
 from bank.database.unfinished import FinishedManager
 
 _served: ContextVar[Callable[[], Viewer] | None] = ContextVar("whom single rows are read for", default=None)
@@ -42,13 +42,17 @@ def working() -> Iterator[None]:
 
 
 class Guarded(FinishedManager[Any]):
-    """Refuses queries for somebody below staff, but for ``seen_by``."""
+    """Refuses queries for somebody below staff, but for ``seen_by``; for somebody who curates single benchmarks, it has
+    the rows of these alone. ``BENCHMARK`` of the model is the path to the benchmark.
+    """
 
     def get_queryset(self) -> Any:
-        viewer = _served.get()
-        if viewer is not None and not allowed(viewer(), "read-hidden"):
+        viewer, rows = _served.get(), super().get_queryset()
+        if viewer is None or allowed(viewer(), "read-hidden"):
+            return rows
+        if not granted(viewer(), "read-hidden"):
             raise Unseen(f"{self.model.__name__} is read by seen_by below staff, or inside guard.working().")
-        return super().get_queryset()
+        return rows.filter(where(viewer(), "read-hidden", self.model.BENCHMARK))
 
     def seen_by(self, viewer: Viewer) -> Any:
         """The rows that this viewer may see one by one."""

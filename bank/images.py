@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from accounts.rules import allowed, requires
 from bank import media
 from bank.models import SampleImage
-from bank.models.catalogue import Benchmark
+from bank.models.catalogue import known_to
 from bank.objects import Away
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp"}
@@ -249,7 +249,7 @@ def image(request: HttpRequest, sha256: str, kind: str) -> HttpResponseBase:
     """A picture of a sample that the viewer may see; anything else is 404."""
     images = SampleImage.objects.filter(sha256=sha256, kind=kind)
     if not allowed(request.user, "read-bank"):
-        images = images.filter(sample__benchmark__visibility=Benchmark.Visibility.PUBLIC, sample__status="approved")
+        images = images.filter(known_to(request.user, "sample__benchmark__"), sample__status="approved")
     first = images.first()
     if first is None:
         raise Http404("no such picture")

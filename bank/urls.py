@@ -3,7 +3,7 @@
 from django.urls import path
 
 from bank import images
-from bank.views import access_log, benchmarks, capabilities, drafts, items, models, reviews, samples, uploads
+from bank.views import access_log, benchmarks, capabilities, drafts, items, models, people, reviews, samples, uploads
 
 app_name = "bank"
 urlpatterns = [
@@ -24,6 +24,7 @@ urlpatterns = [
     path("benchmarks/<str:name>/", benchmarks.benchmark_detail, name="benchmark-detail"),
     path("benchmarks/<str:name>/edit/", benchmarks.benchmark_edit, name="benchmark-edit"),
     path("benchmarks/<str:name>/publish/", benchmarks.benchmark_publish, name="benchmark-publish"),
+    path("benchmarks/<str:name>/people/", people.benchmark_people, name="benchmark-people"),
     path("benchmarks/<str:name>/export/", benchmarks.benchmark_export, name="benchmark-export"),
     path("benchmarks/<str:name>/drafts/", drafts.benchmark_drafts, name="benchmark-drafts"),
     path("benchmarks/<str:name>/split/", benchmarks.benchmark_split, name="benchmark-split"),

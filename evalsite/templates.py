@@ -14,7 +14,7 @@ from django.utils.translation import gettext, override
 
 from accounts import notices
 from accounts.middleware import is_translated, language_of
-from accounts.rules import Viewer, allowed
+from accounts.rules import ANYWHERE, Viewer, admitted, allowed
 
 
 class May(NamedTuple):
@@ -22,6 +22,8 @@ class May(NamedTuple):
 
     administer: bool
     bank: bool
+    curate: bool
+    grant: bool
     label: bool
     judging: bool
     submit: bool
@@ -32,7 +34,9 @@ def may_of(viewer: Viewer) -> May:
     return May(
         administer=allowed(viewer, "administer"),
         bank=allowed(viewer, "read-bank"),
-        label=allowed(viewer, "label"),
+        curate=admitted("read-bank", viewer, ANYWHERE, {}),
+        grant=allowed(viewer, "grant-rights"),
+        label=admitted("label", viewer, ANYWHERE, {}),
         judging=allowed(viewer, "read-judging"),
         submit=allowed(viewer, "submit"),
         write_judging=allowed(viewer, "write-judging"),

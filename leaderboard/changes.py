@@ -27,10 +27,10 @@ APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
 # What no board and no page of one shows.
 UNCOUNTED = frozenset(
     """
-    accounts.AuditEntry accounts.AuditHead accounts.Delivery accounts.InstallationKey accounts.Job accounts.Mail
-    accounts.Notice accounts.SavedView accounts.SecondFactor accounts.Session accounts.SignInCount accounts.SignOn
-    accounts.Token accounts.Webhook annotations.Assignment annotations.Consent annotations.GuidelinePicture
-    annotations.Invitation annotations.LabelReturn
+    accounts.AuditEntry accounts.AuditHead accounts.Delivery accounts.Grant accounts.InstallationKey accounts.Job
+    accounts.Mail accounts.Notice accounts.SavedView accounts.SecondFactor accounts.Session accounts.SignInCount
+    accounts.SignOn accounts.Team accounts.Token accounts.Webhook annotations.Assignment annotations.Consent
+    annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn
     annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage
     bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold
     judging.WorkerBeat leaderboard.Change

@@ -16,7 +16,7 @@ import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.rules import Viewer, allowed
+from accounts.rules import Viewer, allowed, where
 from annotations.models import Label
 from bank import exposure, guard
 from bank.criteria import answer_keys
@@ -181,7 +181,8 @@ def told_in_words(labels: QuerySet[Label], viewer: Viewer) -> QuerySet[Label]:
     """Those of these labels whose words the viewer may read: below staff none that can quote what a campaign showed."""
     if allowed(viewer, "read-hidden"):
         return labels
-    return labels.filter(exposure.none_of(exposure.UNKNOWN, "campaign__held", "item__sample__closed"))
+    plain = Q(exposure.none_of(exposure.UNKNOWN, "campaign__held", "item__sample__closed"))
+    return labels.filter(plain | where(viewer, "read-hidden", "campaign__benchmark__"))
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:

@@ -7,8 +7,9 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import PackedJSONField
-from accounts.rules import allowed
+from accounts.rules import allowed, where
 from bank.models import Benchmark
+from bank.models.catalogue import known_to
 from bank.text.names import NameField
 from leaderboard.rows import in_order
 
@@ -79,7 +80,8 @@ class SnapshotQuerySet(models.QuerySet["Snapshot"]):
             return self
         can = Q(what="models") & Q(made_from__kind__in=ONCE_FROZEN_LIVE)
         visible = Q(made_from__has_key="edition") | Q(made_from__has_key="open")
-        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC).exclude(can & ~visible)
+        known = self.filter(known_to(viewer, "benchmark__"))
+        return known.exclude(can & ~visible & ~where(viewer, "read-hidden", "benchmark__"))
 
 
 class Snapshot(models.Model):

@@ -26,7 +26,7 @@ from django_htmx.middleware import HtmxDetails
 
 from accounts import jobs
 from accounts.models import User
-from accounts.rules import ANONYMOUS, Viewer, allowed, role_of
+from accounts.rules import ANONYMOUS, Viewer, allowed, class_of, grants_of, role_of
 from bank import guard
 from bank.models import Benchmark, Sample
 from leaderboard import changes
@@ -50,7 +50,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 def prepared(*, by_role: bool = False) -> Callable[[View], View]:
     """Have a job draw a view over many verdicts: of the benchmark ``name``, or of all. If kept ``by_role``, it must be
-    the same for everybody of a role, else each person has their own.
+    the same for everybody of a role without rights of their own, else each person has their own.
     """
 
     def declare(view: View) -> View:
@@ -85,7 +85,7 @@ def answered(
         "host": request.get_host(),
         "accept": accept,
     }
-    key = key_of(settings.VERSION, asked)
+    key = key_of(settings.VERSION, class_of(request.user), asked)
     page = PreparedPage.objects.filter(key=key).first()
     if page is not None and page.hiding == _version(page.benchmark_id, hiding=True):
         if page.version != (newest := _version(page.benchmark_id)):
@@ -119,7 +119,8 @@ def _query(request: Any) -> list[tuple[str, str]]:
 
 
 def _audience(viewer: Viewer, *, by_role: bool) -> str:
-    return role_of(viewer) if by_role or viewer.pk is None else str(viewer.pk)
+    of_role = viewer.pk is None or (by_role and not grants_of(viewer))
+    return role_of(viewer) if of_role else str(viewer.pk)
 
 
 def _viewer(audience: str) -> Viewer:

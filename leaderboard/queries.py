@@ -71,17 +71,19 @@ def versions_of(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
     return list(Benchmark.objects.visible_to(viewer).filter(slug=benchmark.slug).order_by("-pk"))
 
 
-def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[Benchmark]:
-    """Benchmarks to compare rankings with: the other versions of this one, and the newest version of all others."""
+def to_compare(benchmark: Benchmark, viewer: Viewer) -> list[tuple[Benchmark, bool]]:
+    """Benchmarks to compare rankings with: the other versions of this one, and the newest version of all others. Each
+    with whether the viewer is staff to it.
+    """
     versions = [other for other in versions_of(benchmark, viewer) if other.pk != benchmark.pk]
     others = [other for other in newest_visible(viewer) if other.slug != benchmark.slug]
-    return [*versions, *others][:MOST_COMPARED]
+    return [(one, allowed(viewer, "read-hidden", of=one)) for one in [*versions, *others][:MOST_COMPARED]]
 
 
 def correlated(scope: Scope, viewer: Viewer) -> CorrelationBoard:
     """The benchmark's rankings compared with each other and with those of other benchmarks that the viewer may see."""
     others = to_compare(scope.benchmark, viewer)
-    return correlations(scope, [usual_scope(benchmark, staff=scope.staff) for benchmark in others])
+    return correlations(scope, [usual_scope(benchmark, staff=staff) for benchmark, staff in others])
 
 
 def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
@@ -105,7 +107,7 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
 @guard.working()
 def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[BenchmarkCounts]:
     """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
-    staff = allowed(viewer, "read-hidden")
+    staff = all(allowed(viewer, "read-hidden", of=benchmark) for benchmark in benchmarks)
     untold = untold_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
     approved = Q(status=Sample.Status.APPROVED, retired_in="")
@@ -167,7 +169,7 @@ def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
     """Items whose single verdicts this viewer may not read, whatever was held: those of hidden splits, and those that
     people still label blind; empty for staff.
     """
-    if allowed(viewer, "read-hidden"):
+    if allowed(viewer, "read-hidden", of=benchmark):
         return set()
     items = Item.objects.filter(sample__benchmark=benchmark)
     of_hidden = items.filter(sample__split__in=benchmark.hidden_splits).values_list("pk", flat=True)
@@ -342,7 +344,7 @@ def _without_people(table: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFram
 def has_answered(benchmark: Benchmark, model: str, viewer: Viewer) -> bool:
     """Whether the model has answers that boards show this viewer: below staff, no submissions that wait for release."""
     return (
-        answers_shown(staff=allowed(viewer, "manage-submissions"))
+        answers_shown(staff=allowed(viewer, "read-hidden", of=benchmark))
         .filter(sample__benchmark=benchmark, model__name=model)
         .exists()
     )

@@ -36,7 +36,8 @@ class Scope:
     ``staff``: the viewer may see what verdicts that quote criteria reveal about single samples. ``edition``: the
     result will be published, see ``leaderboard.editions``; then it leaves out the models ``without``, and shows
     those in ``whole`` without levels. ``half``: which samples count where a half is held out; without it those that are
-    not, and of verdicts that are compared with nobody else's all (``hidden.of_one_source``).
+    not, and of verdicts that are compared with nobody else's all (``hidden.of_one_source``). ``pseudonyms``: annotators
+    have no names for this viewer, though they are staff to the benchmark.
     """
 
     benchmark: Benchmark
@@ -62,6 +63,7 @@ class Scope:
     split: str = ""
     half: str = ""
     staff: bool = False
+    pseudonyms: bool = False
     edition: bool = False
     without: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
@@ -70,6 +72,11 @@ class Scope:
     def rule(self) -> str:
         """The majority rule in force."""
         return self.majority or self.benchmark.majority
+
+    @property
+    def names(self) -> bool:
+        """Whether annotators appear by name."""
+        return self.staff and not self.pseudonyms
 
     @property
     def narrowed(self) -> bool:

@@ -68,11 +68,12 @@ def rows_of(table: Table, benchmark: Benchmark, given: Mapping[str, str], viewer
         **{name: given[name] for name in ("part", "a", "b") if name in given},
         planned={name: given[name] for name in plans.PLANNED if name in given},
     )
-    staff = allowed(viewer, "read-hidden")
+    staff = allowed(viewer, "read-hidden", of=benchmark)
     kind = given.get("kind") or _default_kind(table, benchmark, asked, staff=staff)
     view = {name: given[name] for name in VIEW if name in given and name not in ("kind", "run")}
     run = run_number(str(given.get("run", "")))
-    return table.make(scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view), asked)
+    scope = scope_of(benchmark=benchmark, kind=kind, run=run, staff=staff, **view)
+    return table.make(replace(scope, pseudonyms=staff and not allowed(viewer, "read-names")), asked)
 
 
 def _default_kind(table: Table, benchmark: Benchmark, asked: TableQuery, *, staff: bool) -> Kind:
@@ -315,7 +316,7 @@ def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
     repeats, would make of the standard error of the mean.
     """
     rows, notes = [], []
-    readable = allowed(asked.viewer, "read-judging") and scope.run is None
+    readable = allowed(asked.viewer, "read-judging", of=scope.benchmark) and scope.run is None
     for labelled in _campaigns(scope, asked) if readable else ():
         labels = label_rows(labelled, asked.viewer)
         found = components_of(labels)

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from accounts.rules import through
 from annotations import ballots
 from annotations.api.serializers import CampaignSerializer
 from annotations.assignment.errors import Refused
@@ -123,6 +124,9 @@ def _campaign(request: Request, name: str) -> Campaign:
     return get_object_or_404(visible_campaigns(cast(User, request.user)), name=name, imported=False)
 
 
+BY_CAMPAIGN = through(Campaign, "benchmark__slug", "name")
+
+
 class WritesCampaigns:
     """What staff do with the list of campaigns and one of it."""
 
@@ -157,7 +161,7 @@ class WritesCampaigns:
 class CampaignState(views.APIView):
     """Whether a campaign assigns items."""
 
-    access_rule = RULE
+    access_rule, access_of = RULE, BY_CAMPAIGN
 
     @extend_schema(request=StateIn, responses=CampaignSerializer)
     def post(self, request: Request, name: str) -> Response:
@@ -198,7 +202,7 @@ class Members(views.APIView):
 class Member(views.APIView):
     """One member."""
 
-    access_rule = RULE
+    access_rule, access_of = RULE, BY_CAMPAIGN
 
     @extend_schema(parameters=[], request=RemoveIn, responses={204: None})
     def delete(self, request: Request, name: str, annotator: str) -> Response:
@@ -212,7 +216,7 @@ class Member(views.APIView):
 class Invitations(views.APIView):
     """Links by which people join."""
 
-    access_rule = RULE
+    access_rule, access_of = RULE, BY_CAMPAIGN
 
     @extend_schema(responses=InvitationOut(many=True))
     def get(self, request: Request, name: str) -> Response:
@@ -238,7 +242,7 @@ class Invitations(views.APIView):
 class OneInvitation(views.APIView):
     """One invitation."""
 
-    access_rule = RULE
+    access_rule, access_of = RULE, BY_CAMPAIGN
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str, pk: int) -> Response:

@@ -17,9 +17,9 @@ from rest_framework.response import Response
 import bank.text.masking
 from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.rules import allowed
+from accounts.rules import ANYWHERE, allowed, where
 from annotations import ballots
-from annotations.api.running import RULE, WritesCampaigns
+from annotations.api.running import BY_CAMPAIGN, RULE, WritesCampaigns
 from annotations.api.serializers import (
     AssignmentOut,
     CampaignSerializer,
@@ -63,7 +63,7 @@ from bank.models.verdict import COLUMNS
 class Campaigns(WritesCampaigns, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Campaign]):
     """Campaigns: all that the caller may read, or those an annotator belongs to."""
 
-    access_rule = "be-signed-in"
+    access_rule, access_of = "be-signed-in", BY_CAMPAIGN
     access_rules = dict.fromkeys(("create", "partial_update"), RULE)
     serializer_class = CampaignSerializer
     queryset = Campaign.objects.select_related("benchmark")
@@ -110,7 +110,7 @@ class CampaignLabels(views.APIView):
 class Next(views.APIView):
     """The caller's open assignment in a campaign, or a new one. 204 when nothing is left."""
 
-    access_rule = "label"
+    access_rule, access_of = "label", ANYWHERE
 
     @extend_schema(request=NextIn, responses={200: AssignmentOut, 204: None})
     def post(self, request: Request, name: str) -> Response:
@@ -134,7 +134,7 @@ class Next(views.APIView):
 class ConsentTo(views.APIView):
     """What a campaign asks the caller to agree to before the first item, and again when it changes."""
 
-    access_rule = "label"
+    access_rule, access_of = "label", ANYWHERE
 
     @extend_schema(responses=ConsentOut)
     def get(self, request: Request, name: str) -> Response:
@@ -156,7 +156,7 @@ class ConsentTo(views.APIView):
 class ReturnedLabels(views.APIView):
     """The caller's labels that staff returned, each with the note. ``labels/<id>/`` changes or confirms one."""
 
-    access_rule = "label"
+    access_rule, access_of = "label", ANYWHERE
 
     @extend_schema(responses={200: Returned(many=True)})
     def get(self, request: Request, name: str) -> Response:
@@ -174,7 +174,7 @@ class ReturnedLabels(views.APIView):
 class AssignmentImage(views.APIView):
     """A picture of one of the caller's assignments."""
 
-    access_rule = "label"
+    access_rule, access_of = "label", ANYWHERE
 
     @extend_schema(
         responses={(200, "image/*"): OpenApiTypes.BINARY},
@@ -194,7 +194,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     """All labels, for those who may read them. POST stores one's own."""
 
     access_rule = "read-labels"
-    access_rules = {"create": "label"}
+    access_rules, access_of = {"create": "label"}, ANYWHERE
     serializer_class = LabelSerializer
     filters = {
         "benchmark": "campaign__benchmark__slug",
@@ -205,7 +205,8 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     }
 
     def get_queryset(self) -> Any:
-        labels = Label.objects.seen_by(self.request.user)
+        viewer = self.request.user
+        labels = Label.objects.seen_by(viewer).filter(where(viewer, "read-labels", "campaign__benchmark__"))
         return labels.select_related("campaign__benchmark", "item__sample", "annotator", "assignment__campaign_item")
 
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel})
@@ -225,7 +226,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
 class OneLabel(views.APIView):
     """One of the caller's own labels."""
 
-    access_rule = "label"
+    access_rule, access_of = "label", ANYWHERE
 
     @extend_schema(request=VerdictIn, responses={200: OwnLabel})
     @guard.working()

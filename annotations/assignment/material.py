@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
+from django.contrib.auth.models import AnonymousUser
 from django.utils.translation import gettext as _
 
 import bank.criteria
@@ -77,7 +78,8 @@ def shown_material(assignment: Assignment, ballot: Ballot) -> ShownMaterial:
     material = material_for(assignment, ballot)
     if ballot.shows == COMPONENTS:
         if not campaign.shows_criteria:
-            criteria = bank.criteria.for_public(samples=[sample]).get(sample.pk, [])
+            reader = assignment.annotator.person or AnonymousUser()
+            criteria = bank.criteria.for_public(samples=[sample], viewer=reader).get(sample.pk, [])
         component = bank.criteria.Criterion.Kind.COMPONENT
         texts = {criterion.key: criterion.text for criterion in criteria if criterion.kind == component}
         parts = tuple(replace(part, text=texts.get(part.key, part.key)) for part in material.components)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -19,6 +20,7 @@ from django.utils.translation import ngettext
 import bank.text.masking
 import bank.text.rendering
 from accounts.models import User
+from accounts.rules import where
 from annotations import ballots
 from annotations.assignment import material, notices, quality
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
@@ -219,12 +221,14 @@ def campaigns_of(annotator: Annotator | None) -> QuerySet[Campaign]:
     memberships = Membership.objects.filter(annotator=annotator)
     mine = Q(pk__in=memberships.filter(withdrawn_at__isnull=True).values("campaign"))
     joinable = Q(open_to_all=True, state=Campaign.State.OPEN) & ~Q(pk__in=memberships.values("campaign"))
-    return Campaign.objects.exclude(state=Campaign.State.DRAFT).filter(mine | joinable)
+    may_label = where(annotator.person or AnonymousUser(), "label", "benchmark__")
+    return Campaign.objects.exclude(state=Campaign.State.DRAFT).filter(mine | joinable).filter(may_label)
 
 
 def assignment_of(user: User, pk: int) -> Assignment:
     """An assignment of this person in a campaign they belong to, with annotator and campaign loaded. Raises Http404."""
-    assignments = Assignment.objects.filter(annotator__person=user)
+    may_label = where(user, "label", "campaign_item__campaign__benchmark__")
+    assignments = Assignment.objects.filter(may_label, annotator__person=user)
     assignment = get_object_or_404(assignments.select_related("annotator", "campaign_item__campaign"), pk=pk)
     memberships = Membership.objects.filter(annotator=assignment.annotator_id)
     if memberships.filter(campaign=assignment.campaign_item.campaign_id, withdrawn_at__isnull=False).exists():

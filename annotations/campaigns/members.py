@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from accounts.rules import RULES
+from accounts.rules import allowed, where
 from annotations import ballots
 from annotations.assignment.errors import NotInvited
 from annotations.assignment.leases import lock_membership, release_all
@@ -30,8 +30,6 @@ from annotations.models import (
 )
 from bank.errors import BadInput
 
-MAY_LABEL = RULES["label"].roles
-
 
 def make_annotator(person: User) -> Annotator:
     """The annotator of an account, created if there is none yet."""
@@ -47,10 +45,13 @@ def enter(*, person: User, **lookup: Any) -> tuple[Campaign, Annotator]:
     Raises NotInvited.
     """
     memberships = Membership.objects.filter(
-        annotator__person=person, **{f"campaign__{name}": value for name, value in lookup.items()}
+        where(person, "label", "campaign__benchmark__"),
+        annotator__person=person,
+        **{f"campaign__{name}": value for name, value in lookup.items()},
     )
     member = next(iter(memberships.select_related("campaign", "annotator")), None)
-    campaign = member.campaign if member else Campaign.objects.filter(**lookup).first()
+    joinable = Campaign.objects.filter(where(person, "label", "benchmark__"), **lookup)
+    campaign = member.campaign if member else joinable.first()
     if campaign is None or campaign.state == Campaign.State.DRAFT or campaign.protocol not in ballots.BALLOTS:
         raise NotInvited(f"{person} cannot label in any such campaign.")
     if member:
@@ -102,10 +103,12 @@ def tell_curators(*, campaign: Campaign, annotator: Annotator, text: str, now: d
 
 @transaction.atomic
 def add_annotators(*, campaign: Campaign, people: Iterable[User]) -> int:
-    """Let these people label in the campaign. Returns how many are new. Raises BadInput if a role cannot label."""
+    """Let these people label in the campaign. Returns how many are new. Raises BadInput for somebody who may not label
+    there.
+    """
     added = 0
     for person in people:
-        if person.role not in MAY_LABEL:
+        if not allowed(person, "label", of=campaign.benchmark):
             raise BadInput(f"{person.username} is a {person.role} and cannot label.")
         member, created = Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
         readmitted = Membership.objects.filter(pk=member.pk, withdrawn_at__isnull=False).update(withdrawn_at=None)

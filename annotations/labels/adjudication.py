@@ -8,6 +8,7 @@ from typing import Any, cast
 from django.db import transaction
 
 from accounts.models import User
+from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.queries import Answer, presented_answers
@@ -150,7 +151,7 @@ def answers_to(campaign_item: CampaignItem) -> list[tuple[str, str, Answer]]:
     return list(zip(LETTERS, models, presented_answers(assignment, assignment.order), strict=False))
 
 
-def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
+def labels_on(campaign_item: CampaignItem, viewer: Viewer) -> list[ItemLabel]:
     """The labels of an item, oldest first, excluded ones included."""
     labels = Label.objects.filter(assignment__campaign_item=campaign_item)
     labels = labels.select_related("annotator", "assignment", "campaign").prefetch_related("returns", "revisions")
@@ -159,8 +160,9 @@ def labels_on(campaign_item: CampaignItem) -> list[ItemLabel]:
         note = next((returned.note for returned in label.returns.all() if returned.answered_at is None), "")
         shown = label.assignment.order if len(label.assignment.order) > 1 else ""
         order = " then ".join(LETTERS[int(position)] for position in shown)
+        name = label.annotator.shown(named=allowed(viewer, "read-names"))
         revisions = [(describe(revision.verdict, protocol), revision.given_at) for revision in label.revisions.all()]
-        rows.append(ItemLabel(label, label.annotator.name, describe(label.verdict(), protocol), order, note, revisions))
+        rows.append(ItemLabel(label, name, describe(label.verdict(), protocol), order, note, revisions))
     return rows
 
 

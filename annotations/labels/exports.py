@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, product
 from typing import Any
 
-from accounts.rules import Viewer, allowed
+from accounts.rules import Viewer, allowed, where
 from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
 from bank import exposure, guard
@@ -203,7 +203,8 @@ def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
     """
     labels = labels_to_export(viewer, **conditions).counted().of_answers()
     if viewer is not None and not allowed(viewer, "read-hidden"):
-        labels = labels.exclude(exposure.answers_closed("item__sample__"))
+        closed = exposure.answers_closed("item__sample__")
+        labels = labels.filter(~closed | where(viewer, "read-hidden", "campaign__benchmark__"))
     ids = list(dict.fromkeys(labels.order_by("pk").values_list("item", flat=True)))
     for batch in batched(ids, 300):
         items = Item.objects.filter(pk__in=batch).select_related("sample__benchmark").prefetch_related("sample__images")

@@ -29,7 +29,8 @@ from annotations.labels.agreement import (
 from annotations.labels.verdicts import describe, main_column, stacked_bar
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
-from bank.models import Benchmark, with_answers
+from bank.models import with_answers
+from bank.models.catalogue import known_to
 from bank.models.verdict import Choice
 from stats.paired import mcnemar
 from stats.results import Estimate
@@ -51,13 +52,9 @@ PACE_DAYS = 7
 
 
 def visible_campaigns(viewer: Viewer) -> QuerySet[Campaign]:
-    """Every campaign for staff; those on public benchmarks for researchers."""
+    """Every campaign for staff; those on benchmarks that they may know of for researchers."""
     campaigns = Campaign.objects.select_related("benchmark")
-    return (
-        campaigns
-        if allowed(viewer, "read-bank")
-        else campaigns.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC)
-    )
+    return campaigns if allowed(viewer, "read-private") else campaigns.filter(known_to(viewer, "benchmark__"))
 
 
 @guard.working()

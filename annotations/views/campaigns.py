@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Q
 from django.forms import model_to_dict
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import mail
-from accounts.rules import allowed, requires
+from accounts.rules import ANYWHERE, admitted, allowed, requires, where
 from annotations import ballots
 from annotations.assignment.queries import annotator_of, campaigns_of
 from annotations.campaigns import guidelines
@@ -36,7 +37,7 @@ from annotations.views.forms import (
     PowerForm,
     initial_of,
 )
-from annotations.views.pages import back_on_refusal, render_campaign, row_number
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
 from bank.images import NotAnImage, image_response
 from bank.models import Item
@@ -54,13 +55,13 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
         "section": "campaigns",
         "page": page,
         "ballots": ballots.BALLOTS,
-        "may_write": allowed(request.user, "write-campaigns"),
+        "may_write": admitted("write-campaigns", request.user, ANYWHERE, {}),
         "has_items": Item.objects.exists(),
     }
     return render(request, "annotations/campaigns.html", context)
 
 
-@requires("read-judging")
+@requires("read-judging", of=OF_CAMPAIGN)
 @require_safe
 def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of a campaign, and how fast and how consistently its annotators label."""
@@ -77,10 +78,13 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     }
     if fits(campaign):
         context["power"] = _power(request, campaign)
-    if allowed(viewer, "write-campaigns") and not campaign.imported:
-        context |= {"adding": AddAnnotatorsForm(campaign=campaign), "inviting": InvitationForm()}
+    if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
+        context["inviting"] = InvitationForm()
+        if allowed(viewer, "read-names"):
+            context["adding"] = AddAnnotatorsForm(campaign=campaign)
         context |= {"invitations": open_invitations(campaign, request), "mail_is_set_up": mail.is_set_up()}
-        context["said"] = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
+        said = campaign.memberships.exclude(message="").select_related("annotator").order_by("-message_at")
+        context["said"] = [(member, member.annotator.shown(named=allowed(viewer, "read-names"))) for member in said]
     return render_campaign(request, "campaign", campaign, "overview", **context)
 
 
@@ -97,7 +101,7 @@ def _power(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     return {"rows": found, "refused": refused, "form": PowerForm(initial=as_planned | given)}
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-detail")
 def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
@@ -105,7 +109,7 @@ def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("annotations:campaign-detail", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-detail")
 def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
@@ -113,7 +117,7 @@ def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("annotations:campaign-detail", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-settings")
 def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
@@ -136,7 +140,7 @@ def guidelines_preview(request: HttpRequest) -> HttpResponse:
     return render(request, "annotations/_guidelines.html", {"html": html})
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @form_page
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """How a campaign assigns items, its ballot, and its guidelines."""
@@ -161,7 +165,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
     return render_campaign(request, "campaign-settings", campaign, "settings", **context)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-detail")
 def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
@@ -171,7 +175,7 @@ def campaign_copy(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("annotations:campaign-detail", copied.pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-settings")
 def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
@@ -197,5 +201,6 @@ def campaign_guidelines(request: HttpRequest, pk: int) -> HttpResponse:
 def guidelines_picture(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
     """A picture of the guidelines, for those who may label in the campaign or manage it."""
     viewer = person(request)
-    visible = Campaign.objects.all() if allowed(viewer, "write-campaigns") else campaigns_of(annotator_of(viewer))
+    run = where(viewer, "write-campaigns", "benchmark__")
+    visible = Campaign.objects.filter(run | Q(pk__in=campaigns_of(annotator_of(viewer)).values("pk")))
     return image_response(get_object_or_404(GuidelinePicture, campaign__in=visible, campaign=pk, name=name), request)

@@ -20,7 +20,7 @@ from annotations.campaigns.candidates import candidates_of
 from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset_of
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
-from annotations.views.pages import back_on_refusal, render_campaign, row_number
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
 from bank import guard
 from bank.database import chunks
 from bank.forms.fields import whole_number
@@ -29,11 +29,12 @@ from bank.intake.registry import SHAPES
 from bank.views.common import told
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
+from judging.views.runs import OF_RUN
 
 MAX_CHOSEN = 10_000
 
 
-@requires("read-labels")
+@requires("read-labels", of=OF_CAMPAIGN)
 @require_safe
 def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     """Downloads of the labels, and the rule that adds items automatically."""
@@ -42,12 +43,12 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     with guard.working():
         labels = Label.objects.filter(campaign=campaign)
     context: dict[str, Any] = {
-        "shapes": campaign_shapes(viewer),
+        "shapes": campaign_shapes(campaign, viewer),
         "labels": labels.count(),
         "changed": labels.filter(revisions__isnull=False).distinct().count(),
         "staff": allowed(viewer, "read-names"),
     }
-    if allowed(viewer, "write-campaigns") and not campaign.imported:
+    if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
         auto_enqueue.enqueue_new_items(campaign)
         chosen = campaign.rule.get("runs")
         every, reasons = chosen == auto_enqueue.ALL, campaign.rule.get("reasons", ())
@@ -59,7 +60,7 @@ def campaign_data(request: HttpRequest, pk: int) -> HttpResponse:
     return render_campaign(request, "campaign-data", campaign, "data", **context)
 
 
-@requires("read-labels")
+@requires("read-labels", of=OF_CAMPAIGN)
 @require_safe
 def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
@@ -72,12 +73,12 @@ def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
 PREFERENCES = "preferences"  # asked for like a shape; the table of that name
 
 
-def campaign_shapes(viewer: Viewer, *, installed: bool = True) -> dict[str, str]:
+def campaign_shapes(campaign: Campaign, viewer: Viewer, *, installed: bool = True) -> dict[str, str]:
     """The files that this viewer may have of a campaign, with their words: what it asks is for those who run it.
     ``installed``: only those that can be written here.
     """
     shapes = exports.shapes(of_campaign=True) if installed else SHAPES
-    runs_it = allowed(viewer, "write-campaigns")
+    runs_it = allowed(viewer, "write-campaigns", of=campaign.benchmark)
     words = {name: shape.title for name, shape in shapes.items() if runs_it or not shape.of_campaign}
     return words | {PREFERENCES: "Preference pairs for DPO, JSON Lines"}
 
@@ -85,9 +86,9 @@ def campaign_shapes(viewer: Viewer, *, installed: bool = True) -> dict[str, str]
 def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase:
     """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape, BadInput."""
     name = query.get("as", "jsonl")
-    if name not in campaign_shapes(viewer, installed=False):
+    if name not in campaign_shapes(campaign, viewer, installed=False):
         raise Http404("no such file")
-    if name not in campaign_shapes(viewer):
+    if name not in campaign_shapes(campaign, viewer):
         return parquet.refusal()
     what = PREFERENCES if name == PREFERENCES else "items" if SHAPES[name].of_campaign else "labels"
     shape = "jsonl" if name == PREFERENCES else name
@@ -103,7 +104,7 @@ def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase
     return attached(answer, f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}")
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-data")
 def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
@@ -119,7 +120,7 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("annotations:campaign-data", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_RUN)
 @require_safe
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     """The judgments of a run that people should look at, and its HQ and HARD subsets."""
@@ -140,7 +141,7 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "annotations/run-doubts.html", context)
 
 
-@requires("read-analyses")
+@requires("read-analyses", of=OF_RUN)
 @require_safe
 def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
     """The HQ or HARD judgments of a run in the generic format, without analyses."""
@@ -152,7 +153,7 @@ def run_subset(request: HttpRequest, pk: int, subset: str) -> HttpResponseBase:
     return attached(StreamingHttpResponse(body, content_type="application/x-ndjson"), f"run-{pk}-{subset}.jsonl")
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_RUN)
 @require_POST
 @back_on_refusal("annotations:run-doubts")
 def doubts_add(request: HttpRequest, pk: int) -> HttpResponse:

@@ -14,18 +14,18 @@ from django.utils.translation import gettext_lazy as lazy
 
 from accounts.forms import Styled
 from accounts.models import User
+from accounts.rules import Viewer, allowed, where, who
 from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
 from annotations.ballots.scores import marks_between
 from annotations.campaigns import run_doubts, sampling
 from annotations.campaigns.inputs import SETTINGS, bounds_of
-from annotations.campaigns.members import MAY_LABEL
 from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, CleanCharField, long_text, tick, whole_number
 from bank.forms.folds import Fold
-from bank.models import Benchmark, EvaluatedModel, Item
+from bank.models import Benchmark, EvaluatedModel, Item, Response
 from judging.models import Judge, Judgment, Run
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 
@@ -208,9 +208,9 @@ class PercentField(forms.FloatField):
         return f"{100 * value:g}" if isinstance(value, float) else value
 
 
-def people_who_label() -> QuerySet[User]:
-    people = User.objects.filter(is_active=True, role__in=MAY_LABEL)
-    return people.select_related("annotator").order_by("username")
+def people_who_label(benchmark: Benchmark | None = None) -> QuerySet[User]:
+    """Those whose role lets them label, and whom a right lets label on the benchmark."""
+    return who("label", of=benchmark).select_related("annotator").order_by("username")
 
 
 class SamplingForm(Styled):
@@ -419,10 +419,22 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         max_length=50_000,
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not allowed(viewer, "write-campaigns"):
+            self._limit(viewer)
         if not self.is_bound:
             self.initial.setdefault("protocol", self._first_with_items())
+
+    def _limit(self, viewer: Viewer) -> None:
+        """Offer what somebody knows who runs campaigns on single benchmarks, and nobody's account."""
+        fields: Any = self.fields
+        for name, benchmark in (("benchmark", ""), ("run", "benchmark__")):
+            theirs = where(viewer, "write-campaigns", benchmark)
+            fields[name].queryset = fields[name].queryset.filter(theirs)
+        known = Response.objects.visible_to(viewer).order_by().values("model")
+        fields["models"].queryset = fields["models"].queryset.filter(pk__in=known)
+        fields["annotators"].queryset = User.objects.none()
 
     @property
     def folds(self) -> dict[str, Fold]:
@@ -505,7 +517,7 @@ class AddAnnotatorsForm(Styled):
         super().__init__(*args, **kwargs)
         people: Any = self.fields["people"]
         members = Membership.objects.filter(campaign=campaign, withdrawn_at__isnull=True)
-        people.queryset = people_who_label().exclude(annotator__in=members.values("annotator"))
+        people.queryset = people_who_label(campaign.benchmark).exclude(annotator__in=members.values("annotator"))
 
 
 class GuidelinesForm(Styled):

@@ -34,7 +34,7 @@ from annotations.labels.agreement import (
 from annotations.labels.monitor import visible_campaigns
 from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
-from annotations.views.pages import back_on_refusal, render_campaign, row_number
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
 from bank.views.common import page_of, person
 
@@ -44,7 +44,7 @@ MAX_FILE_SIZE = 5 * 2**20  # bytes
 MAX_PROBLEMS = 5  # listed in one message
 
 
-@requires("read-judging")
+@requires("read-judging", of=OF_CAMPAIGN)
 @require_safe
 def campaign_agreement(request: HttpRequest, pk: int) -> HttpResponse:
     """How far the annotators agree, with intervals."""
@@ -83,7 +83,7 @@ def _in_cell(cell: Cell | None, measure: str) -> tuple[Cell | None, str]:
     return cell, cell.shown(measure) if cell else ""
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_safe
 def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     """The items, least agreement first."""
@@ -103,7 +103,7 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
     return render_campaign(request, "campaign-items", campaign, "items", **context)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_safe
 def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     """One item with its labels, and a form to adjudicate it or mark it as gold."""
@@ -112,7 +112,7 @@ def item_detail(request: HttpRequest, pk: int, place: int) -> HttpResponse:
 
 def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "", status: int = 200) -> HttpResponse:
     campaign = campaign_item.campaign
-    labels = adjudication.labels_on(campaign_item)
+    labels = adjudication.labels_on(campaign_item, request.user)
     verdicts = [row.label.verdict() for row in labels if not row.label.excluded]
     before, after = adjudication.neighbours(campaign, campaign_item)
     initial = adjudication.initial_verdict(campaign_item, verdicts)
@@ -137,7 +137,7 @@ def _item_page(request: HttpRequest, campaign_item: CampaignItem, error: str = "
     return render_campaign(request, "campaign-item", campaign, "items", status=status, **context)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     """Adjudicate an item, or mark it as gold or practice."""
@@ -165,7 +165,7 @@ def item_decide(request: HttpRequest, pk: int, place: int) -> HttpResponse:
     return redirect("annotations:item-detail", pk, after or place)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-items")
 def items_known(request: HttpRequest, pk: int) -> HttpResponse:
@@ -192,7 +192,8 @@ def _gold_verdicts(request: HttpRequest, campaign: Campaign) -> gold.GoldVerdict
             path = Path(folder) / f"verdicts{Path(file.name or '').suffix.lower()[:10]}"
             path.write_bytes(file.read())
             return gold.gold_from_file(campaign, path)
-    source = Campaign.objects.filter(pk=row_number(request.POST.get("source", ""))).first()
+    others = Campaign.objects.filter(benchmark=campaign.benchmark_id)
+    source = others.filter(pk=row_number(request.POST.get("source", ""))).first()
     if source is None:
         raise BadInput("Choose a file or a campaign.")
     return gold.gold_from_campaign(campaign, source, most=row_number(request.POST.get("most", "")) or None)
@@ -203,7 +204,7 @@ def _summary(problems: list[str]) -> str:
     return " ".join(f"{problem.rstrip('.')}." for problem in problems[:MAX_PROBLEMS]) + more
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
     """Return a label to its annotator with a note."""
@@ -215,7 +216,8 @@ def label_return(request: HttpRequest, pk: int, label: int) -> HttpResponse:
         return_label(label=returned, by=person(request), note=note, now=timezone.now())
     except (BadInput, Refused) as refusal:
         return _item_page(request, _campaign_item(pk, campaign_item), str(refusal), 400)
-    messages.success(request, f"{returned.annotator.name} will see the item with your note before anything else.")
+    name = returned.annotator.shown(named=allowed(request.user, "read-names"))
+    messages.success(request, f"{name} will see the item with your note before anything else.")
     return redirect("annotations:item-detail", pk, campaign_item)
 
 

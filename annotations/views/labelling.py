@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import PageRequest
 from accounts.models import User
-from accounts.rules import requires
+from accounts.rules import ANYWHERE, requires
 from annotations import ballots
 from annotations.assignment import material, notices
 from annotations.assignment.errors import Refused
@@ -44,7 +44,7 @@ CONFIDENCES = (
 )
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def index(request: PageRequest) -> HttpResponse:
     """The campaigns this person labels in."""
@@ -57,7 +57,7 @@ def desk_for(request: HttpRequest) -> Desk:
     return desk_of(annotator_of(person), person, name=person.first_name or person.username)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def prepare(request: PageRequest, pk: int) -> HttpResponse:
     """The guidelines and the keys of a campaign; nobody meets the first item without."""
@@ -74,7 +74,7 @@ def prepare(request: PageRequest, pk: int) -> HttpResponse:
     return render(request, "annotations/prepare.html", context)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def begin(request: PageRequest, pk: int) -> HttpResponse:
     """They have read the guidelines, agree to what the campaign asks them to, and go on to the items."""
@@ -86,7 +86,7 @@ def begin(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("annotations:prepare", pk)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def done(request: PageRequest, pk: int) -> HttpResponse:
     """How the campaign went for this annotator, and where to go on."""
@@ -97,7 +97,7 @@ def done(request: PageRequest, pk: int) -> HttpResponse:
     return render(request, "annotations/done.html", context)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def say(request: PageRequest, pk: int) -> HttpResponse:
     """A message to the curators about the whole round."""
@@ -108,7 +108,7 @@ def say(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("annotations:done", pk)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def work(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator's open item in this campaign, or the next one."""
@@ -132,7 +132,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
     return _show_work(request, assignment)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def go_on(request: PageRequest, pk: int) -> HttpResponse:
     """The annotator has read the notice between two items."""
@@ -141,7 +141,7 @@ def go_on(request: PageRequest, pk: int) -> HttpResponse:
     return redirect("annotations:work", campaign.pk)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def ahead(request: PageRequest, pk: int) -> HttpResponse:
     """Prefetch the item after the open one and lease it. 204 if there is none."""
@@ -155,14 +155,14 @@ def ahead(request: PageRequest, pk: int) -> HttpResponse:
     return _show_work(request, assignment, ahead=True)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def assignment_detail(request: PageRequest, pk: int) -> HttpResponse:
     """One of the annotator's own items: open, expired, or labelled and to be changed."""
     return _show_work(request, _assignment(request, pk))
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     """Store the label or its change, and continue."""
@@ -183,7 +183,7 @@ def assignment_submit(request: PageRequest, pk: int) -> HttpResponse:
     return _to_next_item(request, assignment, until)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def assignment_skip(request: PageRequest, pk: int) -> HttpResponse:
     """Skip the item and continue; with ``undo`` take it back."""
@@ -205,7 +205,7 @@ def _to_next_item(request: PageRequest, assignment: Assignment, until: datetime 
     return redirect("annotations:work", assignment.campaign_item.campaign_id)
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_POST
 def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     """Store what has been typed so far."""
@@ -218,7 +218,7 @@ def assignment_draft(request: PageRequest, pk: int) -> HttpResponse:
     return JsonResponse({"saved": now.isoformat()})
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 def assignment_image(request: PageRequest, pk: int, position: int) -> HttpResponseBase:
     """A picture of the item, at an address that reveals nothing."""

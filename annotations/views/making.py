@@ -9,14 +9,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from accounts.models import User
-from accounts.rules import requires
+from accounts.rules import ANYWHERE, requires, where
 from annotations import ballots
 from annotations.campaigns import sizing
 from annotations.campaigns.actions import make_campaign, new_seed, open_campaign
 from annotations.labels.own import usual_seconds
 from annotations.models import Campaign
 from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, people_who_label
-from annotations.views.pages import back_on_refusal, row_number
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.views.common import faults_in, form_page, person, told
@@ -24,14 +24,15 @@ from bank.views.common import faults_in, form_page, person, told
 TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria", "seed")  # as the form has them
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=ANYWHERE)
 @form_page
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form for a new campaign, which is made open or as a draft."""
     posted, data = request.method == "POST", request.POST.copy()
     if "show_criteria" in data:
         data["shows_criteria"] = "on"
-    form = CampaignForm(data, request.FILES) if posted else CampaignForm(initial=_initial(request))
+    given: dict[str, Any] = {"data": data, "files": request.FILES} if posted else {"initial": _initial(request)}
+    form = CampaignForm(**given, viewer=request.user)
     if "make_items" in data:
         _make_items(request, form)
     elif "show_criteria" in data:
@@ -88,7 +89,7 @@ def _is_asked_about(campaign: Campaign) -> bool:
     return is_draft and campaign.campaign_items.count() >= sizing.MANY
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @form_page
 @back_on_refusal("annotations:campaign-detail")
 def campaign_open(request: HttpRequest, pk: int) -> HttpResponse:
@@ -139,11 +140,11 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return initial | ({"reasons": request.GET.getlist("reasons")} if request.GET.get("reasons") else {})
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=ANYWHERE)
 @require_POST
 def campaign_count(request: HttpRequest) -> HttpResponse:
     """How many items the campaign in the form would have, and how long they take."""
-    form = CampaignForm(request.POST)
+    form = CampaignForm(request.POST, viewer=request.user)
     form.is_valid()  # a name may still be missing
     chosen = form.cleaned_data.get("protocol")
     context: dict[str, Any] = {"about": ballots.get(chosen).about if chosen else ""}
@@ -154,11 +155,11 @@ def campaign_count(request: HttpRequest) -> HttpResponse:
     return render(request, "annotations/_campaign_count.html", context)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=ANYWHERE)
 @require_POST
 def campaign_preview(request: HttpRequest) -> HttpResponse:
     """The first item of the campaign in the form, as annotators will see it."""
-    form = CampaignForm(request.POST)
+    form = CampaignForm(request.POST, viewer=request.user)
     form.is_valid()
     data, context = form.cleaned_data, dict[str, Any](section="campaigns")
     try:
@@ -190,11 +191,12 @@ def _size(form: CampaignForm) -> sizing.Size | None:
     )
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=ANYWHERE)
 @require_POST
 def campaign_scale(request: HttpRequest) -> HttpResponse:
     """The marks of a custom scale, with the labels typed so far."""
     form = BallotForm(request.POST)
     form.is_valid()
-    benchmark = Benchmark.objects.filter(pk=row_number(request.POST.get("benchmark", ""))).first()
+    benchmarks = Benchmark.objects.filter(where(request.user, "write-campaigns"))
+    benchmark = benchmarks.filter(pk=row_number(request.POST.get("benchmark", ""))).first()
     return render(request, "annotations/_scale.html", {"scale": form.scale(benchmark)})

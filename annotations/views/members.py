@@ -21,7 +21,7 @@ from annotations.campaigns import invitations
 from annotations.campaigns.members import add_annotators, exclude_labels, remove_annotator
 from annotations.models import Campaign, Invitation, Membership
 from annotations.views.forms import AddAnnotatorsForm, InvitationForm, JoinForm
-from annotations.views.pages import back_on_refusal
+from annotations.views.pages import OF_CAMPAIGN, back_on_refusal
 from bank.errors import BadInput
 from bank.views.common import form_page
 
@@ -40,7 +40,7 @@ def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("annotations:campaign-detail", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
     """Remove an annotator. Their labels stay; ``exclude`` stops them from counting."""
@@ -49,11 +49,12 @@ def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpRespon
     exclude = bool(request.POST.get("exclude"))
     excluded = remove_annotator(campaign=campaign, annotator=member.annotator, now=timezone.now(), exclude=exclude)
     labels = f"{excluded:,} labels are excluded and their items free again" if exclude else "Their labels still count"
-    messages.success(request, f"{member.annotator.name} was removed. {labels}.")
+    name = member.annotator.shown(named=allowed(request.user, "read-names"))
+    messages.success(request, f"{name} was removed. {labels}.")
     return redirect("annotations:campaign-detail", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-detail")
 def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpResponse:
@@ -73,7 +74,7 @@ def annotator_change(request: HttpRequest, pk: int, annotator: int) -> HttpRespo
     return redirect("annotations:campaign-detail", pk)
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 @back_on_refusal("annotations:campaign-detail")
 def campaign_invite(request: HttpRequest, pk: int) -> HttpResponse:
@@ -100,7 +101,7 @@ def _send(request: HttpRequest, created: Sequence[Invitation]) -> None:
         messages.success(request, f"{len(addresses)} mail{pluralize(len(addresses), ' was,s were')} sent.")
 
 
-@requires("write-campaigns")
+@requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
 def invitation_revoke(request: HttpRequest, pk: int, invitation: int) -> HttpResponse:
     """Revoke a link. Those who already joined stay."""
@@ -122,9 +123,10 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _from_outside(request, invite, outside_id)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
-    context = {"invitation": invite, "form": form, "may_join": person is None or allowed(person, "label")}
-    if request.method == "POST" and context["may_join"] and _join(request, invite, person, form):
+    may_join = person is None or allowed(person, "label", of=invite.campaign.benchmark)
+    if request.method == "POST" and may_join and _join(request, invite, person, form):
         return redirect("annotations:work", invite.campaign_id)
+    context = {"invitation": invite, "form": form, "may_join": may_join}
     return render(request, "annotations/invitation.html", context)
 
 

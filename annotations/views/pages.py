@@ -8,11 +8,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from accounts.rules import allowed
+from accounts.rules import allowed, through
 from annotations.assignment.errors import Refused
 from annotations.models import Campaign
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
+
+OF_CAMPAIGN = through(Campaign, "benchmark__slug")
 
 
 def render_campaign(
@@ -20,7 +22,7 @@ def render_campaign(
 ) -> HttpResponse:
     """One of the tabs of a campaign."""
     context |= {"section": "campaigns", "campaign": campaign, "tab": tab}
-    context["may_write"] = allowed(request.user, "write-campaigns")
+    context["may_write"] = allowed(request.user, "write-campaigns", of=campaign.benchmark)
     return render(request, f"annotations/{template}.html", context, status=status)
 
 

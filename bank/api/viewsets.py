@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 import bank.criteria
 from accounts.models import User
-from accounts.rules import allowed, demand
+from accounts.rules import allowed, demand, through
 from bank.api.base import FILES, conflicts, sent
 from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
@@ -125,6 +125,7 @@ class Benchmarks(ReadOnly):
         "quotas": "write-bank",
         "export": "write-bank",
     }
+    access_of = through(Benchmark, "slug")
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)
@@ -140,6 +141,8 @@ class Benchmarks(ReadOnly):
         """Change a benchmark's facts. For staff."""
         benchmark = self.get_object()
         changes = sent(request, BenchmarkChanges, partial=True)
+        if "anchor" in changes:  # of all models that there are
+            demand(request, "write-bank")
         with conflicts(Stale):
             change_benchmark(benchmark=benchmark, edition=benchmark.edition, **changes)
         return Response(self.get_serializer(self.get_object()).data)
@@ -170,7 +173,7 @@ class Benchmarks(ReadOnly):
             raise exceptions.ValidationError(dict.fromkeys(unknown, "There is no such field."))
         for wish, rule in HIDDEN.items():
             if sent.get(wish):
-                demand(request, rule)
+                demand(request, rule, of=self.get_object())
         form = Export({"what": "samples", "shape": "jsonl"} | dict(sent.items()))
         answer = exported(form, self.get_object(), cast(User, request.user)) if form.is_valid() else None
         if answer is None:
@@ -280,8 +283,8 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
         by_sample: dict[int, Any] = cast(dict[str, Any], self.context).setdefault("public_criteria", {})
         if sample.pk not in by_sample:
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [sample]
-            page = list(shown or [sample])
-            by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page)
+            page, viewer = list(shown or [sample]), self.context["request"].user
+            by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page, viewer=viewer)
         return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in by_sample[sample.pk]]
 
     def get_absent_images(self, sample: Sample) -> list[dict[str, Any]]:
@@ -338,6 +341,7 @@ class Samples(TakesRows, ReadOnly):
         "language": "language",
     }
     access_rules = {"criteria": "read-criteria", **dict.fromkeys(("create", "partial_update"), "write-bank")}
+    access_of = through(Sample, "benchmark__slug")
 
     def get_queryset(self) -> Any:
         return self.queryset.visible_to(self.request.user)

@@ -8,7 +8,7 @@ bank.criteria``, never ``from bank.criteria import ...``, for the readers).
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -18,11 +18,11 @@ from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.db.models import F, Q
 
-from accounts.rules import allowed
+from accounts.rules import Viewer, allowed, where
 from bank import exposure
 from bank.criteria.tables import AccessedSample, CriteriaAccess, Criterion, CriterionRevision, opened
 from bank.database import bulk, chunks
-from bank.models.catalogue import Sample, in_hidden_splits
+from bank.models.catalogue import Sample, in_hidden_splits, known_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,12 +52,21 @@ class Text:
     text: str
 
 
+def _demand(user: "User", rule: str, sample_ids: Collection[int], words: str) -> None:
+    """Raises PermissionDenied unless this person has the rule for the benchmarks of all of these samples."""
+    if allowed(user, rule):
+        return
+    theirs = Sample.objects.filter(where(user, rule, "benchmark__"))
+    found = sum(theirs.filter(pk__in=some).count() for some in chunks(sorted(set(sample_ids))))
+    if not found or found < len(set(sample_ids)):
+        raise PermissionDenied(words)
+
+
 def for_staff(*, user: "User", samples: Iterable[Sample], how: str, reason: str = "") -> dict[int, list[Text]]:
     """Criteria by sample id for a curator or administrator. Raises PermissionDenied for anyone else."""
 
-    if not allowed(user, "read-criteria"):
-        raise PermissionDenied("Criteria are for curators and administrators.")
     ids = [sample.pk for sample in samples]
+    _demand(user, "read-criteria", ids, "Criteria are for curators and administrators.")
     record(who=user, how=how, sample_ids=ids, reason=reason)
     return _read(Q(sample_id__in=ids))
 
@@ -78,8 +87,9 @@ def log_quoted(
     Raises PermissionDenied below staff, and without a reason.
     """
 
-    if user is not None and not allowed(user, "read-analyses"):
-        raise PermissionDenied("What judges wrote is for curators and administrators.")
+    sample_ids = list(sample_ids)
+    if user is not None:
+        _demand(user, "read-analyses", sample_ids, "What judges wrote is for curators and administrators.")
     if not reason.strip():
         raise PermissionDenied("Say why texts that can quote criteria leave.")
     record(who=user, by_command=command, how=how, sample_ids=sample_ids, reason=reason)
@@ -133,8 +143,8 @@ def for_assignment(assignment: "AssignmentOfCampaign") -> list[Text]:
     return texts.get(sample.pk, [])
 
 
-def for_public(*, samples: Iterable[Sample]) -> dict[int, list[Text]]:
-    """Public criteria by sample id, for approved samples of public benchmarks.
+def for_public(*, samples: Iterable[Sample], viewer: Viewer) -> dict[int, list[Text]]:
+    """Public criteria by sample id, for approved samples of benchmarks that the viewer may know of.
 
     Hidden splits are excluded. Not logged: there is nothing to guard.
     """
@@ -143,8 +153,8 @@ def for_public(*, samples: Iterable[Sample]) -> dict[int, list[Text]]:
             sample_id__in=[sample.pk for sample in samples],
             shown_to=Criterion.ShownTo.PUBLIC,
             sample__status="approved",
-            sample__benchmark__visibility="public",
         )
+        & known_to(viewer, "sample__benchmark__")
         & ~in_hidden_splits("sample__")
     )
 
@@ -264,8 +274,7 @@ def edit(*, user: "User", sample: Sample, rows: Sequence[dict[str, Any]]) -> lis
     saved. Raises PermissionDenied.
     """
 
-    if not allowed(user, "write-bank"):
-        raise PermissionDenied("Criteria are for curators and administrators.")
+    _demand(user, "write-bank", [sample.pk], "Criteria are for curators and administrators.")
     stored = {row.key: row for row in Criterion.objects.select_for_update().filter(sample=sample)}
     changes: list[str] = []
     revisions: list[CriterionRevision] = []
@@ -326,8 +335,7 @@ class Change:
 def changes_for_staff(*, user: "User", sample: Sample) -> list[Change]:
     """All stored changes of a sample's criteria, newest first. Logged. Raises PermissionDenied."""
 
-    if not allowed(user, "read-criteria"):
-        raise PermissionDenied("Criteria are for curators and administrators.")
+    _demand(user, "read-criteria", [sample.pk], "Criteria are for curators and administrators.")
     record(who=user, how="history", sample_ids=[sample.pk])
     rows = CriterionRevision.objects.filter(sample=sample).select_related("by")
     return [Change(row.key, row.version, str(row.by or ""), row.at, _side(row.old), _side(row.new)) for row in rows]

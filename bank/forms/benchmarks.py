@@ -7,10 +7,11 @@ from django import forms
 from django.utils.text import slugify
 
 from accounts.forms import Styled
+from accounts.rules import Viewer, allowed
 from bank.forms.fields import CleanCharField, long_text, tick
 from bank.intake import exports, parquet
 from bank.intake.registry import EVERYTHING, SHAPES, TABLES
-from bank.models import Benchmark, EvaluatedModel
+from bank.models import Benchmark, EvaluatedModel, Response
 from bank.samples.capability_trees import TITLES
 
 LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}
@@ -41,10 +42,13 @@ class Facts(Styled):
     )
     edition = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         anchor: Any = self.fields["anchor"]
         anchor.queryset = EvaluatedModel.objects.order_by("name")
+        if not allowed(viewer, "read-bank"):
+            known = Response.objects.visible_to(viewer).order_by().values("model")
+            anchor.queryset = anchor.queryset.filter(pk__in=known)
 
     def clean_score_scale(self) -> list[dict[str, Any]]:
         steps: list[dict[str, Any]] = []

@@ -3,13 +3,12 @@
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
 
 from accounts.forms import Styled
 from accounts.models import User
-from accounts.rules import RULES
+from accounts.rules import who
 from bank.forms.fields import CleanCharField, long_text
-from bank.models import SampleReview
+from bank.models import Benchmark, SampleReview
 from bank.models.reviews import GUIDELINE
 from bank.samples.reviews import MOST_REVIEWS
 
@@ -25,18 +24,14 @@ class People(forms.ModelMultipleChoiceField):
         return f"{person.get_full_name() or person.username}, {person.role}"
 
 
-def people_who_review() -> QuerySet[User]:
-    return User.objects.filter(is_active=True, role__in=RULES["review-samples"].roles).order_by("username")
-
-
 class OpenRound(Styled):
     reviewers = People(queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="Who reviews")
     per_sample = forms.IntegerField(label="Reviews a sample", initial=1, min_value=1, max_value=MOST_REVIEWS)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, benchmark: Benchmark, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         reviewers: Any = self.fields["reviewers"]
-        reviewers.queryset = people_who_review()
+        reviewers.queryset = who("review-samples", of=benchmark).order_by("username")
 
 
 class Review(Styled):

@@ -7,14 +7,14 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.crypto import OncePlainJSONField
-from accounts.rules import Viewer, allowed
+from accounts.rules import Viewer, allowed, where
 from bank.database.unfinished import FinishedManager
 from bank.text.names import NameField
 
 
 class BenchmarkQuerySet(models.QuerySet["Benchmark"]):
     def visible_to(self, viewer: Viewer) -> "BenchmarkQuerySet":
-        return self if allowed(viewer, "read-bank") else self.filter(visibility=Benchmark.Visibility.PUBLIC)
+        return self if allowed(viewer, "read-private") else self.filter(known_to(viewer))
 
     def named(self, name: str) -> "Benchmark":
         """The benchmark called ``SLUG`` (its newest version) or ``SLUG@VERSION``. Raises Benchmark.DoesNotExist."""
@@ -81,6 +81,11 @@ class Benchmark(models.Model):
         return (min(steps), max(steps)) if len(steps) > 1 else (1.0, 5.0)
 
 
+def known_to(viewer: Viewer, benchmark: str = "") -> Q:
+    """A condition for rows of benchmarks that the viewer may know of; ``benchmark`` is the path to the benchmark."""
+    return Q(**{f"{benchmark}visibility": Benchmark.Visibility.PUBLIC}) | where(viewer, "read-private", benchmark)
+
+
 class Capability(models.Model):
     """A node of a benchmark's capability tree; ``path`` holds the names from the top, joined by " / "."""
 
@@ -122,7 +127,8 @@ class SampleQuerySet(models.QuerySet["Sample"]):
     def visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         if allowed(viewer, "read-bank"):
             return self
-        return self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, status=Sample.Status.APPROVED)
+        approved = known_to(viewer, "benchmark__") & Q(status=Sample.Status.APPROVED)
+        return self.filter(approved | where(viewer, "read-bank", "benchmark__"))
 
     def in_use(self) -> "SampleQuerySet":
         """Approved, and not retired from this version."""
@@ -131,7 +137,9 @@ class SampleQuerySet(models.QuerySet["Sample"]):
     def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         """Visible samples whose single verdicts the viewer may read: not those of hidden splits."""
         samples = self.visible_to(viewer)
-        return samples if allowed(viewer, "read-hidden") else samples.exclude(in_hidden_splits())
+        if allowed(viewer, "read-hidden"):
+            return samples
+        return samples.filter(~in_hidden_splits() | where(viewer, "read-hidden", "benchmark__"))
 
 
 class Sample(models.Model):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import models
 from django.db.models import Q
 
-from accounts.rules import allowed
+from accounts.rules import allowed, where
 from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.guard import Guarded, working
@@ -57,7 +57,8 @@ class ResponseQuerySet(models.QuerySet["Response"]):
         if allowed(viewer, "manage-submissions"):
             return self
         own = Q(submission__by=viewer.pk) if viewer.is_authenticated else Q()
-        return self.filter(Q(submission=None) | own, sample__in=Sample.objects.visible_to(viewer))
+        curated = where(viewer, "read-hidden", "sample__benchmark__")
+        return self.filter(Q(submission=None) | own | curated, sample__in=Sample.objects.visible_to(viewer))
 
     def seen_by(self, viewer: "Viewer") -> "ResponseQuerySet":
         """Responses that the viewer may read: one's own submission; others unless the sample's answers are closed, or
@@ -67,7 +68,8 @@ class ResponseQuerySet(models.QuerySet["Response"]):
             return self
         own = Q(submission__by=viewer.pk) if viewer.is_authenticated else Q(pk__in=[])
         open_answers = ~exposure.answers_closed("sample__") & ~Q(places__item__blind=True)
-        return self.visible_to(viewer).filter(own | open_answers)
+        curated = where(viewer, "read-hidden", "sample__benchmark__")
+        return self.visible_to(viewer).filter(own | open_answers | curated)
 
 
 class OrdinaryManager(FinishedManager[Any]):
@@ -129,6 +131,7 @@ class Response(models.Model):
     turn = models.PositiveSmallIntegerField(default=0, db_default=0)
     likelihoods = models.JSONField(null=True, blank=True)
 
+    BENCHMARK = "sample__benchmark__"
     objects = OrdinaryResponses.from_queryset(ResponseQuerySet)()
     all_objects = GuardedResponses.from_queryset(ResponseQuerySet)()
 

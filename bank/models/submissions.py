@@ -8,7 +8,7 @@ from django.db import models
 
 from accounts.crypto import EncryptedJSONField, EncryptedTextField
 from accounts.rules import allowed
-from bank.models.catalogue import Benchmark
+from bank.models.catalogue import Benchmark, known_to
 from bank.models.responses import EvaluatedModel, Response
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             return self
         if not viewer.is_authenticated:
             return self.none()
-        return self.filter(by=viewer, benchmark__visibility=Benchmark.Visibility.PUBLIC)
+        return self.filter(known_to(viewer, "benchmark__"), by=viewer)
 
 
 class Submission(models.Model):

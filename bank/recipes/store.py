@@ -23,13 +23,14 @@ class UnknownRecipe(LookupError):
 
 
 def visible_to(viewer: Viewer) -> "QuerySet[Recipe]":
-    """All versions that the viewer may know of: below staff not those about benchmarks that are not public."""
-    if allowed(viewer, "read-bank"):
+    """All versions that the viewer may know of: not those about benchmarks that they may not know of."""
+    if allowed(viewer, "read-private"):
         return Recipe.objects.all()
-    visibility: dict[str, str] = {}  # a slug alone is its newest version
-    for slug, version, value in Benchmark.objects.order_by("pk").values_list("slug", "version", "visibility"):
-        visibility |= {slug: value, f"{slug}@{version}": value}
-    closed = {name for name, value in visibility.items() if value != Benchmark.Visibility.PUBLIC}
+    known: dict[str, bool] = {}  # a slug alone is its newest version
+    visible = set(Benchmark.objects.visible_to(viewer).values_list("pk", flat=True))
+    for pk, slug, version in Benchmark.objects.order_by("pk").values_list("pk", "slug", "version"):
+        known |= {slug: pk in visible, f"{slug}@{version}": pk in visible}
+    closed = {name for name, is_known in known.items() if not is_known}
     asked = Recipe.objects.values_list("pk", "spec")
     hidden = [pk for pk, spec in asked if not closed.isdisjoint(part["benchmark"] for part in spec["scenario"])]
     return Recipe.objects.exclude(pk__in=hidden)

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Max
+from django.db.models import Count, F, Max, QuerySet
 
 import bank.criteria
 from accounts import audit
@@ -156,10 +156,10 @@ def summary_of(benchmark: Benchmark) -> Summary:
     )
 
 
-def benchmarks_with_counts() -> list[tuple[Benchmark, Summary]]:
-    """Every version of every benchmark, newest first within a slug, with its counts."""
-    benchmarks = Benchmark.objects.select_related("anchor").order_by("slug", "-pk")
-    return [(benchmark, summary_of(benchmark)) for benchmark in benchmarks]
+def benchmarks_with_counts(benchmarks: QuerySet[Benchmark]) -> list[tuple[Benchmark, Summary]]:
+    """These, newest first within a slug, with their counts."""
+    ordered = benchmarks.select_related("anchor").order_by("slug", "-pk")
+    return [(benchmark, summary_of(benchmark)) for benchmark in ordered]
 
 
 def find_benchmark(name: str) -> Benchmark:

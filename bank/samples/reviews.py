@@ -9,7 +9,7 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.rules import allowed
+from accounts.rules import allowed, where
 from bank.errors import BadInput
 from bank.models import Benchmark, ReviewRound, Sample, SampleReview
 from bank.models.reviews import GUIDELINE
@@ -33,7 +33,7 @@ def open_round(
         raise BadInput("There are no drafts to review. Only drafts can go into a round.")
     if not reviewers:
         raise BadInput("Choose at least one reviewer.")
-    if not all(allowed(person, "review-samples") for person in reviewers):
+    if not all(allowed(person, "review-samples", of=benchmark) for person in reviewers):
         raise BadInput("Reviewers see criteria, so they must be curators or administrators.")
     if not 1 <= per_sample <= MOST_REVIEWS:
         raise BadInput(f"A sample gets 1 to {MOST_REVIEWS} reviews in a round.")
@@ -218,7 +218,8 @@ def rounds_to_review(person: User) -> "QuerySet[Any]":
     """
     waiting = Q(reviews__verdict="")
     return (
-        ReviewRound.objects.filter(closed_at=None, reviews__reviewer=person)
+        ReviewRound.objects.filter(where(person, "review-samples", "benchmark__"), closed_at=None)
+        .filter(reviews__reviewer=person)
         .annotate(
             all=Count("reviews"),
             done=Count("reviews", filter=~waiting),
@@ -232,13 +233,15 @@ def rounds_to_review(person: User) -> "QuerySet[Any]":
 
 def to_revise(person: User) -> QuerySet[Sample]:
     """An author's samples that were sent back (``status_reason`` says why) and are unchanged since."""
-    samples = Sample.objects.filter(author=person, status=Sample.Status.DRAFT).exclude(status_reason="")
+    samples = Sample.objects.filter(where(person, "write-bank", "benchmark__"), author=person)
+    samples = samples.filter(status=Sample.Status.DRAFT).exclude(status_reason="")
     return samples.select_related("benchmark").order_by("benchmark", "position")
 
 
 def to_check(person: User, *, benchmark: Benchmark | None = None) -> QuerySet[Sample]:
     """Samples that wait for an expert check and that this person did not write."""
-    samples = Sample.objects.filter(status=Sample.Status.EXPERT).exclude(author=person).select_related("benchmark")
+    samples = Sample.objects.filter(where(person, "review-samples", "benchmark__"), status=Sample.Status.EXPERT)
+    samples = samples.exclude(author=person).select_related("benchmark")
     if benchmark is not None:
         samples = samples.filter(benchmark=benchmark)
     return samples.order_by("benchmark", "position", "pk")

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 import bank.criteria
 from accounts.http import attached
 from accounts.models import User
-from accounts.rules import requires
+from accounts.rules import ANYWHERE, BY_NAME, allowed, requires, where
 from bank import exposure
 from bank.errors import Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
@@ -25,14 +25,14 @@ from bank.samples.reviews import rounds_to_review, to_check, to_revise
 from bank.views.common import benchmark_named, faults_in, form_page, person
 
 
-@requires("read-bank")
+@requires("read-bank", of=ANYWHERE)
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks of the bank, and what waits for this person."""
     viewer = person(request)
     context = {
         "section": "bank",
-        "lines": benchmarks_with_counts(),
+        "lines": benchmarks_with_counts(Benchmark.objects.filter(where(viewer, "read-bank"))),
         "waiting": sum(round.left for round in rounds_to_review(viewer)),
         "checks": to_check(viewer).count(),
         "revisions": to_revise(viewer).count(),
@@ -40,7 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "bank/index.html", context)
 
 
-@requires("read-bank")
+@requires("read-bank", of=BY_NAME)
 @require_safe
 def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
     """The samples of one benchmark, filtered by facets and searched by text."""
@@ -68,7 +68,7 @@ def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
 @form_page
 def benchmark_new(request: HttpRequest) -> HttpResponse:
     """A form for a new benchmark; it is private until it is published."""
-    form = NewBenchmark(request.POST or None)
+    form = NewBenchmark(request.POST or None, viewer=person(request))
     if form.is_valid():
         fields = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
         with faults_in(form, "slug"):
@@ -78,12 +78,12 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
     return render(request, "bank/benchmark-form.html", {"section": "bank", "form": form})
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's facts."""
     benchmark = benchmark_named(name)
-    form = Facts(request.POST or None, initial=facts_of(benchmark))
+    form = Facts(request.POST or None, initial=facts_of(benchmark), viewer=person(request))
     context: dict[str, Any] = {"section": "bank", "form": form, "benchmark": benchmark}
     if form.is_valid():
         fields = dict(form.cleaned_data)
@@ -98,7 +98,7 @@ def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "bank/benchmark-form.html", context)
 
 
-@requires("write-bank")
+@requires("publish", of=BY_NAME)
 @form_page
 def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     """Who may see the benchmark, with what that shows."""
@@ -133,6 +133,9 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
 def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpResponse | None:
     """The file that a valid form asks for, for the page and the API; None, with the form's error, if there is none."""
     values = form.cleaned_data
+    if values["names"] and not allowed(user, "read-names"):
+        form.add_error("names", "The names of annotators are for curators and administrators of the whole site.")
+        return None
     table, shape = values["what"], SHAPES[values["shape"]]
     wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
     asked = exports.ExportRequest(
@@ -152,7 +155,7 @@ def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpRes
     return attached(StreamingHttpResponse(pieces, content_type=content), filename, kept=False)
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     """Tables of the benchmark as files; hidden text only with a reason, and each page of it is logged."""
@@ -164,7 +167,7 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     return render(request, "bank/export.html", context)
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @require_POST
 def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
     """Look for quality hints again."""
@@ -175,7 +178,7 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("bank:benchmark-detail", benchmark)
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
     """Draw a dev and a test split by stratified sampling: first shown by capability, then written."""

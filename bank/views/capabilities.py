@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Capability
@@ -30,7 +30,7 @@ def _parent(request: HttpRequest, benchmark: Benchmark) -> Capability | None:
     return _node(request, benchmark, "parent") if request.POST.get("parent") else None
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def capabilities(request: HttpRequest, name: str) -> HttpResponse:
     """The tree; a chosen node beside it can be renamed, moved, merged or deleted. Works without script."""

@@ -11,11 +11,13 @@ from django.http import Http404, HttpRequest, QueryDict
 from django.views.decorators.http import require_http_methods
 
 from accounts.models import User
+from accounts.rules import through
 from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
 
+OF_SAMPLE = through(Sample, "benchmark__slug")
 form_page = require_http_methods(["GET", "HEAD", "POST"])  # a page whose form is sent back to it
 
 

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 import bank.criteria
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
@@ -16,7 +16,7 @@ from bank.views.common import benchmark_named, form_page, page_of, person, told
 PAGE = 25
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
     """The drafts that wait. Questions in other words are taken here, instructions and criteria in the editor."""

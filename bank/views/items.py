@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from accounts.forms import Styled
 from accounts.http import PageRequest
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.forms.fields import tick, whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
@@ -95,7 +95,7 @@ MOST_COUNTED = 100_000
 WORDS = {Item.Kind.PAIR: "Pairs", Item.Kind.SCORE: "Single answers and samples", Item.Kind.BATCH: "Batches"}
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page requests the next ones until all are there."""
@@ -109,7 +109,7 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @require_POST
 def items_count(request: HttpRequest, name: str) -> HttpResponse:
     """How many items the form would make."""

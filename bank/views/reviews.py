@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
-from accounts.rules import requires
+from accounts.rules import ANYWHERE, BY_NAME, requires, through
 from bank.forms.reviews import Check, OpenRound, Review
 from bank.models import ReviewRound, Sample, SampleReview
 from bank.samples import quality
@@ -19,7 +19,7 @@ from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, faults_in, form_page, person
+from bank.views.common import OF_SAMPLE, benchmark_named, faults_in, form_page, person
 
 # The bar chart of rounds, in pixels.
 STEP = 56  # per round
@@ -62,14 +62,14 @@ def revised_per_round(rows: Sequence[tuple[int, int, int]]) -> SafeString:
     )
 
 
-@requires("review-samples")
+@requires("review-samples", of=BY_NAME)
 @form_page
 def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
     """The rounds in numbers, and a form that opens the next one over drafts."""
     benchmark = benchmark_named(name)
     chosen = Filter.from_query(request.GET)
     drafts = chosen_samples(benchmark, chosen).filter(status=Sample.Status.DRAFT)
-    form = OpenRound(request.POST or None)
+    form = OpenRound(request.POST or None, benchmark=benchmark)
     if form.is_valid():
         with faults_in(form):
             made = actions.open_round(
@@ -103,7 +103,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "bank/reviews.html", context)
 
 
-@requires("review-samples")
+@requires("review-samples", of=through(ReviewRound, "benchmark__slug"))
 @require_POST
 def round_close(request: HttpRequest, pk: int) -> HttpResponse:
     """End a round before every review is given."""
@@ -114,7 +114,7 @@ def round_close(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("bank:benchmark-reviews", review_round.benchmark)
 
 
-@requires("review-samples")
+@requires("review-samples", of=ANYWHERE)
 @require_safe
 def queue(request: HttpRequest) -> HttpResponse:
     """The tasks of this person: reviews, revisions, checks."""
@@ -142,7 +142,7 @@ def _sample_context(request: HttpRequest, sample: Sample, how: str) -> dict[str,
     }
 
 
-@requires("review-samples")
+@requires("review-samples", of=through(SampleReview, "round__benchmark__slug"))
 @form_page
 def review(request: HttpRequest, pk: int) -> HttpResponse:
     """One review of one's own: the guideline's six points and a verdict, beside the sample."""
@@ -175,7 +175,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "bank/review.html", context)
 
 
-@requires("review-samples")
+@requires("review-samples", of=OF_SAMPLE)
 @form_page
 def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
     """The expert's check of one sample."""

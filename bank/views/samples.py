@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 import bank.criteria
 from accounts.http import PageRequest
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.errors import BadInput, Stale
 from bank.forms.fields import whole_number
 from bank.forms.samples import Bulk, Editor
@@ -22,7 +22,7 @@ from bank.models.reviews import GUIDELINE
 from bank.samples import drafts, quality
 from bank.samples import editor as actions
 from bank.samples.listing import Filter, chosen_samples, count_chosen
-from bank.views.common import benchmark_named, following, form_page, person, suggestions
+from bank.views.common import OF_SAMPLE, benchmark_named, following, form_page, person, suggestions
 
 SIDE_BY_SIDE = 4
 SHOWN_FIRST = 2
@@ -41,7 +41,7 @@ def _picked(responses: Sequence[Response], models: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(by_model[model] for model in models if model in by_model))[:SIDE_BY_SIDE]
 
 
-@requires("read-bank")
+@requires("read-bank", of=OF_SAMPLE)
 @require_safe
 def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One sample with its pictures and responses side by side; criteria open on request, and each opening is logged."""
@@ -87,7 +87,7 @@ def _alike(sample: Sample) -> list[Sample]:
     return list(Sample.objects.filter(pk__in=twins[:20]).order_by("position"))
 
 
-@requires("read-criteria")
+@requires("read-criteria", of=OF_SAMPLE)
 @require_safe
 def criteria(request: PageRequest, pk: int) -> HttpResponse:
     """The criteria of a sample; the access log gets one record."""
@@ -103,7 +103,7 @@ def criteria(request: PageRequest, pk: int) -> HttpResponse:
     return render(request, "bank/_criteria.html" if request.htmx else "bank/criteria.html", context)
 
 
-@requires("read-bank")
+@requires("read-bank", of=OF_SAMPLE)
 @require_safe
 def sample_history(request: HttpRequest, pk: int) -> HttpResponse:
     """Who changed what and when; changes of criteria by name, their texts on a page of their own."""
@@ -117,7 +117,7 @@ def sample_history(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "bank/history.html", context)
 
 
-@requires("read-criteria")
+@requires("read-criteria", of=OF_SAMPLE)
 @require_safe
 def criteria_history(request: HttpRequest, pk: int) -> HttpResponse:
     """Every old and new text of the criteria; logged."""
@@ -145,14 +145,14 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def sample_new(request: HttpRequest, name: str) -> HttpResponse:
     """The editor, empty."""
     return _edit(request, benchmark_named(name), None)
 
 
-@requires("write-bank")
+@requires("write-bank", of=OF_SAMPLE)
 @form_page
 def sample_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """The editor over a sample; opening it reads the criteria, which is logged."""
@@ -229,7 +229,7 @@ def _changed_in_words(changed: int, count: int) -> str:
     return f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}"
 
 
-@requires("write-bank")
+@requires("write-bank", of=BY_NAME)
 @form_page
 def samples_change(request: HttpRequest, name: str) -> HttpResponse:
     """Set values on all samples of the filter: first show what and how many, then, once confirmed, do it."""

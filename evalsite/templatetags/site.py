@@ -1,7 +1,7 @@
 """Filters and tags available in every template."""
 
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from django import template
 from django.templatetags.static import static
@@ -10,9 +10,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
 import bank.text.rendering
+from accounts.rules import Named, allowed
 from evalsite import templates
 
 register = template.Library()
+
+
+@register.simple_tag(takes_context=True, name="allowed")
+def allowed_for(context: Any, rule: str, benchmark: Named) -> bool:
+    """``{% allowed "publish" benchmark as publishes %}``: whether the viewer has the rule for the benchmark."""
+    return allowed(context["request"].user, rule, of=benchmark)
 
 
 @register.simple_tag

@@ -122,7 +122,7 @@ class Judgments(mixins.RetrieveModelMixin, Resource[Judgment]):
     def analysis(self, request: Request, pk: str) -> Response:
         """The judge's analysis and full reply; below staff the redacted analysis if it is released, else 403."""
         judgment = self.get_object()
-        if allowed(request.user, "read-analyses"):
+        if allowed(request.user, "read-analyses", of=judgment.run.benchmark):
             data = {"analysis": judgment.analysis, "raw": judgment.raw, "gaps": 0, "withheld": False}
         elif redacted := analyses.released(judgment, reader=cast(User, request.user)):
             data = {"analysis": redacted.text, "raw": None, "gaps": redacted.gaps, "withheld": redacted.withheld}

@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.rules import allowed
+from accounts.rules import allowed, through
 from bank.api.base import conflicts, sent
 from bank.errors import BadInput
 from judging.api import Resource
@@ -82,7 +82,7 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     def to_representation(self, run: Run) -> dict[str, Any]:
         viewer = self.context["request"].user
         data = super().to_representation(self._counts(run).run)  # as the viewer may see it
-        if not allowed(viewer, "read-calls"):
+        if not allowed(viewer, "read-calls", of=run.benchmark):
             data["seed"] = None
             if run.held:
                 data |= dict.fromkeys(("spent", "cached"))
@@ -131,6 +131,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     """Runs of judges; staff start, pause, resume and cancel them, and retry what failed."""
 
     access_rules = dict.fromkeys(("create", "cancel", "pause", "resume", "retry"), "write-judging")
+    access_of = through(Run, "benchmark__slug")
     filters = {
         "kind": "kind",
         "judge": "judge__name",

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 import bank.criteria
 from accounts.models import User
-from accounts.rules import allowed
+from accounts.rules import allowed, granted
 from bank.text.redactor import Redacted
 from bank.text.similarity import examine
 from judging.models import AnalysisRelease, Judgment, Run
@@ -82,7 +82,10 @@ def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:
     rows = list(judgments)
     if allowed(viewer, "read-analyses"):
         return rows
+    curated = granted(viewer, "read-analyses")
     for row in rows:
+        if curated and row.run.benchmark.slug in curated:
+            continue
         row.reason = row.reason_hash = row.prompt_sha256 = row.call_key = ""
         if row.run.held:
             row.prompt_tokens = row.completion_tokens = row.cost = row.latency = None
@@ -96,7 +99,7 @@ def run_as_seen(run: Run, viewer: "Viewer", *, unseen: Collection[int] | None = 
     Below staff: no seed, no reason why it paused or waits, and not when it is tried again. If its calls held closed
     inputs, also no prices or durations, and until it is told that it has ended only that it has not.
     """
-    if not allowed(viewer, "read-calls"):
+    if not allowed(viewer, "read-calls", of=run.benchmark):
         run.seed, run.state_reason = 0, ""
         run.next_try_at, run.tries, run.failing_since = None, 0, None
         if run.pk in (Run.objects.unseen_by(viewer) if unseen is None else unseen):
@@ -118,7 +121,7 @@ def withheld(run: Run, viewer: "Viewer") -> bool:
 
 def sees_usage(run: Run, viewer: "Viewer") -> bool:
     """Whether this viewer may see the tokens, prices and durations of a run."""
-    return allowed(viewer, "read-calls") or not run.held
+    return allowed(viewer, "read-calls", of=run.benchmark) or not run.held
 
 
 def on_the_day(at: datetime) -> datetime:

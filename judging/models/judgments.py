@@ -103,6 +103,7 @@ class Judged(CallResult, Verdict):
         ERROR = "error"
         SKIPPED_BUDGET = "skipped_budget"
 
+    BENCHMARK = "run__benchmark__"
     FAILURES: ClassVar[list[str]] = [status for status in Status.values if status != "ok"]
     KEY: ClassVar[tuple[str, ...]]  # what identifies it within its run
 

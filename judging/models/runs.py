@@ -9,10 +9,11 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from accounts.models import User
-from accounts.rules import allowed
+from accounts.rules import allowed, where
 from bank import exposure
 from bank.database.unfinished import FinishedManager
 from bank.models import Benchmark, Item, Recipe, Sample
+from bank.models.catalogue import known_to
 from bank.text.names import NameField
 from judging.models.judges import OVERLAP, Judge
 
@@ -34,8 +35,8 @@ class RunQuerySet(models.QuerySet["Run"]):
         """
         if allowed(viewer, "read-hidden"):
             return self
-        public = self.filter(benchmark__visibility=Benchmark.Visibility.PUBLIC, tryout=False)
-        return public.exclude(kind=Run.Kind.MARKS).exclude(judge__baseline=OVERLAP)
+        told = Q(tryout=False) & ~Q(kind=Run.Kind.MARKS) & ~Q(judge__baseline=OVERLAP)
+        return self.filter(known_to(viewer, "benchmark__") & told | where(viewer, "read-hidden", "benchmark__"))
 
     def unseen_by(self, viewer: "Viewer") -> list[int]:
         """Runs none of whose verdicts, counts and numbers this viewer sees.
@@ -47,7 +48,7 @@ class RunQuerySet(models.QuerySet["Run"]):
         """
         if allowed(viewer, "read-hidden"):
             return []
-        rows = self.filter(untold())
+        rows = self.filter(untold()).exclude(where(viewer, "read-hidden", "benchmark__"))
         unseen = set(rows.order_by().values_list("pk", flat=True))
         if not unseen:
             return []
@@ -63,7 +64,8 @@ class RunQuerySet(models.QuerySet["Run"]):
             return []
         counted = exposure.counted(held="run__held")
         uncounted = RunItem.objects.filter(run=OuterRef("pk")).exclude(counted).order_by()
-        return list(self.filter(Exists(uncounted), held__gt=0).order_by().values_list("pk", flat=True))
+        rows = self.filter(Exists(uncounted), held__gt=0).exclude(where(viewer, "read-hidden", "benchmark__"))
+        return list(rows.order_by().values_list("pk", flat=True))
 
 
 def untold() -> Q:

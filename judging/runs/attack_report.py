@@ -111,7 +111,7 @@ def report_for(run: Run, viewer: "Viewer") -> Report | None:
     Below staff: nothing of a judge that held closed keys or weights, because the mark of a known answer tells them, and
     no number about fewer than LEAST_SAMPLES samples.
     """
-    if allowed(viewer, "read-hidden"):
+    if allowed(viewer, "read-hidden", of=run.benchmark):
         return report(run)
     if run.held & exposure.KEYED or analyses.withheld(run, viewer):
         return None

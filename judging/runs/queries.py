@@ -227,7 +227,7 @@ def _with_usage(told: Progress, run: Run, reports: Sequence[dict[str, Any]]) -> 
 @guard.working()
 def _failures(run: Run, viewer: Viewer) -> list[Failure]:
     """Failures by status and, for staff only, by reason, which can reveal something hidden; the commonest first."""
-    with_reasons, table = allowed(viewer, "read-calls"), table_of(run).objects
+    with_reasons, table = allowed(viewer, "read-calls", of=run.benchmark), table_of(run).objects
     failed = table.filter(run=run, status__in=STATUSES)  # lists the statuses so that the index is used
     groups = failed.values("status", *(["reason_hash"] if with_reasons else []))
     rows = list(groups.annotate(n=Count("pk"), last=Max("created_at"), newest=Max("pk")))
@@ -285,7 +285,7 @@ def endpoint_says(run: Run, *, viewer: Viewer) -> str:
 
     It may quote the prompt: what it said of one item alone is left to that item's own page, if others failed.
     """
-    if not allowed(viewer, "read-calls") or run.imported:
+    if not allowed(viewer, "read-calls", of=run.benchmark) or run.imported:
         return ""
     failed = Attempt.objects.filter(Q(http_status__gte=400) | Q(outcome=Outcome.GARBAGE), run=run).order_by("-pk")
     said: dict[str, set[Any]] = {}
@@ -476,7 +476,7 @@ def _round_up(value: float) -> float:
 
 def recent_texts(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:
     """The newest rows of a collecting run, for staff only."""
-    if run.judges or not allowed(viewer, "read-calls"):
+    if run.judges or not allowed(viewer, "read-calls", of=run.benchmark):
         return []
     rows = Collected.objects.filter(run=run).select_related("sample", "response")
     if failed:

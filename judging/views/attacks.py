@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from accounts.rules import requires
+from accounts.rules import requires, through
 from bank.forms.fields import whole_number
 from bank.models import with_answers
 from bank.views.common import page_of
@@ -18,6 +18,7 @@ from judging.views import SignedInRequest, page
 from judging.views.judgments import prompt_page
 from judging.views.runs import estimated, started_from
 
+OF_TRIAL = through(Trial, "run__benchmark__slug")
 PAGE_OF_TRIALS = 100
 
 
@@ -56,7 +57,7 @@ def trial_list(request: SignedInRequest) -> HttpResponse:
     return page(request, "judging/trials.html", context)
 
 
-@requires("read-analyses")
+@requires("read-analyses", of=OF_TRIAL)
 def trial_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One trial: how the answer was changed, and what the judge wrote."""
     trial = get_object_or_404(_with_items(Trial.objects.all()).select_related("run__judge"), pk=pk)
@@ -71,7 +72,7 @@ def trial_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     return page(request, "judging/trial.html", context)
 
 
-@requires("read-analyses")
+@requires("read-analyses", of=OF_TRIAL)
 def trial_prompt(request: SignedInRequest, pk: int) -> HttpResponse:
     """The prompt of a trial, with criteria; the access log gets one record in the reader's name."""
     return prompt_page(request, Trial.objects.all(), pk)

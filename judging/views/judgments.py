@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from accounts import audit
 from accounts.http import attached
-from accounts.rules import Viewer, allowed, requires
+from accounts.rules import Viewer, admitted, allowed, requires, through
 from bank.intake.exports import pieces as table_pieces
 from bank.intake.registry import SHAPES
 from bank.views.common import form_page, posted
@@ -25,6 +25,7 @@ from judging.runs import requests
 from judging.templatetags.judgments import answer_name
 from judging.views import SignedInRequest, page
 
+OF_JUDGMENT = through(Judgment, "run__benchmark__slug")
 BETTER = {"first": 0, "second": 1}  # position of the answer that the verdict of a pair prefers
 STEPS = 20  # pages that "Previous" can go back; a page only knows where the next one starts
 MOST_ELSEWHERE = 12  # verdicts of other runs beside a judgment
@@ -105,10 +106,10 @@ def _answers(judgment: Judgment, responses: Sequence[Any]) -> list[tuple[str, An
     ]
 
 
-@requires("read-judging")
+@requires("read-judging", of=OF_JUDGMENT)
 def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One judgment. The judge's words and the calls are for staff; an analysis may be released."""
-    may_read_analyses = allowed(request.user, "read-analyses")
+    may_read_analyses = admitted("read-analyses", request.user, OF_JUDGMENT, {"pk": pk})
     rows = Judgment.objects.seen_by(request.user).select_related("run__judge", "run__benchmark", "item__sample")
     if not may_read_analyses:
         rows = rows.defer("analysis", "raw")  # a released analysis is fetched on its own
@@ -154,7 +155,7 @@ def _other_runs(judgment: Judgment, viewer: Viewer) -> QuerySet[Judgment]:
     return rows.order_by("run__judge__name", "-run")[:MOST_ELSEWHERE]
 
 
-@requires("read-analyses")
+@requires("read-analyses", of=OF_JUDGMENT)
 def judgment_prompt(request: SignedInRequest, pk: int) -> HttpResponse:
     """The prompt of a judgment, with criteria; the access log gets one record in the reader's name."""
     return prompt_page(request, Judgment.objects.defer("analysis", "raw"), pk)

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from accounts.models import User
-from accounts.rules import allowed, requires
+from accounts.rules import allowed, requires, through
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
 from bank.views.common import act, faults_in, form_page, page_of, posted
@@ -26,6 +26,7 @@ from judging.runs.estimates import Estimate, estimate
 from judging.runs.inputs import ResumeIn, RunIn
 from judging.views import PAGE, SignedInRequest, page
 
+OF_RUN = through(Run, "benchmark__slug")
 OFFERED = 200  # runs to compare with
 SHOWN = ("all", "failed", "undecided")
 
@@ -91,8 +92,9 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     progress = queries.progress(run, viewer=request.user)
     protocol = protocols.all_by_name().get(run.protocol) or collecting.COLLECTORS.get(run.protocol)
     members = juries.members_of(run)
+    writes = allowed(request.user, "write-judging", of=run.benchmark)
     return {
-        "can": _permissions(run, writes=allowed(request.user, "write-judging"), is_jury=bool(members)),
+        "can": _permissions(run, writes=writes, is_jury=bool(members)),
         "item_set": item_sets.description(run.item_set),
         "board": _board(run) if progress.done else "",
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
@@ -115,12 +117,12 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     }
 
 
-@requires("read-judging")
+@requires("read-judging", of=OF_RUN)
 def run_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     return page(request, "judging/run.html", _run_context(request, pk))
 
 
-@requires("read-judging")
+@requires("read-judging", of=OF_RUN)
 def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
     """The live part of a run's page. It reloads itself as long as the run is active."""
     return page(request, "judging/_run_progress.html", _run_context(request, pk))
@@ -295,13 +297,13 @@ def _act(request: SignedInRequest, pk: int, action: Any, success: str, **values:
 
 
 @require_POST
-@requires("write-judging")
+@requires("write-judging", of=OF_RUN)
 def run_pause(request: SignedInRequest, pk: int) -> HttpResponse:
     return _act(request, pk, actions.pause_run, "The run pauses. Calls in flight may still finish.")
 
 
 @require_POST
-@requires("write-judging")
+@requires("write-judging", of=OF_RUN)
 def run_resume(request: SignedInRequest, pk: int) -> HttpResponse:
     given = ResumeIn(data={"budget": request.POST.get("budget", "").strip() or None})
     # What is no number is refused like any other impossible budget.
@@ -310,13 +312,13 @@ def run_resume(request: SignedInRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@requires("write-judging")
+@requires("write-judging", of=OF_RUN)
 def run_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
     return _act(request, pk, actions.cancel_run, "The run is cancelled. Its verdicts stay.")
 
 
 @require_POST
-@requires("write-judging")
+@requires("write-judging", of=OF_RUN)
 def run_retry(request: SignedInRequest, pk: int) -> HttpResponse:
     statuses = request.POST.getlist("status")
     if not set(statuses) <= set(Judgment.Status.values):

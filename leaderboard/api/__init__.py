@@ -22,6 +22,7 @@ from leaderboard.tables import Table, rows_of
 from leaderboard.view import PARAMETERS
 
 Parameters = dict[str, str]
+NO_ROWS_YET = {(202, "application/json"): inline_serializer("BeingComputed", {"detail": serializers.CharField()})}
 WHICH_BENCHMARK = "SLUG (its newest version) or SLUG@VERSION"
 
 
@@ -93,10 +94,9 @@ class TableView(APIView):
 
 
 def as_rows(name: str, rows_are: Mapping[type[Row], Mapping[str, type]]) -> dict[tuple[int, str], Any]:
-    """The answer of an operation that gives rows, in each of its formats, and what it says until there are some."""
-    waits = inline_serializer("BeingComputed", {"detail": serializers.CharField()})
+    """The answer of an operation that gives rows, in each of its formats."""
     texts = {(200, renderer.media_type): str for renderer in (JsonLinesRenderer, CsvRenderer)}
-    return {(200, "application/json"): rows_as(name, rows_are), (202, "application/json"): waits} | texts
+    return {(200, "application/json"): rows_as(name, rows_are)} | texts
 
 
 def view_of(name: str, table: Table) -> Callable[..., Any]:
@@ -110,6 +110,6 @@ def view_of(name: str, table: Table) -> Callable[..., Any]:
         ),
     ]
     attributes = {"__doc__": table.make.__doc__, "table": table, "access_rule": table.rule}
-    described = extend_schema(parameters=parameters, responses=as_rows(name, table.rows_are))
+    described = extend_schema(parameters=parameters, responses=as_rows(name, table.rows_are) | NO_ROWS_YET)
     view: type[APIView] = described(type("Rows", (TableView,), attributes))
     return view.as_view()

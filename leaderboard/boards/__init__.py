@@ -84,7 +84,7 @@ def judges(scope: Scope) -> JudgesBoard:
 
 def agreement_of(scope: Scope) -> AgreementBoard:
     """Agreement of every two voters. Staff see the names of annotators, everybody else their pseudonyms."""
-    return _beside_people(scope, agreements(without_sealed(scope), names=scope.staff))
+    return _beside_people(scope, agreements(without_sealed(scope), names=scope.names))
 
 
 def bias_of(scope: Scope) -> BiasBoard:

@@ -284,12 +284,15 @@ def cached(scope: Scope, name: str, compute: Callable[[Scope], B]) -> B:
     return cache.until_changed(("board", key), make, benchmark=scope.benchmark.pk)
 
 
+LATER = ("half", "pseudonyms")  # fields of a scope that snapshots of before have keys without
+
+
 def key_of(scope: Scope, name: str) -> str:
     """The fingerprint of a view together with the data it is computed from."""
     fields = {
         attribute: getattr(scope, attribute)
         for attribute in scope.__dataclass_fields__
-        if attribute != "benchmark" and (attribute != "half" or scope.half)  # snapshots of before have their keys
+        if attribute != "benchmark" and (attribute not in LATER or getattr(scope, attribute))
     }
     fields |= {
         "benchmark": scope.benchmark.pk,

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter
 
-from accounts.rules import Viewer, allowed
+from accounts.rules import Viewer, allowed, class_of
 from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response
@@ -179,8 +179,7 @@ class RecipeBoard(Board):
 
 def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     """What everybody with answers by this recipe reaches."""
-    staff = allowed(viewer, "read-hidden")
-    return until_changed(("recipe", recipe.pk, staff), lambda: _recipe_board(recipe, viewer))
+    return until_changed(("recipe", recipe.pk, class_of(viewer)), lambda: _recipe_board(recipe, viewer))
 
 
 @dataclass(frozen=True, slots=True)

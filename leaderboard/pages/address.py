@@ -142,7 +142,11 @@ class Address:
 
     @property
     def staff(self) -> bool:
-        return allowed(self.viewer, "read-hidden")
+        return self.may("read-hidden")
+
+    def may(self, rule: str) -> bool:
+        """Whether the viewer has the rule for this benchmark."""
+        return allowed(self.viewer, rule, of=self.benchmark)
 
     def link(self, **changes: str | None) -> str:
         """This page with some parameters changed; None removes one."""
@@ -167,7 +171,7 @@ class Address:
 
     def scope(self, *, source: str = "", run: int | None = None) -> Scope:
         """The checked scope. Raises BadScope."""
-        return scope_of(
+        asked = scope_of(
             benchmark=self.benchmark,
             source=source or self.params.get("source", ""),
             run=run or run_number(self.params.get("run", "")),
@@ -176,6 +180,7 @@ class Address:
             kind=self.kind,
             **{name: self._asked(name) for name in OF_VOTES if name not in ("source", "run", "kind")},
         )
+        return replace(asked, pseudonyms=asked.staff and not self.may("read-names"))
 
     def _asked(self, name: str) -> str:
         """A parameter of the view, without definitions that links between kinds keep and this kind does not have."""
@@ -383,7 +388,7 @@ def people_selects(address: Address, scope: Scope) -> list[Select]:
     selects = []
     labelled = scope.kind.labels().filter(campaign=OuterRef("pk"))
     campaigns = Campaign.objects.filter(Exists(labelled), benchmark=address.benchmark).order_by("pk")
-    names = list(campaigns.values_list("name", flat=True)) if allowed(address.viewer, "read-judging") else []
+    names = list(campaigns.values_list("name", flat=True)) if address.may("read-judging") else []
     if len(names) > 1 or (names and "campaign" in address.params):
         selects.append(_filter(address, "campaign", "Campaign", names))
     if scope.source != INDIVIDUALS and scope.kind.pairwise:

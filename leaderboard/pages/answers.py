@@ -18,7 +18,7 @@ def of_model(scope: Scope, model: str, viewer: Viewer) -> tuple[pd.DataFrame, in
     ``right``. Raises BadScope if hidden keys or weights are not for this viewer: a mark and its answer reveal them.
     """
     answers = _keyed(scope, model) if scope.kind.keyed else _graded(scope, model)
-    if allowed(viewer, "read-hidden"):
+    if allowed(viewer, "read-hidden", of=scope.benchmark):
         return answers, 0
     is_sealed = answers["sample"].isin(sealed_samples(scope.benchmark))
     return answers[~is_sealed], int(is_sealed.sum())

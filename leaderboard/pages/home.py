@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from accounts.rules import Viewer, allowed, role_of
+from accounts.rules import Viewer, allowed, class_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
 from bank.models import Benchmark, Item, Sample, SampleImage
@@ -186,7 +186,7 @@ class _Place:
 
 def build_home_page(viewer: Viewer) -> Home:
     """Everything that the page shows; computed again only when the data of a benchmark on it have changed."""
-    return until_changed(("home", role_of(viewer)), lambda: _made(viewer))
+    return until_changed(("home", class_of(viewer)), lambda: _made(viewer))
 
 
 @dataclass(frozen=True, slots=True)

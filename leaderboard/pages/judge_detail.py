@@ -128,11 +128,10 @@ def _visible_runs(judge: Judge, viewer: Viewer) -> list[Run]:
 
 
 def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
-    staff = allowed(viewer, "read-hidden")
     visible = {benchmark.pk: benchmark for benchmark in queries.newest_visible(viewer)}
     for pk in dict.fromkeys(run.benchmark_id for run in _visible_runs(judge, viewer)):
         benchmark = visible[pk]
-        for kind in available(benchmark, "judges", staff=staff):
+        for kind in available(benchmark, "judges", staff=allowed(viewer, "read-hidden", of=benchmark)):
             address = Address(viewer, "leaderboard:judges", named(benchmark), benchmark, {"kind": kind.name})
             scope = address.scope()
             board = cached(scope, "judges", boards.judges)

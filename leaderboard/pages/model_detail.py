@@ -122,9 +122,9 @@ def _boards_of(name: str, viewer: Viewer) -> list[_OnBoard]:
 def _find_on_boards(name: str, viewer: Viewer) -> Iterator[_OnBoard]:
     with guard.working():
         answered = Response.objects.filter(model__name=name).order_by().values("sample__benchmark")
-    staff = allowed(viewer, "read-hidden")
     visible = {benchmark.pk for benchmark in queries.newest_visible(viewer)}
     for benchmark in Benchmark.objects.filter(pk__in=answered).select_related("anchor").order_by("pk"):
+        staff = allowed(viewer, "read-hidden", of=benchmark)
         for kind in available(benchmark, "models", staff=staff) if benchmark.pk in visible else ():
             address = Address(viewer, "leaderboard:models", named(benchmark), benchmark, {"kind": kind.name})
             if on := _standing(address, name):

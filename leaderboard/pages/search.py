@@ -166,17 +166,17 @@ def _judged(viewer: Viewer) -> RunQuerySet:
 def _samples(text: str, viewer: Viewer) -> list[Hit]:
     samples = holding(Sample.objects.visible_to(viewer), text)
     hits = list(samples.select_related("benchmark").order_by("-benchmark", "position", "pk")[: MOST + 1])
-    urls = (
-        {sample.pk: reverse("bank:sample-detail", args=[sample.pk]) for sample in hits}
-        if allowed(viewer, "read-bank")
-        else {}
-    )
-    if not urls:
+    urls = {
+        sample.pk: reverse("bank:sample-detail", args=[sample.pk])
+        for sample in hits
+        if allowed(viewer, "read-bank", of=sample.benchmark)
+    }
+    if len(urls) < len(hits):
         open_samples = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[sample.pk for sample in hits])
         items = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
         names = {sample.pk: str(sample.benchmark) for sample in hits}
         for pk, sample_id in items.values_list("pk", "sample_id"):
-            urls[sample_id] = reverse("leaderboard:item", args=[names[sample_id], pk])
+            urls.setdefault(sample_id, reverse("leaderboard:item", args=[names[sample_id], pk]))
     return [
         Hit(
             sample.key,

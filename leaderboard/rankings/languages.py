@@ -68,8 +68,9 @@ class TwoLanguages:
     rows: list[LanguageRow]
 
 
-def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
-    """Comparisons of the benchmark's languages with each other, and with those of ``others`` with the same questions.
+def languages(scope: Scope, others: Sequence[tuple[Benchmark, bool]]) -> list[TwoLanguages]:
+    """Comparisons of the benchmark's languages with each other, and with those of ``others`` with the same questions;
+    each of these with whether the viewer is staff to it.
 
     Empty under a filter, and for benchmarks without keys.
     """
@@ -78,14 +79,11 @@ def languages(scope: Scope, others: Sequence[Benchmark]) -> list[TwoLanguages]:
     own_sides = sides(scope)
     side_pairs = list(combinations(own_sides, 2))
     own_languages = {side.language for side in own_sides}
-    for benchmark in others:
+    for benchmark, staff in others:
         codes = set(benchmark.samples.exclude(language="").values_list("language", flat=True).order_by().distinct())
-        if (
-            own_languages
-            and codes - own_languages
-            and scope.kind in kinds.available(benchmark, "models", staff=scope.staff)
-        ):
-            side_pairs += product(own_sides, sides(replace(scope, benchmark=benchmark, anchor="", run=None)))
+        if own_languages and codes - own_languages and scope.kind in kinds.available(benchmark, "models", staff=staff):
+            other = replace(scope, benchmark=benchmark, anchor="", run=None, staff=staff)
+            side_pairs += product(own_sides, sides(other))
     comparisons = (_comparison(scope, a, b) for a, b in side_pairs if a.language != b.language)
     return [comparison for comparison in comparisons if comparison is not None][:MOST]
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.http import PageRequest
 from accounts.models import Role, User
-from accounts.rules import allowed, requires, role_of
+from accounts.rules import BY_NAME, allowed, class_of, requires, role_of
 from annotations.views.labelling import desk_for
 from bank.models import Benchmark
 from bank.recipes import store
@@ -41,7 +41,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "leaderboard/index.html", context)
 
 
-@requires("read-bank")
+@requires("read-bank", of=BY_NAME)
 @require_safe
 def steps(request: HttpRequest, name: str) -> HttpResponse:
     """The line of steps of a benchmark, which its page and the end of an import load."""
@@ -116,9 +116,9 @@ def formulas(request: HttpRequest) -> HttpResponse:
 def data(request: HttpRequest) -> HttpResponse:
     """What can be downloaded of each benchmark that the viewer may see, under which licence."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
-    staff = allowed(request.user, "read-hidden")
     offers = []
     for count in counts:
+        staff = allowed(request.user, "read-hidden", of=count.benchmark)
         boards = [name for name in BOARDS if available(count.benchmark, name, staff=staff)]
         if any(kind.pairwise for kind in available(count.benchmark, "judges", staff=staff)):
             boards.insert(-1, "agreement")
@@ -132,7 +132,7 @@ def data(request: HttpRequest) -> HttpResponse:
 def benchmark(request: HttpRequest, address: Address) -> HttpResponse:
     """A benchmark's first page: what it is, and where its models and judges stand."""
     page = until_changed(
-        ("benchmark", address.name, role_of(request.user)),
+        ("benchmark", address.name, class_of(request.user)),
         lambda: benchmark_page.build_benchmark_page(address),
         benchmark=address.benchmark.pk,
     )

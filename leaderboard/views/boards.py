@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.rules import allowed, requires, role_of
+from accounts.rules import allowed, class_of, requires
 from judging.models import Run
 from judging.protocols.prompts.stored import AS_PUBLISHED
 from leaderboard import boards, queries, votes
@@ -113,7 +113,7 @@ def _edition(address: Address, scope: Scope, *, seen: bool, what: str = Edition.
     context = {"number": newest.number, "as_of": newest.published_at} if newest else {}
     view = address.view(("kind", "split")) | {"kind": scope.kind.name}
     view |= {"what": what} if what != Edition.What.MODELS else {}
-    publish = address.to("leaderboard:edition-new", **view) if allowed(address.viewer, "publish") else ""
+    publish = address.to("leaderboard:edition-new", **view) if address.may("publish") else ""
     partly = not scope.kind.hidden  # other views of pairs and scores are live, without what editions alone count
     whole = address.to("leaderboard:models", kind=scope.kind.in_address) if partly and not seen else ""
     submit = reverse("leaderboard:submission-list") if allowed(address.viewer, "submit") else ""
@@ -180,7 +180,7 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
     context = frame(request, address, "judges", selects) | {"board": board}
     if scope.kind.hidden and scope.kind.metrics and rests_on_hidden(scope):
         context["edition"] = _edition(address, scope, seen=is_kept_back(scope), what=Edition.What.JUDGES)
-    context["held_out"] = address.to("leaderboard:held-out") if allowed(address.viewer, "publish") else ""
+    context["held_out"] = address.to("leaderboard:held-out") if address.may("publish") else ""
     if board.rows:
         of_judges = _judges_context(address, scope, board, live=not is_kept_back(scope))
         context |= _whole("judges", "_judges", address, scope, board, of_judges)
@@ -395,7 +395,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
         ],
         "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
         "board": board,
-        "names": scope.staff,
+        "names": scope.names,
     }
 
 
@@ -491,7 +491,7 @@ def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
     page = PAGES[what]
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
-    key = (address.page, name, role_of(request.user), tuple(sorted(address.params.items())))
+    key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))
     of_benchmark = address.benchmark.pk if page.alone else None
 
     def drawn() -> str:

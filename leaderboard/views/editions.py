@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.views.common import form_page, person
 from judging.models import Run
 from leaderboard import editions
@@ -19,7 +19,7 @@ from leaderboard.scope import BadScope
 from leaderboard.views.frame import of_benchmark
 
 
-@requires("publish")
+@requires("publish", of=BY_NAME)
 @form_page
 @of_benchmark("models", "kind", "split", "what")
 def edition_new(request: HttpRequest, address: Address) -> HttpResponse:

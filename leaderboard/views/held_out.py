@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from accounts.rules import requires
+from accounts.rules import BY_NAME, requires
 from bank.views.common import faults_in, form_page, person
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
@@ -16,7 +16,7 @@ from leaderboard.pages.held_out import table_of
 from leaderboard.views.frame import of_benchmark, table_files
 
 
-@requires("publish")
+@requires("publish", of=BY_NAME)
 @form_page
 @of_benchmark("judges")
 def held_out(request: HttpRequest, address: Address) -> HttpResponse:

@@ -216,7 +216,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
         "address": address,
         "item": pair,
         "sample": pair.sample,
-        "criteria": bank.criteria.for_public(samples=[pair.sample]).get(pair.sample_id, []),
+        "criteria": bank.criteria.for_public(samples=[pair.sample], viewer=request.user).get(pair.sample_id, []),
         "names": names,
         "title": " against ".join(names) if len(names) < 3 else f"{len(names)} answers",
         "scored": scored,

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import jobs
 from accounts.models import User
-from accounts.rules import requires, role_of
+from accounts.rules import class_of, requires
 from bank.models import Benchmark
 from bank.views.common import person
 from leaderboard import actions, files
@@ -139,7 +139,7 @@ def leads(request: HttpRequest, address: Address) -> HttpResponse:
         context = {"entry": page.entry, "snapshot": newest, "said": said.removeprefix("Since then ").rstrip(".")}
         return render_to_string("leaderboard/_leads.html", context)
 
-    key = ("leads", address.name, role_of(request.user))
+    key = ("leads", address.name, class_of(request.user))
     return HttpResponse(until_changed(key, drawn, benchmark=address.benchmark.pk))
 
 

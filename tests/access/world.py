@@ -17,7 +17,7 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts import second_factor
-from accounts.models import Webhook
+from accounts.models import Team, Webhook
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.campaigns.invitations import invite, token_of
@@ -72,6 +72,7 @@ class World:
     upload: Upload = None
     template: PromptTemplate = None
     webhook: Webhook = None
+    team: Team = None
     snapshots: dict = field(default_factory=dict)
     evaluations: dict = field(default_factory=dict)
     drafts: dict = field(default_factory=dict)
@@ -143,6 +144,7 @@ class World:
             ("benchmarks/", self.samples[slug].benchmark),
             ("models/", response.model),
             ("judges/", self.judge),
+            ("people/teams/", self.team),
             ("people/", self.assignments[slug].annotator.person),
             ("uploads/", self.upload),
             ("prompts/", self.template),
@@ -162,6 +164,7 @@ def build(people, *, secret=CANARY):
         protocol="pair", name="strict", version=1, text=asked.text, sha256=asked.sha256, by=people["curator"]
     )
     world.webhook = Webhook.objects.create(url="https://a.example/", secret=secret, by=people["administrator"])
+    world.team = Team.objects.create(name="readers")
     WorkerBeat.objects.create(name="w", seen_at=timezone.now() + timedelta(hours=1))  # silent in no test, however slow
     stored = images.ingest(picture())
     for slug, visibility in ((PUBLIC, "public"), (PRIVATE, "private")):
@@ -397,18 +400,20 @@ def write_criteria(sample, rows):
     bank.criteria.note_closed(Sample.objects.filter(pk=sample.pk))
 
 
-def rewrite(world, secret):
+def rewrite(world, secret, slugs=(PUBLIC, PRIVATE)):
     """Make it another world: other criteria of the same kinds, other in number, weight and words; the same judgments.
+    On these benchmarks.
 
     Which kinds a benchmark holds closed is no secret: its pages say it.
     """
-    closed = bank.criteria.Criterion.unguarded.exclude(shown_to="public")
+    samples = Sample.objects.filter(benchmark__slug__in=slugs)
+    closed = bank.criteria.Criterion.unguarded.exclude(shown_to="public").filter(sample__in=samples)
     kinds = defaultdict(set)
     for sample, *kind in closed.values_list("sample", "kind", "shown_to"):
         kinds[sample].add(tuple(kind))
     closed.delete()
-    bank.criteria.CriterionRevision.unguarded.all().delete()
-    for sample in Sample.objects.all():
+    bank.criteria.CriterionRevision.unguarded.filter(sample__in=samples).delete()
+    for sample in samples:
         rows = [
             {
                 "key": f"{n}{kind}{to}-{secret[:6]}",
@@ -421,12 +426,14 @@ def rewrite(world, secret):
             for n in range(1 if kind == "answer_key" else 3)
         ]
         write_criteria(sample, [row | {"category": "", "version": 7} for row in rows])
-    Sample.objects.update(metadata={"note": f"{UNSEEN} of another"})
+    samples.update(metadata={"note": f"{UNSEEN} of another"})
+    runs = Run.objects.filter(benchmark__slug__in=slugs)
     for table in (Judgment, Trial):
         lengths = {"prompt_tokens": 4321, "completion_tokens": 987, "cost": 6.54, "latency": 32.1}
-        table.objects.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret, **lengths)
-    Attempt.objects.update(detail=secret)
-    Run.objects.update(criteria_fingerprint=secret[:20])
+        of_runs = table.objects.filter(run__in=runs)
+        of_runs.update(analysis=f"Now {secret}.", raw=secret * 3, reason=secret, **lengths)
+    Attempt.objects.filter(run__in=runs).update(detail=secret)
+    runs.update(criteria_fingerprint=secret[:20])
     bank.criteria.CriteriaAccess.objects.all().delete()
 
 

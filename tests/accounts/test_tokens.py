@@ -194,7 +194,7 @@ def test_the_document_says_of_every_operation_which_scope_it_needs():
 
 @pytest.mark.one_database
 def test_whatever_only_staff_may_change_needs_the_scope_run():
-    for rule, (roles, scope) in RULES.items():
+    for rule, (roles, scope, _) in RULES.items():
         own = rule in ("label", "submit")
         reads = rule.startswith("read-") or rule == "be-signed-in"
         assert scope == (rule if own else "read" if reads else "run"), (rule, roles)

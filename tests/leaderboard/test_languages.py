@@ -74,11 +74,11 @@ def test_a_version_in_another_language_is_compared_and_with_hidden_keys_by_staff
     asked("atlas", {"en": (ASKED, "{}".format)})
     asked("atlas-cn", {"zh": (ASKED + 3, "{}".format)})
     atlas, other = (Benchmark.objects.get(slug=slug) for slug in ("atlas", "atlas-cn"))
-    (found,) = languages(scope_of(benchmark=atlas, kind="choice", staff=True), [other])
+    (found,) = languages(scope_of(benchmark=atlas, kind="choice", staff=True), [(other, True)])
     assert (found.b.benchmark, found.pairs) == (other, ASKED)
     assert [row["difference"] for row in sorted(plain(found.rows), key=lambda row: row["model"])] == [0.5, 0]
     assert all(row["a_n"] == ASKED and row["b_n"] == ASKED + 3 for row in plain(found.rows))
-    assert languages(scope_of(benchmark=atlas, kind="choice"), [other]) == []
+    assert languages(scope_of(benchmark=atlas, kind="choice"), [(other, False)]) == []
     path = "/leaderboards/atlas/correlation/?kind=choice"
     assert "+50.0" in client_of("curator").get(path).content.decode()
     assert "+50.0" not in client_of("researcher").get(path).content.decode()

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from accounts import jobs
+from accounts.models import Grant, Team
 from annotations.models import Label
 from bank.models import Benchmark, Sample
 from evalsite import tidying
@@ -138,6 +139,20 @@ def test_nobody_gets_the_page_of_another_role(many, visitor, client_of):
     work()
     assert client_of("curator").get(MODELS).status_code == 200
     assert visitor.get(MODELS).status_code == 202
+
+
+def test_a_right_that_ends_takes_its_pages_along(many, client_of, people):
+    Benchmark.objects.update(visibility="private")
+    team = Team.objects.create(name="Foresters")
+    team.members.add(people["researcher"])
+    Grant.objects.create(benchmark="grove", team=team, right="view")
+    Grant.objects.create(benchmark="other", person=people["researcher"], right="view")
+    for address in (MODELS, ROWS):
+        assert client_of("researcher").get(address).status_code == 202
+    work()
+    assert [client_of("researcher").get(address).status_code for address in (MODELS, ROWS)] == [200, 200]
+    team.members.clear()
+    assert [client_of("researcher").get(address).status_code for address in (MODELS, ROWS)] == [404, 404]
 
 
 def test_a_page_that_may_rest_on_hidden_inputs_tells_visitors_the_day_alone(many, visitor, client_of):

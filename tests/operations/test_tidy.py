@@ -1,7 +1,5 @@
 """`manage.py tidy` removes what its settings say and nothing else, and says how much there is of everything."""
 
-import os
-import time
 from datetime import timedelta
 from io import StringIO
 
@@ -12,18 +10,16 @@ from django.utils import timezone
 from accounts.models import Notice, Session
 from bank.models import Benchmark
 from judging.models import Attempt, Judge, Run
+from leaderboard.models import PreparedPage
 
 
 @pytest.fixture
-def grown(db, people, settings, tmp_path):
+def grown(db, people):
     """Of each kind that ages, one that may go by ``KEEP_...=30`` and one that may not."""
     now = timezone.now()
-    settings.DATA = tmp_path
-    boards = tmp_path / "boards"
-    boards.mkdir()
-    for name, age in (("old", 3 * 86400), ("new", 60)):
-        (boards / name).write_bytes(b"x" * 1000)
-        os.utime(boards / name, (time.time() - age,) * 2)
+    for name, age in (("old", 8), ("new", 6)):
+        page = PreparedPage.objects.create(key=name, asked={"path": "/"}, content={})
+        PreparedPage.objects.filter(pk=page.pk).update(asked_at=now - timedelta(days=age))
     for name, ends in (("old", -1), ("new", 1)):
         Session.objects.create(session_key=name, session_data="", expire_date=now + timedelta(hours=ends))
     for key, read in (("read long ago", 40), ("read", 5), ("unread", None)):
@@ -36,7 +32,6 @@ def grown(db, people, settings, tmp_path):
         run = Run.objects.create(**columns, protocol="pair", settings_hash="", state=state)
         at = now - timedelta(days=days)
         Attempt.objects.create(run=run, order=state, repeat=days, at=at, outcome="error", seconds=1)
-    return boards
 
 
 def tidy(*arguments):
@@ -45,9 +40,9 @@ def tidy(*arguments):
     return out.getvalue()
 
 
-def left(boards):
+def left():
     return (
-        sorted(path.name for path in boards.iterdir()),
+        sorted(PreparedPage.objects.values_list("key", flat=True)),
         sorted(Notice.objects.values_list("key", flat=True)),
         sorted(Attempt.objects.values_list("order", "repeat")),
         Session.objects.count(),
@@ -56,19 +51,19 @@ def left(boards):
 
 def test_with_settings_it_removes_what_is_older_and_a_dry_run_removes_nothing(grown, settings):
     settings.KEEP_NOTICES_DAYS = settings.KEEP_CALLS_DAYS = 30
-    before = left(grown)
+    before = left()
     told = tidy("--dry-run")
-    assert left(grown) == before
-    for name in ("sessions", "notices", "calls without a verdict", "kept boards"):
+    assert left() == before
+    for name in ("sessions", "notices", "calls without a verdict", "prepared pages"):
         (line,) = [line for line in told.splitlines() if line.startswith(name)]
         assert " 1  " in line, line
     tidy()
-    assert left(grown) == (["new"], ["read", "unread"], [("finished", 5), ("running", 40)], 1)
+    assert left() == (["new"], ["read", "unread"], [("finished", 5), ("running", 40)], 1)
 
 
 def test_by_default_calls_are_kept_for_ever_and_notices_for_half_a_year(grown):
     tidy()
-    assert left(grown)[1:3] == (
+    assert left()[1:3] == (
         ["read", "read long ago", "unread"],
         [("finished", 5), ("finished", 40), ("running", 40)],
     )

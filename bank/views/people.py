@@ -1,0 +1,37 @@
+"""People and teams that may do more with a benchmark than their role gives (ADR 42)."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from accounts import rights
+from accounts.forms import NewGrant
+from accounts.models import Grant
+from accounts.rules import requires
+from bank.views.common import benchmark_named, form_page, person, posted
+
+
+@requires("grant-rights")
+@form_page
+def benchmark_people(request: HttpRequest, name: str) -> HttpResponse:
+    """Who was granted what, and forms to grant a right and to end one."""
+    benchmark = benchmark_named(name)
+    grants = Grant.objects.filter(benchmark=benchmark.slug).select_related("person", "team")
+    if pk := request.POST.get("end"):
+        grant = get_object_or_404(grants, pk=pk if pk.isdecimal() and len(pk) < 19 else 0)
+        rights.end(grant=grant, by=person(request))
+        messages.success(request, f"{grant.person or grant.team} may do what the role gives, and no more.")
+        return redirect("bank:benchmark-people", benchmark)
+    form = NewGrant(posted(request))
+    if form.is_valid():
+        to, right = form.cleaned_data["to"], form.cleaned_data["right"]
+        given = rights.grant(benchmark=benchmark.slug, to=to, right=right, by=person(request))
+        messages.success(request, f"{to} may {given.get_right_display()} from now on.")
+        return redirect("bank:benchmark-people", benchmark)
+    context = {
+        "section": "bank",
+        "benchmark": benchmark,
+        "form": form,
+        "grants": grants.prefetch_related("team__members"),
+    }
+    return render(request, "bank/people.html", context, status=400 if form.errors else 200)
