@@ -1,12 +1,14 @@
 #!/usr/bin/env python
 """Command line of evalsite."""
 
+import gc
 import os
 import sys
 
 if __name__ == "__main__":
     if sys.version_info < (3, 11):  # noqa: UP036 (whoever runs it may have another)
         sys.exit("evalsite needs Python 3.11 or newer; this is {}.{}.".format(*sys.version_info[:2]))
+    gc.set_threshold(50_000, 20, 20)  # what a start makes stays: looking through it took a fifth of each command
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
     os.umask(0o077)  # what evalsite writes is for nobody else on this machine
     try:

@@ -20,6 +20,7 @@ from accounts.models import Role, User
 from evalsite.demo.llmfao import unpacked
 from leaderboard import cache as leaderboard_cache
 from tests import chromium
+from tests.judging import outside
 from tests.once import once
 
 gc.set_threshold(50_000, 20, 20)  # pages make many objects that live: looking through them took a twelfth of the suite
@@ -91,6 +92,16 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("skipped")
         for reason, count in reasons.most_common():
             terminalreporter.line(f"{count} skipped: {reason}")
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
+    """The database of each process begins as a copy of the first one, whose tables were made by the migrations."""
+    name = connection.settings_dict["TEST"]["NAME"]
+    if connection.vendor == "sqlite":
+        outside.with_tables(Path(name))
+    elif name:
+        outside.postgres_with_tables(name)
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ def main() -> int:
     if any(argument.startswith("tests/") for argument in sys.argv[1:]):
         folders = []  # those that were named, and no others
     chosen = "not soak and not browser and not one_database"
-    command = [sys.executable, "-m", "pytest", "-m", chosen, "--create-db", *folders, *sys.argv[1:]]
+    command = [sys.executable, "-m", "pytest", "-m", chosen, *folders, *sys.argv[1:]]
     try:
         return subprocess.run(
             command,

@@ -6,6 +6,7 @@ import tempfile
 os.environ.setdefault("SECRET_KEY", "tests-only-" + "x" * 50)
 os.environ.setdefault("CRITERIA_KEYS", "dGVzdHMtb25seS1rZXktb2YtdGhpcnR5LXR3by1ieXQ=")
 os.environ["EVALSITE_DATA"] = tempfile.mkdtemp(prefix="evalsite-tests-")
+os.environ.setdefault("TESTS_SHARE", os.environ["EVALSITE_DATA"])  # of the process that starts the others
 os.environ["DATABASE_URL"] = os.environ.get("TEST_DATABASE_URL") or f"sqlite:///{os.environ['EVALSITE_DATA']}/tests.db"
 os.environ.setdefault("ALLOWED_HOSTS", "testserver,localhost,127.0.0.1")
 os.environ.setdefault("JUDGE_HOSTS", "127.0.0.1,localhost")

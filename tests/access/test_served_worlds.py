@@ -124,7 +124,7 @@ def served(tmp_path_factory):
     folders = {world: tmp_path_factory.mktemp(f"world-{world}") for world in WORDS}
     for folder in folders.values():
         empty = Installation(folder, f"sqlite:///{folder}/evalsite.sqlite3")
-        with_tables(empty, folder / "evalsite.sqlite3")
+        with_tables(folder / "evalsite.sqlite3")
     keep = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     common = keep | {
         "SECRET_KEY": "k" * 50,

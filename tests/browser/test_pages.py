@@ -34,6 +34,8 @@ def addresses(world, role):
             continue
         if role == "anonymous" and route.startswith("leaderboards/<str:name>/"):
             continue  # test_boards looks at them as a stranger does
+        if name == "api-docs" and role != "anonymous":
+            continue  # the largest page by far, and the same for all
         yield name, reverse(name, kwargs=world.arguments(route, PUBLIC))
 
 
@@ -106,7 +108,7 @@ def test_the_protocols_of_a_new_run_follow_its_judge_and_the_estimate_follows_th
     protocol.select_option("score")
     expect(page.locator("#protocol-words")).to_contain_text("1 answer")
     expect(protocol).to_be_focused()
-    with page.expect_response("**/judging/runs/estimate/"):
+    with page.expect_response(lambda one: "estimate" in one.url and "pairwise-criteria" in one.request.post_data):
         page.get_by_label("Judge", exact=True).select_option(label="Always the longer answer")
     expect(protocol).to_have_value("pairwise-criteria")
     assert said == []

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests import forks
 from tests.docs.local_models import ollama, vllm
 from tests.docs.pages import ROOT
 from tests.judging.server import Server
@@ -38,7 +39,7 @@ class Reader:
         self.site = f"http://localhost:{addresses[':8000']}"
         command = folder / "bin" / "manage.py"
         command.parent.mkdir()
-        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT / "manage.py"}" "$@"\n', encoding="utf-8")
+        command.write_text(f'#!/bin/sh\nexec {forks.command(ROOT / "manage.py")} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
         self.environment = kept | {  # none of the settings that make an installation one for others
@@ -68,7 +69,8 @@ def reader(tmp_path_factory):
     with Server(vllm("Qwen/Qwen2.5-7B-Instruct")) as first, Server(ollama("llama3.2")) as second:
         addresses = {":8000": free_port(), ":8001": first.port, ":11434": second.port}
         found = Reader(folder, folder / "data", addresses)
-        subprocess.run([sys.executable, "-c", PREPARED], cwd=ROOT, env=found.environment, check=True)
+        prepared = forks.run(["-c", PREPARED], environment=found.environment)
+        assert prepared.returncode == 0, prepared.stderr
         with serving(found, addresses[":8000"], folder / "log"):
             yield found
 

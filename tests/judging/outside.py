@@ -1,7 +1,9 @@
 """An installation of its own, for tests that kill processes: data folder, database, `manage.py` in subprocesses."""
 
+import fcntl
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
+
+from tests import forks
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER_CLOCK = """
@@ -63,10 +67,9 @@ class Installation:
         return subprocess.Popen(argv, cwd=ROOT, env=self.environment | environment, stdout=pipe, stderr=pipe, text=True)
 
     def manage(self, *command: str) -> str:
-        process = self.start(*command)
-        out, error = process.communicate(timeout=300)
-        assert process.returncode == 0, error
-        return out
+        done = forks.run(["manage.py", *command], environment=self.environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def sql(self, statement: str) -> list[tuple]:
         """Run one statement in the database, beside whatever the processes do; returns its rows."""
@@ -81,8 +84,7 @@ class Installation:
 
     def run(self, code: str) -> "subprocess.CompletedProcess[str]":
         """Run code in a process of the installation."""
-        argv = [sys.executable, "-c", f"import django; django.setup()\n{code}"]
-        return subprocess.run(argv, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300)
+        return forks.run(["-c", f"import django; django.setup()\n{code}"], environment=self.environment)
 
     def ask(self, code: str):
         """Run code in the installation; it sets ``answer`` to something that JSON can hold."""
@@ -91,7 +93,7 @@ class Installation:
         return json.loads(done.stdout.splitlines()[-1])
 
     def ask_helper(self, code: str):
-        """As ``ask``, in one process that stays: starting another costs 1.4 s of CPU each time."""
+        """As ``ask``, in one process that stays: starting another costs half a second of CPU each time."""
         if self._helper is None:
             argv, pipe = [sys.executable, "-c", HELPER], subprocess.PIPE
             self._helper = subprocess.Popen(argv, cwd=ROOT, env=self.environment, stdin=pipe, stdout=pipe, text=True)
@@ -108,29 +110,20 @@ class Installation:
 
 @contextmanager
 def installation(folder: Path):
-    """An installation with its tables made, on the kind of database that the tests run on.
-
-    Migrations run for the first one of a process; what they made is copied for the others.
-    """
+    """An installation with its tables made, on the kind of database that the tests run on."""
     url = os.environ.get("TEST_DATABASE_URL")
     if not url:
         here = Installation(folder, f"sqlite:///{folder}/evalsite.sqlite3")
-        with_tables(here, folder / "evalsite.sqlite3")
+        with_tables(folder / "evalsite.sqlite3")
         try:
             yield here
         finally:
             here.close()
         return
     name = f"evalsite_outside_{os.getpid()}"
-    prefix = os.environ.get("TEST_DATABASE_NAME", "evalsite_outside")
-    made = f"{prefix}_{os.getpid()}_tables"  # dropped at the end of tests.on_postgres
     with psycopg.connect(urlsplit(url)._replace(path="/postgres").geturl(), autocommit=True) as connection:
-        if made not in _made:
-            connection.execute(f"CREATE DATABASE {made}")
-            Installation(folder, urlsplit(url)._replace(path=f"/{made}").geturl()).manage("migrate", "-v0")
-            _made[made] = b""
         connection.execute(f"DROP DATABASE IF EXISTS {name}")
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {made}")
+        postgres_with_tables(name)
         here = Installation(folder, urlsplit(url)._replace(path=f"/{name}").geturl())
         try:
             yield here
@@ -139,16 +132,34 @@ def installation(folder: Path):
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def with_tables(here: Installation, database: Path) -> None:
-    """Make the tables of an SQLite database that is not there yet."""
-    if "sqlite" in _made:
-        database.parent.mkdir(parents=True, exist_ok=True)
-        database.write_bytes(_made["sqlite"])
-        return
-    here.manage("migrate", "-v0")
-    with closing(sqlite3.connect(database)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    _made["sqlite"] = database.read_bytes()
+def with_tables(database: Path) -> None:
+    """Make an SQLite database that is not there yet, with its tables: a copy of the first one of this run."""
+    with _alone() as kept:
+        if not (made := kept / "tables.sqlite3").exists():
+            making = kept / "making.sqlite3"
+            Installation(kept / "making", f"sqlite:///{making}").manage("migrate", "-v0")
+            with closing(sqlite3.connect(making)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            making.rename(made)
+    database.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(made, database)
 
 
-_made: dict[str, bytes] = {}
+def postgres_with_tables(name: str) -> None:
+    """As ``with_tables``, on the PostgreSQL of the tests; what is copied is dropped at the end of tests.on_postgres."""
+    url = urlsplit(os.environ["TEST_DATABASE_URL"])
+    made = f"{os.environ.get('TEST_DATABASE_NAME', f'evalsite_{os.getpid()}')}_tables"
+    with _alone() as kept, psycopg.connect(url._replace(path="/postgres").geturl(), autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [made]).fetchone():
+            connection.execute(f"CREATE DATABASE {made}")
+            Installation(kept / "making", url._replace(path=f"/{made}").geturl()).manage("migrate", "-v0")
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE {made}")
+
+
+@contextmanager
+def _alone():
+    """The folder that the processes of a run share, for one of them at a time."""
+    kept = Path(os.environ["TESTS_SHARE"])
+    with (kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield kept

@@ -309,7 +309,7 @@ def test_verifying_finds_an_audit_log_that_was_changed_and_text_that_no_key_open
 def test_a_local_installation_gets_its_keys_back_with_its_data(here, tmp_path):
     data = tmp_path / "data"
     local = Installation(data, f"sqlite:///{data}/evalsite.sqlite3")
-    with_tables(local, data / "evalsite.sqlite3")
+    with_tables(data / "evalsite.sqlite3")
     keys = "".join(f"{name}={local.environment[name]}\n" for name in ("SECRET_KEY", "CRITERIA_KEYS"))
     (data / "local-keys.env").write_text(keys)
     for name in ("SECRET_KEY", "CRITERIA_KEYS", "ALLOWED_HOSTS", "DATABASE_URL"):

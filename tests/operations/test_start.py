@@ -76,7 +76,7 @@ def test_a_data_folder_of_before_the_migrations_were_written_anew_is_refused(fre
 @pytest.mark.check("K3")
 @pytest.mark.one_database
 def test_a_data_folder_with_all_that_the_squashed_migrations_replace_is_taken_over(fresh, tmp_path):
-    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     squashed = {pair: one.replaces for pair, one in MigrationLoader(None).disk_migrations.items() if one.replaces}
     replaced = [pair for pairs in squashed.values() for pair in pairs]
     with closing(sqlite3.connect(tmp_path / "data" / "evalsite.sqlite3")) as stored, stored:
@@ -90,7 +90,7 @@ def test_a_data_folder_with_all_that_the_squashed_migrations_replace_is_taken_ov
 @pytest.mark.check("K3")
 @pytest.mark.one_database
 def test_accounts_with_the_demos_password_keep_production_from_starting_until_they_are_off(fresh, tmp_path):
-    with_tables(fresh, tmp_path / "data" / "evalsite.sqlite3")
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     fresh.ask(DEMO)
     for command in [starts()["gunicorn"], [*MANAGE, "check", "--deploy"]]:
         assert "manage.py remove_demo_accounts" in said(fresh, *command), command

@@ -112,7 +112,7 @@ def target(server):
 def source(tmp_path):
     """An installation on SQLite with a person, an audit log and odd values."""
     one = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
-    with_tables(one, tmp_path / "data" / "evalsite.sqlite3")
+    with_tables(tmp_path / "data" / "evalsite.sqlite3")
     one.ask(FILL)
     return one
 
