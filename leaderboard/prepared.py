@@ -43,14 +43,15 @@ AGAIN_AFTER = 3  # seconds after which a page that is being drawn is asked for a
 PART = "<!--part-->"  # before each part of a page, see leaderboard/_parts.html
 PARTS = ("section", "social", "title", "social_title", "description", "styles", "scripts", "main")
 TIMES = re.compile(r"<time\b.*?</time>", re.DOTALL)
+KEPT = ("Content-Disposition", "Location")  # headers
 WAITS = "This is being computed. Ask again in some seconds."
 
 View = TypeVar("View", bound=Callable[..., Any])
 
 
 def prepared(*, by_role: bool = False) -> Callable[[View], View]:
-    """Have a job draw a view over many verdicts: of the benchmark ``name``, or of all. If kept ``by_role``, it must be
-    the same for everybody of a role without rights of their own, else each person has their own.
+    """Have a job draw a view over many verdicts: of the benchmark ``name`` alone, or without one of all. If kept
+    ``by_role``, it must be the same for everybody of a role without rights of their own; else each person has a page.
     """
 
     def declare(view: View) -> View:
@@ -68,15 +69,23 @@ def answered(
     draw: Callable[[], HttpResponse],
     *,
     named: str | None = None,
+    alone: bool = True,
     by_role: bool = False,
     accept: str = "",
     waits: Callable[[Any], HttpResponse] | None = None,
 ) -> HttpResponse:
-    """What ``draw`` answers, drawn here or by a job. ``named``: its benchmark; ``accept``: the media type, where one
-    address has several; ``waits``: answers while it is drawn for the first time.
+    """What ``draw`` answers, drawn here or by a job. ``named``: its benchmark; ``alone``: whether it shows nothing of
+    others; ``accept``: the media type, where one address has several; ``waits``: answers while it is first drawn.
     """
     if request.method not in ("GET", "HEAD") or settings.DEBUG or hasattr(request, "preparing"):
         return draw()
+    pk = None
+    if named:
+        try:
+            pk = Benchmark.objects.visible_to(request.user).named(named).pk
+        except Benchmark.DoesNotExist:
+            return draw()
+    pk = pk if alone else None
     asked = {
         "path": request.path,
         "query": _query(request),
@@ -85,17 +94,12 @@ def answered(
         "host": request.get_host(),
         "accept": accept,
     }
-    key = key_of(settings.VERSION, class_of(request.user), asked)
+    key = key_of(settings.VERSION, class_of(request.user), pk, asked)
     page = PreparedPage.objects.filter(key=key).first()
-    if page is not None and page.hiding == _version(page.benchmark_id, hiding=True):
-        if page.version != (newest := _version(page.benchmark_id)):
+    if page is not None and page.hiding == _version(pk, hiding=True):
+        if page.version != (newest := _version(pk)):
             jobs.defer("prepare_page", page=page.pk)
         return _shown(request, page, newer=page.version != newest)
-    try:
-        benchmark = named and Benchmark.objects.visible_to(request.user).named(named)
-    except Benchmark.DoesNotExist:
-        return draw()
-    pk = benchmark.pk if benchmark else None
     if not is_large(pk):
         return draw()
     if page is None:
@@ -221,7 +225,7 @@ def _stored(response: HttpResponse) -> dict[str, Any]:
     kind = response["Content-Type"]
     is_text = kind.startswith(("text/", "application/json", "image/svg"))
     text = response.content.decode() if is_text else base64.b64encode(response.content).decode()
-    headers = {name: value for name, value in response.headers.items() if name == "Content-Disposition"}
+    headers = {name: value for name, value in response.headers.items() if name in KEPT}
     return {"text": text, "packed": not is_text, "type": kind, "headers": headers}
 
 

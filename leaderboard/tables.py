@@ -570,6 +570,7 @@ LISTED = {
         board="models",
         rows_are={CorrelationRow: {}, MetaRank: {}, SpreadRow: {}, LanguageRow: LANGUAGES},
         takes=("part",),
+        alone=False,
     ),
     "compare": Table(
         make=compare, board="models", rows_are={Measure: TWO, LevelMeasure: TWO}, takes=("a", "b", "part")

@@ -72,7 +72,12 @@ class TableView(APIView):
                 raise ValidationError({"detail": str(error)}) from None
 
         return answered(
-            request, draw, named=given["benchmark"], accept=request.accepted_renderer.media_type, waits=self._waits
+            request,
+            draw,
+            named=given["benchmark"],
+            alone=self.table.alone,
+            accept=request.accepted_renderer.media_type,
+            waits=self._waits,
         )
 
     def _waits(self, request: Request) -> Response:

@@ -54,7 +54,7 @@ class Table:
 
     ``rows_are``: the sorts of rows it may hold, each with the columns that stand before its own.
     ``view``: the parameters of a view that it takes; ``takes``: those of ``TableQuery``. ``fits``: which kinds of
-    verdicts it can be made of.
+    verdicts it can be made of. ``alone``: whether it shows nothing of other benchmarks.
     """
 
     make: Callable[[Scope, TableQuery], Rows]
@@ -65,6 +65,7 @@ class Table:
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
     rule: str = "read-public"
+    alone: bool = True
 
 
 def chosen_part(asked: TableQuery, parts: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.table import SHOW, Table
-from leaderboard.prepared import prepared
+from leaderboard.prepared import answered
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
@@ -486,9 +486,13 @@ PAGES = {
 
 
 @requires("read-public")
-@prepared(by_role=True)
 def board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A board with its frame. Its HTML is kept until something changes that it may show."""
+    alone = PAGES[what].alone
+    return answered(request, lambda: _board(request, name, what), named=name, alone=alone, by_role=True)
+
+
+def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     page = PAGES[what]
     address = addresses.read_address(request, f"leaderboard:{what}", name, parameters=page.parameters)
     key = (address.page, name, class_of(request.user), tuple(sorted(address.params.items())))

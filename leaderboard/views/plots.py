@@ -26,7 +26,7 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import Address
 from leaderboard.pages.plots import Plot
-from leaderboard.prepared import prepared
+from leaderboard.prepared import answered, prepared
 from leaderboard.scope import BadScope
 from leaderboard.view import OF_VERDICTS, OF_VOTES
 
@@ -140,9 +140,13 @@ def picture(request: HttpRequest, name: str, what: str, shape: str) -> HttpRespo
 
 
 @requires("read-public")
-@prepared(by_role=True)
 def plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     """A plot as an SVG file; 404 where there is none of this name, or nothing to draw."""
+    alone = what != "correlation"
+    return answered(request, lambda: _plot(request, name, what), named=name, alone=alone, by_role=True)
+
+
+def _plot(request: HttpRequest, name: str, what: str) -> HttpResponse:
     if what not in PLOTS:
         raise Http404("no such plot")
     board, parameters, draw = PLOTS[what]

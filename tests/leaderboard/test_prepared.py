@@ -134,6 +134,34 @@ def test_a_benchmark_that_is_made_private_is_gone_at_once(many, visitor, client_
     assert client_of("curator").get(MODELS).status_code == 202
 
 
+OF_SEVERAL = (
+    "/",
+    "/leaderboards/grove/correlation/",
+    "/leaderboards/grove/plots/correlation.svg",
+    "/api/v1/leaderboards/correlation/?benchmark=grove",
+)
+
+
+def test_what_shows_other_benchmarks_is_not_shown_once_one_of_them_is_hidden(many, visitor):
+    other = Benchmark.objects.create(slug="other", title="Other", visibility="public")
+    Sample.objects.create(benchmark=other, key="s", position=0)
+    for address in OF_SEVERAL:
+        assert visitor.get(address).status_code == 202
+    work()
+    assert 202 not in [visitor.get(address).status_code for address in OF_SEVERAL]
+    Sample.objects.filter(benchmark=other).update(status="retired")
+    assert [visitor.get(address).status_code for address in OF_SEVERAL] == [202] * 4
+
+
+def test_a_name_without_version_is_the_page_of_the_newest_version(many, visitor, monkeypatch):
+    visitor.get(MODELS)
+    work()
+    assert "Alder" in page(visitor)
+    Benchmark.objects.create(slug="grove", version="2", title="Grove", visibility="public")
+    monkeypatch.setattr("leaderboard.boards.models", boards_models)  # of few verdicts
+    assert "Alder" not in page(visitor)
+
+
 def test_nobody_gets_the_page_of_another_role(many, visitor, client_of):
     client_of("curator").get(MODELS)
     work()
