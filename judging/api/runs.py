@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.rules import allowed, through
+from accounts.rules import allowed, demand, through
 from bank.api.base import conflicts, sent
 from bank.errors import BadInput
 from judging.api import Resource
@@ -179,6 +179,8 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
         given = sent(request, ResumeIn)
+        if given["budget"] is not None:
+            demand(request, "write-judging")  # what a run may cost is not for who curates one benchmark
         actions.check_budget(self.get_object().judge, given["budget"])
         return self._act(actions.resume_run, **given)
 

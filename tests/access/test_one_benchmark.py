@@ -236,6 +236,18 @@ def test_an_annotator_who_curates_one_benchmark_reads_nobodys_labels_elsewhere(w
     assert client.get(f"/campaigns/{world.campaigns[PRIVATE].pk}/").status_code == 403
 
 
+def test_what_a_run_may_cost_stays_with_the_role(world, client_of, curate):
+    curate(Right.RELEASE)
+    run = world.runs[PUBLIC]
+    Run.objects.filter(pk=run.pk).update(state=Run.State.PAUSED, budget=1.0)
+    client = client_of("researcher")
+    api = f"/api/v1/runs/{run.pk}/resume/"
+    assert client.post(api, {"budget": 50}, content_type="application/json").status_code == 403
+    client.post(f"/judging/runs/{run.pk}/resume/", {"budget": "50"})
+    run.refresh_from_db()
+    assert (run.budget, run.state in Run.GOING) == (1.0, True)
+
+
 def test_boards_are_live_where_one_curates_and_as_before_elsewhere(world, people, curate):
     curate()
     rights.grant(benchmark=PRIVATE, to=people["researcher"], right=Right.VIEW)
