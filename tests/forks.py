@@ -44,7 +44,7 @@ PACKAGES = (
     *("PIL.Image", "platformdirs", "prometheus_client", "pydantic", "rapidfuzz", "rich.table", "scipy.optimize"),
     *("scipy.stats", "uvloop", "yaml", "yarl"),
 )
-_served: list[str] = []
+_served: dict[str, "subprocess.Popen[bytes]"] = {}
 
 
 def address() -> str:
@@ -54,10 +54,9 @@ def address() -> str:
         listening.bind(name := f"\0evalsite-forks-{os.getpid()}")
         listening.listen()
         command = [sys.executable, "-m", "tests.forks", "--serve", str(os.getpid())]
-        subprocess.Popen(command, cwd=ROOT, stdin=listening, stdout=subprocess.DEVNULL)
+        _served[name] = subprocess.Popen(command, cwd=ROOT, stdin=listening, stdout=subprocess.DEVNULL)
         listening.close()
-        _served.append(name)
-    return _served[0]
+    return next(iter(_served))
 
 
 def command(program: Path) -> str:

@@ -229,11 +229,17 @@ def note_closed(samples: models.QuerySet[Sample]) -> None:
     Only ``open_keys`` opens it again. Call it whenever criteria are written or samples come into a hidden split.
     """
     hidden = in_hidden_splits("sample__")
-    for kind in Criterion.Kind.values:
+    for kind in _kinds_of(samples):
         bits = exposure.inputs_of(kind)
         rows = _of_kind(kind).filter(~Q(shown_to=Criterion.ShownTo.PUBLIC) | hidden)
         lacking = samples.order_by().exclude(closed=F("closed").bitor(bits))
         lacking.filter(models.Exists(rows)).update(closed=F("closed").bitor(bits))
+
+
+@opened()
+def _kinds_of(samples: models.QuerySet[Sample]) -> list[str]:
+    rows = Criterion.objects.filter(sample__in=samples.order_by().values("pk"))
+    return list(rows.order_by().values_list("kind", flat=True).distinct())
 
 
 @opened()
