@@ -55,7 +55,7 @@ class Right(models.TextChoices):
 
     VIEW = "view", "see it while it is private"
     LABEL = "label", "label in its campaigns"
-    CURATE = "curate", "what curators may do with it"
+    CURATE = "curate", "curate it, as curators do"
     RELEASE = "release", "publish it and its boards"
 
     @property

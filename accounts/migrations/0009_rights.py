@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('benchmark', models.CharField(max_length=80)),
-                ('right', models.CharField(choices=[('view', 'see it while it is private'), ('label', 'label in its campaigns'), ('curate', 'what curators may do with it'), ('release', 'publish it and its boards')], max_length=7)),
+                ('right', models.CharField(choices=[('view', 'see it while it is private'), ('label', 'label in its campaigns'), ('curate', 'curate it, as curators do'), ('release', 'publish it and its boards')], max_length=7)),
                 ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to=settings.AUTH_USER_MODEL)),
                 ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='accounts.team')),
             ],

@@ -6,7 +6,7 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.rules import Viewer
+from accounts.rules import Viewer, allowed
 from annotations.models import Campaign
 from bank.models import Benchmark, Item, Response
 from judging.models import Run
@@ -18,6 +18,9 @@ DONE, NOW, LATER = "done", "now", "later"
 STATES = {DONE: "done", NOW: "next", LATER: "not yet"}
 BOARDS = {"models": "Models", "judges": "Judges against people", "bias": "Biases of judges"}
 KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
+
+
+OF_THE_ROLE = ("Add a file", "Have a model answer", "New run")  # ADR 42
 
 
 @dataclass(slots=True)
@@ -45,11 +48,15 @@ def steps_of(benchmark: Benchmark, viewer: Viewer) -> list[Step]:
         _verdicts(benchmark, counts),
         _board_step(benchmark, counts),
     ]
+    # Who curates this benchmark alone gets no button that leads nowhere.
+    closed = [] if allowed(viewer, "write-judging") else [*OF_THE_ROLE]
+    closed += [] if allowed(viewer, "publish", of=benchmark) else ["Publish"]
     waiting = next((step for step in steps if not step.is_done), steps[-1])
     for step in steps:
         step.state = DONE if step.is_done else NOW if step is waiting else LATER
         if step.state == LATER:
             step.actions = []
+        step.actions = [action for action in step.actions if action[0] not in closed]
     return steps
 
 

@@ -236,6 +236,16 @@ def test_an_annotator_who_curates_one_benchmark_reads_nobodys_labels_elsewhere(w
     assert client.get(f"/campaigns/{world.campaigns[PRIVATE].pk}/").status_code == 403
 
 
+@pytest.mark.parametrize("right", [Right.CURATE, Right.RELEASE])
+def test_no_step_of_a_benchmark_leads_where_its_curator_may_not_go(world, client_of, curate, right):
+    curate(right)
+    client = client_of("researcher")
+    page = client.get(f"/leaderboards/{PUBLIC}@1/steps/").content.decode()
+    links = re.findall(r'href="([^"]+)"', page)
+    assert links
+    assert [client.get(html.unescape(link)).status_code for link in links] == [200] * len(links)
+
+
 def test_what_a_run_may_cost_stays_with_the_role(world, client_of, curate):
     curate(Right.RELEASE)
     run = world.runs[PUBLIC]
