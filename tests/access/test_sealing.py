@@ -1,4 +1,4 @@
-"""Attacks on hidden text through what judges and people say of known answers, played again over a hundred secrets.
+"""Attacks on hidden text through what judges and people say of known answers, played again over two hundred secrets.
 
 Each attacker reads what pages and API show to their role, and guesses the rest. What was learnt is printed at the end
 of the run; it must be no more than chance.
@@ -39,7 +39,7 @@ from tests.markup import flat
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1", "M2")]
 LETTERS = "ABCD"
 BELOW = ("anonymous", "annotator", "researcher")
-SECRETS = 100
+SECRETS = 200
 GIVES_UP = 12  # pages without a verdict, after which an attacker looks at no more
 API = "/api/v1"
 
@@ -482,7 +482,7 @@ def test_points_of_hidden_components_do_not_follow_from_sums(client_of, at_chanc
 
 
 def blind_round(people, *, gold=False):
-    """A blind campaign over a hundred pairs, of answers of which one is longer."""
+    """A blind campaign over two hundred pairs, of answers of which one is longer."""
     benchmark = questions("blinded", ["It is told."] * SECRETS, kind="guideline", models=("lark", "wren"))
     dice = random.Random(5)
     for sample in benchmark.samples.all():

@@ -43,7 +43,7 @@ def worlds(people, judge_at):
     with Server(by_length) as server:
         judge = judge_at(server.url, price_in=1000.0, price_out=1000.0)
         for name, length in LENGTHS.items():
-            benchmark = make_benchmark(samples=3, pictures=False, slug=name)
+            benchmark = make_benchmark(samples=6, pictures=False, slug=name)
             benchmark.anchor, benchmark.title = EvaluatedModel.objects.get(name="osprey-13b"), "World"
             benchmark.save()
             for row in Criterion.unguarded.filter(sample__benchmark=benchmark):
@@ -77,7 +77,7 @@ def seen(benchmark, client):
 
 @pytest.mark.check("J1")
 @pytest.mark.parametrize(
-    "limits", [{"per_submission": 5.0}, {"per_day": 4.5}, {"per_submission": 10.0, "per_day": 8.0}]
+    "limits", [{"per_submission": 10.0}, {"per_day": 9.0}, {"per_submission": 20.0, "per_day": 16.0}]
 )
 def test_no_word_state_or_day_of_a_judging_follows_the_length_of_criteria(
     limits, worlds, people, client_of, tmp_path, monkeypatch
