@@ -59,8 +59,9 @@ def defer(name: str, *, not_before: datetime | None = None, **arguments: Any) ->
     """
     registered, once = REGISTERED[name], word(name, arguments)
     if connection.vendor == "sqlite":
-        job = Job(name=name, arguments=arguments, not_before=not_before or timezone.now(), once=once)
-        Job.objects.bulk_create([job], ignore_conflicts=True)
+        if not Job.objects.filter(once=once, begun=False).exists():  # asking needs no lock
+            job = Job(name=name, arguments=arguments, not_before=not_before or timezone.now(), once=once)
+            Job.objects.bulk_create([job], ignore_conflicts=True)
         return
     from procrastinate.contrib.django import app
     from procrastinate.exceptions import AlreadyEnqueued

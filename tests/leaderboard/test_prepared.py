@@ -7,7 +7,7 @@ from importlib import import_module
 from unittest.mock import Mock
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -198,6 +198,14 @@ def test_a_page_that_may_rest_on_hidden_inputs_tells_visitors_the_day_alone(many
     cache.forget()
     work()
     assert page(visitor) == before
+
+
+def test_a_database_that_takes_no_job_still_shows_what_was_drawn(many, visitor, monkeypatch):
+    visitor.get(MODELS)
+    work()
+    label_again()
+    monkeypatch.setattr(jobs, "defer", Mock(side_effect=OperationalError("database is locked")))
+    assert "updating" in page(visitor)
 
 
 def test_a_page_that_cannot_be_drawn_is_an_error_until_something_is_written(many, visitor, monkeypatch, caplog):
