@@ -74,6 +74,7 @@ def met(world, client_of, monkeypatch):
 
 @pytest.mark.one_database
 @pytest.mark.check("A1", "B1", "B2")
+@pytest.mark.one_database
 def test_a_curator_of_one_benchmark_learns_nothing_of_another(world, people, met):
     methods = ("get", FORMS, "post")
     before = {how: met(how) for how in methods}
