@@ -293,6 +293,7 @@ def test_each_reader_of_criteria_writes_to_the_log():
         "differing": "hands out ids",
         "fingerprint": "reads versions",
         "_of_kind": "a condition on kinds, without a text",
+        "_kinds_of": "hands out kinds, without a text",
         "open_keys": "makes public, without handing out",
         "has_kind": "a condition on kinds, without a text",
         "guarded": "hands out ids",
