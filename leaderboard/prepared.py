@@ -92,11 +92,12 @@ def answered(
         "path": request.path,
         "query": _query(request),
         "for": _audience(request.user, by_role=by_role),
+        "class": str(class_of(request.user)),
         "secure": request.is_secure(),
         "host": request.get_host(),
         "accept": accept,
     }
-    key = key_of(settings.VERSION, class_of(request.user), pk, asked)
+    key = key_of(settings.VERSION, pk, asked)
     page = PreparedPage.objects.filter(key=key).first()
     if page is not None and page.hiding == _version(pk, hiding=True):
         if page.version != (newest := _version(pk)):
@@ -193,7 +194,11 @@ def prepare(page: int) -> None:
         return
     before, started = row.content, timezone.now()
     try:
-        response = _drawn(row)
+        viewer = _viewer(row.asked["for"])
+        if str(class_of(viewer)) != row.asked["class"]:  # their rights have changed: they have another page now
+            row.delete()
+            return
+        response = _drawn(row, viewer)
         row.status, row.content = response.status_code, _stored(response)
     except (Http404, User.DoesNotExist):
         row.status, row.content = 404, {}
@@ -210,7 +215,7 @@ def prepare(page: int) -> None:
     row.save()
 
 
-def _drawn(page: PreparedPage) -> HttpResponse:
+def _drawn(page: PreparedPage, viewer: Viewer) -> HttpResponse:
     """The answer to the same request, for the same viewer or somebody of the role."""
     asked = page.asked
     scheme = "https" if asked["secure"] else "http"
@@ -218,7 +223,7 @@ def _drawn(page: PreparedPage) -> HttpResponse:
     environ |= {"HTTP_HOST": asked["host"], "HTTP_X_FORWARDED_PROTO": scheme, "HTTP_ACCEPT": asked["accept"]}
     setup_testing_defaults(environ)  # what every server sets
     request: Any = WSGIRequest(environ)
-    request.user = _viewer(asked["for"])
+    request.user = viewer
     request.htmx, request.preparing = HtmxDetails(request), True
     match = request.resolver_match = resolve(asked["path"])
     with guard.serving(lambda: request.user):

@@ -30,7 +30,6 @@ from leaderboard.views.frame import frame, of_benchmark
 
 
 @requires("read-public")
-@prepared()
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)

@@ -183,6 +183,22 @@ def test_a_right_that_ends_takes_its_pages_along(many, client_of, people):
     assert [client_of("researcher").get(address).status_code for address in (MODELS, ROWS)] == [404, 404]
 
 
+def test_a_page_that_was_asked_for_before_a_right_was_given_does_not_outlive_the_right(many, client_of, people):
+    client, home = client_of("researcher"), "/"
+    Benchmark.objects.update(visibility="private")
+    assert client.get(home).status_code == 202
+    granted = Grant.objects.create(benchmark="grove", person=people["researcher"], right="view")
+    rows = "/api/v1/leaderboards/correlation/?benchmark=grove"
+    other = Grant.objects.create(benchmark="other", person=people["researcher"], right="view")
+    assert client.get(rows).status_code == 202  # by person, with both rights
+    other.delete()
+    work()
+    assert client.get(rows).status_code == 202
+    granted.delete()
+    assert client.get(rows).status_code == 404
+    assert "Grove" not in page(client, home)
+
+
 def test_a_page_that_may_rest_on_hidden_inputs_tells_visitors_the_day_alone(many, visitor, client_of):
     Sample.objects.update(closed=1)
     for each in (visitor, client_of("curator")):
