@@ -85,7 +85,9 @@ def version(benchmark: int | None = None, *, hiding: bool = False) -> tuple[Any,
     which something may have to be hidden, on whatever day.
     """
     only = "true" if benchmark is None else f"benchmark IN ({ALL}, {int(benchmark)})"
-    query = f"SELECT count(*), sum(number) FROM {CHANGES} WHERE {only}{' AND hides' if hiding else ''}"
+    # A new benchmark has two numbers that are 0, and hides nothing.
+    asked, hides = ("sum(number)", " AND hides") if hiding else ("count(*), sum(number)", "")
+    query = f"SELECT {asked} FROM {CHANGES} WHERE {only}{hides}"
     connection.ensure_connection()
     if connection.vendor == "sqlite":  # straight from the driver, because a page asks thirty times
         row = connection.connection.execute(query).fetchone()

@@ -107,7 +107,7 @@ def answered(
             ):  # one that is full or locked shows what it has
                 jobs.defer("prepare_page", page=page.pk)
         return _shown(request, page, newer=page.version != newest)
-    if not is_large(pk):
+    if not (is_large(pk) if pk else _sees_large(request.user)):
         return draw()
     if page is None:
         if PreparedPage.objects.filter(status=None).count() >= MOST_WAITING:
@@ -117,12 +117,15 @@ def answered(
     return (waits or _waits)(request)
 
 
-def is_large(benchmark: int | None) -> bool:
-    """Whether the benchmark has many verdicts, or one of all."""
-    if benchmark is None:
-        every = Benchmark.objects.values_list("pk", flat=True)
-        return until_changed(("large",), lambda: any(is_large(pk) for pk in every))
+def is_large(benchmark: int) -> bool:
+    """Whether the benchmark has many verdicts."""
     return until_changed(("large", benchmark), lambda: verdicts_up_to(benchmark, MANY + 1) > MANY, benchmark=benchmark)
+
+
+def _sees_large(viewer: Viewer) -> bool:
+    """Whether a benchmark has that the viewer may know of: nobody else learns from a page that there is one."""
+    every = Benchmark.objects.visible_to(viewer).values_list("pk", flat=True)
+    return until_changed(("large", class_of(viewer)), lambda: any(is_large(pk) for pk in every))
 
 
 def _query(request: Any) -> list[tuple[str, str]]:
@@ -209,8 +212,9 @@ def prepare(page: int) -> None:
         row.content = before  # a write that is withheld from the page moves none of its times
     else:
         row.made_at = started
-    samples = Sample.objects.filter(benchmark=row.benchmark_id) if row.benchmark_id else Sample.objects.all()
-    row.sealed = samples.exclude(closed=0).exists()
+    # Of a page of several, not all readers know of each benchmark that was written to.
+    closed = Sample.objects.filter(benchmark=row.benchmark_id).exclude(closed=0)
+    row.sealed = row.benchmark_id is None or closed.exists()
     row.version, row.hiding = version, hiding
     row.save()
 
