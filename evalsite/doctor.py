@@ -212,11 +212,14 @@ def migrations() -> Finding:
 
 
 def older(database: BaseDatabaseWrapper) -> bool:
-    """Whether the database was made by migrations that are no longer here."""
+    """Whether the database was made by migrations that are no longer here.
+
+    Squashed ones may have gone: Django records those that they replace as well.
+    """
     applied = set(MigrationRecorder(database).applied_migrations())
     ours = set(MigrationLoader(None).disk_migrations)
     apps = {app for app, _ in ours}
-    return any(app in apps for app, _ in applied - ours)
+    return any(app in apps and "_squashed_" not in name for app, name in applied - ours)
 
 
 def keys() -> Finding:

@@ -12,7 +12,7 @@ def forget(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_squashed_0002_notices'),
+        ('accounts', '0002_notices'),
         ('sessions', '0001_initial'),
     ]
 

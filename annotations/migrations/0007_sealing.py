@@ -46,7 +46,7 @@ def note_blind(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotations', '0001_squashed_0006_rounds'),
+        ('annotations', '0006_rounds'),
         ('bank', '0006_sealing'),
     ]
 

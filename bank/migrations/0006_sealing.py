@@ -45,7 +45,7 @@ def note_outside(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('bank', '0001_squashed_0005_item_indexes'),
+        ('bank', '0005_item_indexes'),
     ]
 
     operations = [

@@ -46,7 +46,7 @@ def note_held(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0001_squashed_0006_simulated_told'),
+        ('judging', '0006_simulated_told'),
         ('bank', '0006_sealing'),
     ]
 

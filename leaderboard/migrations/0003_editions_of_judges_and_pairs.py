@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('bank', '0006_sealing'),
         ('judging', '0007_sealing'),
-        ('leaderboard', '0001_squashed_0002_recipes'),
+        ('leaderboard', '0002_recipes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,4 +1,5 @@
 import accounts.crypto
+import accounts.models
 import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.db.models.deletion
@@ -9,12 +10,13 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('accounts', '0001_initial'), ('accounts', '0002_notices')]
+    replaces = [('accounts', '0001_initial'), ('accounts', '0002_notices'), ('accounts', '0003_sessions_hashed')]
 
     initial = True
 
     dependencies = [
         ('auth', '0012_alter_user_first_name_max_length'),
+        ('sessions', '0001_initial'),
     ]
 
     operations = [
@@ -44,6 +46,19 @@ class Migration(migrations.Migration):
                 ('tries', models.PositiveSmallIntegerField(default=0)),
                 ('not_before', models.DateTimeField(db_index=True)),
             ],
+        ),
+        migrations.CreateModel(
+            name='Session',
+            fields=[
+                ('session_data', models.TextField(verbose_name='session data')),
+                ('expire_date', models.DateTimeField(db_index=True, verbose_name='expire date')),
+                ('session_key', accounts.models.HashedField(max_length=64, primary_key=True, serialize=False)),
+            ],
+            options={
+                'verbose_name': 'session',
+                'verbose_name_plural': 'sessions',
+                'abstract': False,
+            },
         ),
         migrations.CreateModel(
             name='SignInCount',
@@ -87,13 +102,13 @@ class Migration(migrations.Migration):
                 ('number', models.PositiveBigIntegerField(unique=True)),
                 ('at', models.DateTimeField(db_index=True)),
                 ('action', models.CharField(max_length=40)),
-                ('who', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(blank=True, max_length=150)),
                 ('command', models.CharField(blank=True, max_length=100)),
                 ('about', models.CharField(blank=True, max_length=200)),
                 ('address', models.CharField(blank=True, max_length=45)),
                 ('details', models.JSONField(default=dict)),
                 ('digest', models.CharField(max_length=64)),
+                ('who', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['-number'],
@@ -104,13 +119,13 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to=settings.AUTH_USER_MODEL)),
                 ('key', models.CharField(max_length=100)),
                 ('text', models.CharField(max_length=300)),
                 ('link', models.CharField(max_length=300)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('read_at', models.DateTimeField(blank=True, null=True)),
                 ('mailed', models.BooleanField(default=False)),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['-pk'],
@@ -122,9 +137,9 @@ class Migration(migrations.Migration):
             name='SavedView',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='saved_views', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(max_length=80)),
                 ('path', models.CharField(max_length=2000)),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='saved_views', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['name'],

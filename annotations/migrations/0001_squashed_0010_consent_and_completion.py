@@ -6,14 +6,14 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('annotations', '0001_initial'), ('annotations', '0002_names'), ('annotations', '0003_preference'), ('annotations', '0004_categories'), ('annotations', '0005_simulated'), ('annotations', '0006_rounds')]
+    replaces = [('annotations', '0001_initial'), ('annotations', '0002_names'), ('annotations', '0003_preference'), ('annotations', '0004_categories'), ('annotations', '0005_simulated'), ('annotations', '0006_rounds'), ('annotations', '0007_sealing'), ('annotations', '0008_longer_categories'), ('annotations', '0009_comparisons'), ('annotations', '0010_consent_and_completion')]
 
     initial = True
 
     dependencies = [
-        ('accounts', '__first__'),
-        ('bank', '0001_squashed_0005_item_indexes'),
-        ('judging', '0001_squashed_0006_simulated_told'),
+        ('bank', '0001_squashed_0013_held_out_half'),
+        ('judging', '0001_squashed_0015_routes'),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -21,11 +21,11 @@ class Migration(migrations.Migration):
             name='Annotator',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('person', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotator', to=settings.AUTH_USER_MODEL)),
                 ('name', models.CharField(max_length=200)),
                 ('origin', models.CharField(max_length=100)),
                 ('pseudonym', models.CharField(max_length=40, unique=True)),
                 ('simulated', models.BooleanField(db_default=False, default=False)),
+                ('person', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotator', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['pk'],
@@ -37,7 +37,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=200, unique=True)),
-                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaigns', to='bank.benchmark')),
                 ('protocol', models.CharField(default='pairwise-criteria', max_length=30)),
                 ('ballot', models.JSONField(blank=True, default=dict)),
                 ('guidelines', models.TextField(blank=True)),
@@ -47,8 +46,13 @@ class Migration(migrations.Migration):
                 ('overlap', models.PositiveSmallIntegerField(default=1)),
                 ('blind', models.BooleanField(default=True)),
                 ('shows_criteria', models.BooleanField(default=False)),
+                ('held', models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ('order', models.CharField(choices=[('least', 'Least labelled first'), ('shuffled', 'Shuffled, one item after the other'), ('fixed', "In the benchmark's order"), ('disputed', 'Most disputed first')], default='least', max_length=8)),
                 ('daily_cap', models.PositiveIntegerField(blank=True, null=True)),
+                ('share', models.PositiveIntegerField(blank=True, null=True)),
+                ('consent', models.TextField(blank=True, db_default='', default='')),
+                ('completion_code', models.CharField(blank=True, db_default='', default='', max_length=100)),
+                ('return_url', models.CharField(blank=True, db_default='', default='', max_length=500)),
                 ('due', models.DateField(blank=True, null=True)),
                 ('plan', models.JSONField(blank=True, default=dict)),
                 ('rule', models.JSONField(blank=True, default=dict)),
@@ -64,6 +68,7 @@ class Migration(migrations.Migration):
                 ('open_to_all', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('closed_at', models.DateTimeField(blank=True, null=True)),
+                ('benchmark', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaigns', to='bank.benchmark')),
                 ('by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -75,9 +80,6 @@ class Migration(migrations.Migration):
             name='CampaignItem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='annotations.campaign')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='bank.item')),
-                ('reviewed', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='judging.judgment')),
                 ('gold', models.JSONField(blank=True, null=True)),
                 ('practice', models.BooleanField(default=False)),
                 ('note', models.TextField(blank=True)),
@@ -85,19 +87,21 @@ class Migration(migrations.Migration):
                 ('priority', models.IntegerField(default=0)),
                 ('position', models.PositiveIntegerField(default=0)),
                 ('taken', models.PositiveSmallIntegerField(default=0)),
+                ('against', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='judging.judgment')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='annotations.campaign')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='campaign_items', to='bank.item')),
+                ('reviewed', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='+', to='judging.judgment')),
             ],
             options={
                 'ordering': ['position', 'pk'],
                 'indexes': [models.Index(fields=['campaign', 'taken', '-priority', 'position'], name='campaign_item_next'), models.Index(fields=['campaign', 'position'], name='campaign_item_in_order')],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('reviewed__isnull', True)), fields=('campaign', 'item'), name='campaign_item_once'), models.UniqueConstraint(condition=models.Q(('reviewed__isnull', False)), fields=('campaign', 'reviewed'), name='campaign_review_once')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('reviewed__isnull', True)), fields=('campaign', 'item'), name='campaign_item_once'), models.UniqueConstraint(condition=models.Q(('against__isnull', True), ('reviewed__isnull', False)), fields=('campaign', 'reviewed'), name='campaign_review_once'), models.UniqueConstraint(condition=models.Q(('against__isnull', False)), fields=('campaign', 'reviewed', 'against'), name='campaign_comparison_once'), models.CheckConstraint(condition=models.Q(('against__isnull', True), models.Q(('reviewed__isnull', False), ('reviewed__lt', models.F('against'))), _connector='OR'), name='campaign_comparison_in_order')],
             },
         ),
         migrations.CreateModel(
             name='Assignment',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotations.campaignitem')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotations.annotator')),
                 ('order', models.CharField(default='01', max_length=10)),
                 ('state', models.CharField(choices=[('leased', 'Leased'), ('submitted', 'Submitted'), ('skipped', 'Skipped'), ('expired', 'Expired'), ('withdrawn', 'Withdrawn')], default='leased', max_length=9)),
                 ('slot', models.PositiveSmallIntegerField(blank=True, null=True)),
@@ -108,6 +112,8 @@ class Migration(migrations.Migration):
                 ('feedback_seen', models.BooleanField(default=False)),
                 ('displayed_sha256', models.CharField(blank=True, max_length=64)),
                 ('displayed_length', models.PositiveIntegerField(blank=True, null=True)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotations.annotator')),
+                ('campaign_item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotations.campaignitem')),
             ],
             options={
                 'indexes': [models.Index(fields=['annotator', 'state'], name='assignment_of_annotator'), models.Index(condition=models.Q(('state', 'leased')), fields=['lease_until'], name='assignment_lease_end')],
@@ -124,7 +130,7 @@ class Migration(migrations.Migration):
                 ('situation', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('ranking', models.JSONField(blank=True, null=True)),
                 ('parts', models.JSONField(blank=True, null=True)),
-                ('option', models.CharField(blank=True, max_length=64, null=True)),
+                ('option', models.CharField(blank=True, max_length=500, null=True)),
                 ('extraction', models.CharField(blank=True, max_length=6, null=True)),
                 ('answer', models.BooleanField(blank=True, null=True)),
                 ('agree', models.BooleanField(blank=True, null=True)),
@@ -133,11 +139,11 @@ class Migration(migrations.Migration):
                 ('spans', models.JSONField(blank=True, null=True)),
                 ('confidence', models.FloatField(blank=True, null=True)),
                 ('reason', models.TextField(blank=True)),
-                ('campaign_item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication', to='annotations.campaignitem')),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('comment', models.TextField(blank=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('changed_at', models.DateTimeField(auto_now=True)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('campaign_item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='adjudication', to='annotations.campaignitem')),
             ],
             options={
                 'abstract': False,
@@ -145,15 +151,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Consent',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('at', models.DateTimeField()),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='annotations.annotator')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consents', to='annotations.campaign')),
+            ],
+            options={
+                'ordering': ['pk'],
+                'indexes': [models.Index(fields=['campaign', 'annotator'], name='consent_of_annotator')],
+            },
+        ),
+        migrations.CreateModel(
             name='GuidelinePicture',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pictures', to='annotations.campaign')),
                 ('name', models.CharField(max_length=100)),
                 ('sha256', models.CharField(max_length=64)),
                 ('kind', models.CharField(max_length=4)),
                 ('width', models.PositiveIntegerField()),
                 ('height', models.PositiveIntegerField()),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pictures', to='annotations.campaign')),
             ],
             options={
                 'ordering': ['name'],
@@ -164,14 +184,15 @@ class Migration(migrations.Migration):
             name='Invitation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotations.campaign')),
                 ('email', models.EmailField(blank=True, max_length=254)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('created_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),
                 ('revoked_at', models.DateTimeField(blank=True, null=True)),
                 ('most', models.PositiveIntegerField(blank=True, null=True)),
                 ('used', models.PositiveIntegerField(default=0)),
+                ('outside', models.BooleanField(db_default=False, default=False)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotations.campaign')),
             ],
             options={
                 'ordering': ['-pk'],
@@ -187,7 +208,7 @@ class Migration(migrations.Migration):
                 ('situation', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('ranking', models.JSONField(blank=True, null=True)),
                 ('parts', models.JSONField(blank=True, null=True)),
-                ('option', models.CharField(blank=True, max_length=64, null=True)),
+                ('option', models.CharField(blank=True, max_length=500, null=True)),
                 ('extraction', models.CharField(blank=True, max_length=6, null=True)),
                 ('answer', models.BooleanField(blank=True, null=True)),
                 ('agree', models.BooleanField(blank=True, null=True)),
@@ -196,10 +217,6 @@ class Migration(migrations.Migration):
                 ('spans', models.JSONField(blank=True, null=True)),
                 ('confidence', models.FloatField(blank=True, null=True)),
                 ('reason', models.TextField(blank=True)),
-                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='label', to='annotations.assignment')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotations.campaign')),
-                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='bank.item')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='labels', to='annotations.annotator')),
                 ('seconds', models.FloatField(blank=True, null=True)),
                 ('comment', models.TextField(blank=True)),
                 ('flags', models.JSONField(blank=True, default=list)),
@@ -208,6 +225,10 @@ class Migration(migrations.Migration):
                 ('displayed_sha256', models.CharField(blank=True, max_length=64)),
                 ('created_at', models.DateTimeField()),
                 ('changed_at', models.DateTimeField()),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='labels', to='annotations.annotator')),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='label', to='annotations.assignment')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotations.campaign')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='bank.item')),
             ],
             options={
                 'abstract': False,
@@ -219,11 +240,11 @@ class Migration(migrations.Migration):
             name='LabelReturn',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='returns', to='annotations.label')),
                 ('note', models.TextField()),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('at', models.DateTimeField()),
                 ('answered_at', models.DateTimeField(blank=True, null=True)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='returns', to='annotations.label')),
             ],
             options={
                 'ordering': ['pk'],
@@ -234,14 +255,14 @@ class Migration(migrations.Migration):
             name='LabelRevision',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='annotations.label')),
                 ('verdict', models.JSONField()),
                 ('seconds', models.FloatField(blank=True, null=True)),
                 ('comment', models.TextField(blank=True)),
                 ('flags', models.JSONField(blank=True, default=list)),
-                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotations.annotator')),
                 ('given_at', models.DateTimeField()),
                 ('replaced_at', models.DateTimeField()),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotations.annotator')),
+                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='annotations.label')),
             ],
             options={
                 'ordering': ['pk'],
@@ -251,8 +272,6 @@ class Migration(migrations.Migration):
             name='Membership',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.campaign')),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.annotator')),
                 ('qualified', models.BooleanField(blank=True, null=True)),
                 ('tries', models.JSONField(blank=True, default=list)),
                 ('warned_at', models.DateTimeField(blank=True, null=True)),
@@ -263,9 +282,12 @@ class Migration(migrations.Migration):
                 ('message_at', models.DateTimeField(blank=True, null=True)),
                 ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
                 ('joined_at', models.DateTimeField(auto_now_add=True)),
+                ('outside_id', models.CharField(blank=True, db_default='', max_length=64)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.annotator')),
+                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='annotations.campaign')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('campaign', 'annotator'), name='membership_once')],
+                'constraints': [models.UniqueConstraint(fields=('campaign', 'annotator'), name='membership_once'), models.UniqueConstraint(condition=models.Q(('outside_id', ''), _negated=True), fields=('campaign', 'outside_id'), name='membership_outside_once')],
             },
         ),
         migrations.AddField(
