@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
+from accounts.rules import ANYWHERE
 from bank.api.base import PlainJSON, sent
 from bank.api.strict import described
 from bank.errors import BadInput
@@ -20,6 +21,7 @@ from bank.forms.uploads import ChoicesForm
 from bank.intake.formats import mapping
 from bank.intake.uploads import actions, staging
 from bank.models import Upload
+from bank.models.uploads import UploadQuerySet
 
 PIECE = "application/offset+octet-stream"
 
@@ -95,13 +97,17 @@ CHOICES = inline_serializer(
 
 
 class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet):
-    """Files on their way into the bank. For curators and administrators."""
+    """Files on their way into the bank. For curators and administrators; who curates single benchmarks brings in
+    samples of these, and sees their own uploads."""
 
     access_rule = "write-bank"
+    access_of = ANYWHERE
     serializer_class = UploadSerializer
-    queryset = Upload.objects.select_related("by")
     filters = {"state": "state"}
     parser_classes = [PlainJSON, MultiPartParser, PieceParser]
+
+    def get_queryset(self) -> UploadQuerySet:
+        return Upload.objects.seen_by(cast(User, self.request.user)).select_related("by")
 
     @extend_schema(
         request={"application/json": NewUploadSerializer, "multipart/form-data": OpenApiTypes.OBJECT},

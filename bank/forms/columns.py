@@ -40,6 +40,8 @@ class ColumnsForm(forms.Form):
             known = self.proposal.map
         super().__init__(data, initial={"keep": upload.keeps_map if typed is None else "keep" in typed})
         self.label_suffix = ""
+        if upload.is_limited:
+            del self.fields["keep"]
         self._add_columns(known)
         chosen = known.columns if said is None else self._chosen(said)
         self.chosen = chosen
@@ -159,4 +161,4 @@ class ColumnsForm(forms.Form):
 
     def carry_out(self) -> None:
         """Have the table checked as it is named now. Raises WrongState."""
-        actions.name_columns(upload=self.upload, map=self.map, keep=self.cleaned_data["keep"])
+        actions.name_columns(upload=self.upload, map=self.map, keep=self.cleaned_data.get("keep", False))

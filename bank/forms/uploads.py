@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from accounts.rules import allowed
 from bank.forms.fields import tick, whole_number
 from bank.intake.uploads import actions
 from bank.models import Benchmark, Upload
@@ -83,10 +84,20 @@ class ChoicesForm(forms.Form):
                 del self.fields[name]
         if not findings.get("bad"):
             del self.fields["skip_bad"]
+        if upload.is_limited:
+            self.fields["benchmark"].disabled = True
+            del self.fields["anchor"]
+            if not self.may_publish:
+                self.fields["visibility"].disabled = True
         for field in self.fields.values():
             if not isinstance(field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple):
                 tick = isinstance(field.widget, forms.CheckboxInput)
                 field.widget.attrs.setdefault("class", "check" if tick else "input")
+
+    @property
+    def may_publish(self) -> bool:
+        """Whether its sender may let everybody see a new version."""
+        return allowed(self.upload.by, "publish", of=self.first(self.upload)["benchmark"])
 
     @property
     def adds(self) -> bool:
@@ -118,7 +129,8 @@ class ChoicesForm(forms.Form):
         """The form's data for an API call: what the call leaves out is as proposed."""
         data = cls.first(upload)
         if "version" in sent or "benchmark" in sent:
-            slug, version = sent.get("benchmark", data["benchmark"]), sent.get("version", data["version"])
+            slug = data["benchmark"] if upload.is_limited else sent.get("benchmark", data["benchmark"])
+            version = sent.get("version", data["version"])
             data["into"] = version if version in cls._versions(str(slug)) else NEW
         return data | {name: value for name, value in sent.items() if name in cls.base_fields and name != "into"}
 
@@ -143,6 +155,8 @@ class ChoicesForm(forms.Form):
             if name not in self.data:
                 data[name] = proposed.get(name, "")
         data["title"] = data.get("title") or slug
+        if not self.may_publish:
+            data["visibility"] = Benchmark.Visibility.PRIVATE
         if not self.errors and not self.rechecks(data) and self.upload.found.get("bad") and not data.get("skip_bad"):
             raise forms.ValidationError(
                 "Some rows are bad. Mend them and send the file again, or have the good rows brought in without them."

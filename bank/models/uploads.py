@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.crypto import EncryptedTextField
+from accounts.rules import Viewer, allowed
 
 
 class UploadQuerySet(models.QuerySet["Upload"]):
@@ -16,6 +17,10 @@ class UploadQuerySet(models.QuerySet["Upload"]):
     def open(self) -> "UploadQuerySet":
         """Uploads that may still become an import."""
         return self.exclude(state__in=Upload.ENDED)
+
+    def seen_by(self, viewer: Viewer) -> "UploadQuerySet":
+        """Those of everybody, or for who curates single benchmarks their own."""
+        return self if allowed(viewer, "write-bank") else self.filter(by=viewer.pk)
 
 
 class Upload(models.Model):
@@ -70,6 +75,13 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether its sender may only write to single benchmarks: samples of the one that it was begun for come in, and
+        nothing of others is told or kept (ADR 42).
+        """
+        return not allowed(self.by, "write-bank")
 
     @property
     def is_worked(self) -> bool:

@@ -1,4 +1,4 @@
-"""Pages of uploads, for curators and administrators."""
+"""Pages of uploads, for curators and administrators, and for who curates single benchmarks."""
 
 from contextlib import suppress
 from typing import Any, cast
@@ -8,7 +8,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpRe
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.rules import requires
+from accounts.rules import ANYWHERE, allowed, requires, where
 from bank.forms.columns import ColumnsForm
 from bank.forms.uploads import ChoicesForm
 from bank.images import TYPES
@@ -26,7 +26,7 @@ def _has_columns(upload: Upload) -> bool:
     return upload.state in (Upload.State.MAPPING, Upload.State.CHECKED) and bool(staging.columns(upload)[1])
 
 
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_list(request: HttpRequest) -> HttpResponse:
     """Where files are dropped, and the uploads so far. A plain form's files come in by POST."""
     fault = ""
@@ -39,27 +39,32 @@ def upload_list(request: HttpRequest) -> HttpResponse:
             fault = str(error)
         else:
             return redirect("bank:upload-detail", upload.pk)
-    page = page_of(request, Upload.objects.select_related("by"), PAGE)
+    viewer = person(request)
+    page = page_of(request, Upload.objects.seen_by(viewer).select_related("by"), PAGE)
     chosen = request.POST.get("benchmark") or request.GET.get("benchmark", "")
     benchmark = benchmark_named(chosen) if chosen else None
+    if benchmark is not None and not allowed(viewer, "write-bank", of=benchmark):
+        raise Http404("no such benchmark")
     context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
+    if not allowed(viewer, "write-bank"):
+        context["curated"] = Benchmark.objects.filter(where(viewer, "write-bank"))
     return render(request, "bank/uploads.html", context, status=422 if fault else 200)
 
 
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """One upload, in whichever state it is."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     if upload.state == Upload.State.MAPPING:
         return redirect("bank:upload-columns", pk)
     return _detail(request, upload, None)
 
 
 @require_safe
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
     """The live part of an upload's page; when the worker is through, the whole page is asked for again."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     context = {"upload": upload, "progress": staging.progress(upload)}
     response = render(request, "bank/_upload_progress.html", context)
     if not upload.is_worked:
@@ -68,10 +73,10 @@ def upload_progress(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     """Bring the files in with the form's choices, or check them again first where the choices changed."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     if upload.state != Upload.State.CHECKED:
         messages.error(request, "This upload has gone on meanwhile.")
         return redirect("bank:upload-detail", pk)
@@ -83,10 +88,10 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("bank:upload-detail", pk)
 
 
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
     """What the columns of a table hold; by POST it is checked so, with ``look`` the form is only drawn again."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     if not _has_columns(upload):
         return redirect("bank:upload-detail", pk)
     looks = "look" in request.POST
@@ -102,10 +107,10 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
     """End the upload; nothing of it stays."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     with told(request, actions.WrongState):
         if actions.cancel(upload=upload):
             messages.success(request, f"{upload.name} was cancelled. Nothing of it is left.")
@@ -113,10 +118,11 @@ def upload_cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_dismiss(request: HttpRequest) -> HttpResponse:
     """End every checked upload of this name; nothing of them stays."""
-    waiting = Upload.objects.filter(state=Upload.State.CHECKED, name=request.POST.get("name", ""))
+    named = Upload.objects.seen_by(person(request)).filter(name=request.POST.get("name", ""))
+    waiting = named.filter(state=Upload.State.CHECKED)
     ended = 0
     for upload in waiting:
         with suppress(actions.WrongState):
@@ -127,10 +133,10 @@ def upload_dismiss(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Every problem by row, as CSV: place, field and reason."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     try:
         file = staging.reading(upload, "problems.csv")
     except FileNotFoundError:
@@ -139,7 +145,7 @@ def upload_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 @require_safe
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_template(request: HttpRequest, part: str, shape: str) -> HttpResponse:
     """A few rows of a part of the bank's own format, to start a file from."""
     if part not in templates.ROWS or shape not in templates.SHAPES:
@@ -149,18 +155,18 @@ def upload_template(request: HttpRequest, part: str, shape: str) -> HttpResponse
 
 
 @require_safe
-@requires("write-bank")
+@requires("write-bank", of=ANYWHERE)
 def upload_image(request: HttpRequest, pk: int, position: int) -> HttpResponseBase:
     """A picture of the first samples, checked and encoded anew."""
-    upload = _upload(pk)
+    upload = _upload(request, pk)
     try:
         return FileResponse(staging.reading(upload, f"preview/{position}.jpg"), content_type=TYPES["jpg"])
     except FileNotFoundError:
         raise Http404("no such picture") from None
 
 
-def _upload(pk: int) -> Upload:
-    return get_object_or_404(Upload.objects.select_related("by"), pk=pk)
+def _upload(request: HttpRequest, pk: int) -> Upload:
+    return get_object_or_404(Upload.objects.seen_by(person(request)).select_related("by"), pk=pk)
 
 
 def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, status: int = 200) -> HttpResponse:

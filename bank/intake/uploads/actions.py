@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from accounts.jobs import defer
 from accounts.models import User
+from accounts.rules import allowed
 from bank import objects
 from bank.errors import BadInput
 from bank.intake.formats.mapping import ColumnMap
@@ -46,8 +47,10 @@ def start(*, by: User, files: Sequence[tuple[str, int]], sha256: str = "", bench
     """Start an upload of these files (path, bytes), whose content arrives as one stream in this order. Raises BadInput.
 
     ``sha256`` is the digest of the whole stream, if the sender knows it; it is verified at the end. ``benchmark``, SLUG
-    or SLUG@VERSION, is the stored one that they are first checked for.
+    or SLUG@VERSION, is the stored one that they are first checked for; who curates single benchmarks must name one.
     """
+    if not allowed(by, "write-bank", of=benchmark or None):
+        raise BadInput("Name a benchmark that you curate: its samples are what you can bring in.")
     choices = _choices_of(benchmark) if benchmark else {}
     names, size = _checked_files(files)
     if sha256 and not SHA256.fullmatch(sha256):

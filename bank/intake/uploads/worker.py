@@ -9,7 +9,7 @@ import io
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.csv import escape
+from accounts.rules import allowed
 from bank.errors import BadInput
 from bank.intake.formats import UnknownFormat, mapping, reader
 from bank.intake.formats.mapping import Mapped
@@ -148,6 +149,9 @@ def _recognised(upload: Upload, opened: Path) -> sources.Source | None:
         return None
     if isinstance(source.module, Mapped):
         is_kept = not upload.map
+        if is_kept and upload.is_limited:  # what others said of their files
+            _ask_for_columns(upload, _keep_survey(upload, source.path))
+            return None
         upload.map = source.module.map.model_dump(exclude_defaults=True)
         columns = _keep_survey(upload, source.path)
         if is_kept and source.module.map.constants:  # which were said of another file
@@ -176,14 +180,17 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
         source = _recognised(upload, opened)
         if source is None:
             return
-        proposed = preview.propose(upload, source)
+        if upload.is_limited:
+            proposed = _for_one_benchmark(upload, source.parts)
+        else:
+            proposed = preview.propose(upload, source)
         choices = proposed | upload.choices
         go_on = bool(choices.pop(actions.GO_ON, False))
         keep_preview(upload, source)
         findings = {
             "format": source.format,
             "format_title": source.name,
-            "parts": list(source.parts),
+            "parts": proposed["parts"],
             "proposed": proposed,
             "checked": choices,
             "columns": upload.found.get("columns", []),
@@ -224,6 +231,21 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
     )
     if not changed:
         raise Cancelled
+
+
+def _for_one_benchmark(upload: Upload, parts: Sequence[str]) -> dict[str, Any]:
+    """What is proposed to who curates single benchmarks: samples, and the benchmark that was named. Raises BadInput."""
+    _check_right(upload)
+    if "samples" not in parts:
+        raise BadInput(f"It holds {', '.join(parts)}. You can bring in samples; a curator of the site does the rest.")
+    named = {name: upload.choices[name] for name in ("benchmark", "version", "title")}
+    return named | {"visibility": str(Benchmark.Visibility.PRIVATE), "anchor": "", "parts": ["samples"]}
+
+
+def _check_right(upload: Upload) -> None:
+    """Raises BadInput if the right to the benchmark has ended since it was begun."""
+    if not allowed(upload.by, "write-bank", of=str(upload.choices["benchmark"])):
+        raise BadInput("You may no longer change this benchmark.")
 
 
 def _format_of(upload: Upload) -> str | Mapped:
@@ -327,6 +349,8 @@ def _by_reason(faults: list[tuple[str, Problem]], upload: Upload) -> list[dict[s
 
 
 def _import(upload: Upload, stop: Callable[[], bool]) -> None:
+    if upload.is_limited:
+        _check_right(upload)
     totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
     reporter = ProgressReporter(upload, stop, totals)
     began = time.monotonic()
@@ -340,7 +364,7 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
         )
         if not done:
             raise Cancelled
-        if upload.map and upload.keeps_map:
+        if upload.map and upload.keeps_map and not upload.is_limited:
             kept_maps.keep(mapping.checked(upload.map), columns=upload.found["columns"], by=upload.by)
 
     with staging.opened(upload) as sent:
