@@ -30,7 +30,7 @@ from accounts import jobs
 from accounts.models import User
 from accounts.rules import ANONYMOUS, Viewer, allowed, class_of, grants_of, role_of
 from bank import guard
-from bank.models import Benchmark, Sample
+from bank.models import Benchmark, Response, Sample
 from leaderboard import changes
 from leaderboard.cache import key_of, until_changed
 from leaderboard.models import PreparedPage
@@ -75,9 +75,11 @@ def answered(
     by_role: bool = False,
     accept: str = "",
     waits: Callable[[Any], HttpResponse] | None = None,
+    of_recipes: bool = False,
 ) -> HttpResponse:
     """What ``draw`` answers, drawn here or by a job. ``named``: its benchmark; ``alone``: whether it shows nothing of
-    others; ``accept``: the media type, where one address has several; ``waits``: answers while it is first drawn.
+    others; ``accept``: the media type, where one address has several; ``waits``: answers while it is first drawn;
+    ``of_recipes``: that it is many answers by recipes, and not many verdicts, which take long.
     """
     if request.method not in ("GET", "HEAD") or settings.DEBUG or hasattr(request, "preparing"):
         return draw()
@@ -107,7 +109,7 @@ def answered(
             ):  # one that is full or locked shows what it has
                 jobs.defer("prepare_page", page=page.pk)
         return _shown(request, page, newer=page.version != newest)
-    if not (is_large(pk) if pk else _sees_large(request.user)):
+    if not (is_large(pk) if pk else (sees_many_answers if of_recipes else _sees_large)(request.user)):
         return draw()
     if page is None:
         if PreparedPage.objects.filter(status=None).count() >= MOST_WAITING:
@@ -126,6 +128,18 @@ def _sees_large(viewer: Viewer) -> bool:
     """Whether a benchmark has that the viewer may know of: nobody else learns from a page that there is one."""
     every = Benchmark.objects.visible_to(viewer).values_list("pk", flat=True)
     return until_changed(("large", class_of(viewer)), lambda: any(is_large(pk) for pk in every))
+
+
+def sees_many_answers(viewer: Viewer) -> bool:
+    """Whether there are many answers by recipes on benchmarks that the viewer may know of."""
+
+    def many() -> bool:
+        benchmarks = Benchmark.objects.visible_to(viewer).values("pk")
+        with guard.working():
+            answers = Response.all_objects.exclude(recipe=None).filter(sample__benchmark__in=benchmarks)
+            return answers.order_by()[: MANY + 1].count() > MANY
+
+    return until_changed(("many answers", class_of(viewer)), many)
 
 
 def _query(request: Any) -> list[tuple[str, str]]:

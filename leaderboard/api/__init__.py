@@ -50,6 +50,11 @@ class JsonLinesRenderer(BaseRenderer):
         return json_lines(data if isinstance(data, list) else [data])
 
 
+def waits(request: Request) -> Response:
+    """The answer while a job computes the rows for the first time."""
+    return Response({"detail": WAITS}, status=202, headers={"Retry-After": str(AGAIN_AFTER)})
+
+
 class TableView(APIView):
     """The rows of a table, see ``leaderboard.tables``."""
 
@@ -77,11 +82,8 @@ class TableView(APIView):
             named=given["benchmark"],
             alone=self.table.alone,
             accept=request.accepted_renderer.media_type,
-            waits=self._waits,
+            waits=waits,
         )
-
-    def _waits(self, request: Request) -> Response:
-        return Response({"detail": WAITS}, status=202, headers={"Retry-After": str(AGAIN_AFTER)})
 
     def _parameters(self, request: Request) -> Parameters:
         parameters = {

@@ -1,7 +1,9 @@
 """API of recipes: the recipes themselves, evaluations by them, their boards, and the desiderata."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
@@ -21,10 +23,12 @@ from bank.recipes import spec as specs
 from bank.recipes import store
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
-from leaderboard.api import CsvRenderer, JsonLinesRenderer, as_rows
+from leaderboard.api import NO_ROWS_YET, CsvRenderer, JsonLinesRenderer, as_rows, waits
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
 from leaderboard.editions import recipes as recipe_editions
+from leaderboard.prepared import answered
+from leaderboard.rows import Row
 
 
 class RecipeSerializer(serializers.ModelSerializer[Recipe]):
@@ -195,6 +199,16 @@ class RowsView(APIView):
             raise ValidationError({unknown[0]: f"Not a parameter here. There are: {', '.join(self.accepted)}."})
         return given
 
+    def answered(self, request: Request, rows: Callable[[], Sequence[Row]]) -> HttpResponse:
+        """The rows, or that a job computes them yet."""
+        return answered(
+            request,
+            lambda: Response([row.as_json() for row in rows()]),
+            of_recipes=True,
+            accept=request.accepted_renderer.media_type,
+            waits=waits,
+        )
+
 
 class RecipeRows(RowsView):
     """The board of a recipe: each model in each scenario, and over all of them; or two models pairwise, or one model by
@@ -211,9 +225,9 @@ class RecipeRows(RowsView):
             OpenApiParameter("against", str, description="another recipe, compared on the answers of model"),
             OpenApiParameter("model", str),
         ],
-        responses=as_rows("RecipesRows", {boards.RecipeRow: {}, boards.RecipeMeasure: {}}),
+        responses=as_rows("RecipesRows", {boards.RecipeRow: {}, boards.RecipeMeasure: {}}) | NO_ROWS_YET,
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         given = self.parameters(request)
         name = given.get("recipe", "")
         if not name:
@@ -223,13 +237,15 @@ class RecipeRows(RowsView):
             other = store.get(given["against"], request.user) if "against" in given else None
         except store.UnknownRecipe:
             raise NotFound from None
-        if other:
-            compared = boards.compare_recipes(recipe, other, request.user, given.get("model", ""))
-            return Response([row.as_json() for row in compared])
-        if "a" not in given and "b" not in given:
-            return Response(boards.board(recipe, request.user).as_json())
-        rows = boards.compare(recipe, request.user, given.get("a", ""), given.get("b", ""))
-        return Response([row.as_json() for row in rows])
+
+        def rows() -> Sequence[Row]:
+            if other:
+                return boards.compare_recipes(recipe, other, request.user, given.get("model", ""))
+            if "a" in given or "b" in given:
+                return boards.compare(recipe, request.user, given.get("a", ""), given.get("b", ""))
+            return boards.board(recipe, request.user).rows
+
+        return self.answered(request, rows)
 
 
 class Desiderata(RowsView):
@@ -242,12 +258,16 @@ class Desiderata(RowsView):
             OpenApiParameter("part", str, description="together: Pearson's correlation of every two"),
             *(OpenApiParameter(name, str, description="the recipe that measures it") for name in QUALITIES),
         ],
-        responses=as_rows("DesiderataRows", {DesiderataRow: {}, QualityCorrelationRow: {}}),
+        responses=as_rows("DesiderataRows", {DesiderataRow: {}, QualityCorrelationRow: {}}) | NO_ROWS_YET,
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         given = self.parameters(request)
         part = given.pop("part", "")
         if part not in ("", "together"):
             raise ValidationError({"part": "together, or nothing."})
-        board = desiderata(request.user, given)
-        return Response([row.as_json() for row in (board.together if part else board.rows)])
+
+        def rows() -> Sequence[Row]:
+            board = desiderata(request.user, given)
+            return board.together if part else board.rows
+
+        return self.answered(request, rows)

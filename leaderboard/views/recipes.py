@@ -1,5 +1,7 @@
 """Pages of recipes: all of them, one with its board, writing one, asking models by it; and of the desiderata."""
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import count
 from typing import Any
 
@@ -25,6 +27,7 @@ from judging.recipes import evaluations
 from leaderboard import files
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, desiderata
+from leaderboard.boards.recipes import RecipeBoard
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.forms import EvaluateForm, RecipeForm
 from leaderboard.pages import models as models_page
@@ -32,6 +35,7 @@ from leaderboard.pages import recipe_answers as answers_page
 from leaderboard.pages import recipe_editor as editing
 from leaderboard.pages import recipes as pages
 from leaderboard.pages import versus
+from leaderboard.prepared import answered, sees_many_answers
 
 HERE = {"section": "recipes"}
 TAKEN = "There is a recipe of this name that nobody has used yet: give another name, or change that one"
@@ -81,12 +85,13 @@ def recipe_detail(request: HttpRequest, name: str) -> HttpResponse:
 def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **more: Any) -> HttpResponse:
     spec = store.spec_of(recipe)
     progress = _progress(request, recipe)
+    may_publish = allowed(request.user, "publish") and (progress["page"] or progress["board_apart"])
     context = {
         "spec": spec,
         "parts": pages.parts_of(spec),
         "yaml": specs.to_yaml(spec),
         "endpoints": pages.endpoints_for(spec),
-        "closed": boards.closed_scenarios(recipe) if allowed(request.user, "publish") and progress["page"] else [],
+        "closed": boards.closed_scenarios(recipe) if may_publish else [],
         "edition": boards.newest_edition(recipe),
         "form": form,
         "seen": _seen(request, recipe),
@@ -97,8 +102,11 @@ def _detail(request: HttpRequest, recipe: Recipe, form: EvaluateForm | None, **m
 
 
 def _progress(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
-    """The board of a recipe and what is under way, which change while models answer."""
-    board = boards.board(recipe, request.user)
+    """The board of a recipe and what is under way, which change while models answer. Where a job draws the board, it
+    is on its own page alone.
+    """
+    board_apart = sees_many_answers(request.user)
+    board = RecipeBoard() if board_apart else boards.board(recipe, request.user)
     under_way = []
     # Whether there is anything to mark tells whether answers are right.
     if store.spec_of(recipe).metric != "language" or allowed(request.user, "read-hidden"):
@@ -106,6 +114,7 @@ def _progress(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": recipe,
         "board": board,
+        "board_apart": board_apart,
         "page": pages.board_page(board) if board.rows else None,
         "under_way": under_way,
         "live": any(not line.action for line in under_way),
@@ -315,11 +324,22 @@ def evaluation_retry(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("leaderboard:recipe", str(evaluation.recipe))
 
 
+def _prepared(view: Callable[[HttpRequest, Recipe], HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
+    """A page of a recipe, drawn by a job where there are many answers by recipes."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, name: str) -> HttpResponse:
+        recipe = _recipe(request, name)  # nothing is drawn of one that is not there
+        return answered(request, lambda: view(request, recipe), by_role=True, of_recipes=True)
+
+    return answer
+
+
 @requires("read-public")
 @require_safe
-def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
+@_prepared
+def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     """The board of a recipe, for everybody: what rests on hidden keys is left out below staff."""
-    recipe = _recipe(request, name)
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
@@ -360,9 +380,9 @@ def recipe_board(request: HttpRequest, name: str) -> HttpResponse:
 
 @requires("read-public")
 @require_safe
-def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
+@_prepared
+def recipe_answers(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     """The answers of a model that its figures by a recipe are made of, of which those below staff see the open ones."""
-    recipe = _recipe(request, name)
     chosen = {key: value[:200] for key in answers_page.CHOICES if (value := request.GET.get(key, "").strip())}
     board = boards.board(recipe, request.user)
     known = [row.model for row in board.rows]
@@ -396,6 +416,10 @@ def recipe_answers(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def desiderata_page(request: HttpRequest) -> HttpResponse:
     """Models by accuracy and the six desiderata of ChEF. ``?calibration=NAME`` and so on choose recipes."""
+    return answered(request, lambda: _desiderata(request), by_role=True, of_recipes=True)
+
+
+def _desiderata(request: HttpRequest) -> HttpResponse:
     known = (*QUALITIES, pages.TOGETHER)
     chosen = {name: request.GET[name][:100] for name in known if request.GET.get(name)}
     board = desiderata(request.user, chosen)

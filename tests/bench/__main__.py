@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from tests.bench import bank, boards, corruptions, judges, judging, labelling, methods, parts, verdicts  # noqa: E402 (needs the settings)
+from tests.bench import bank, boards, corruptions, crowd, judges, judging, labelling, methods, parts, verdicts  # noqa: E402 (needs the settings)
 
 
 def main() -> int:
@@ -23,6 +23,7 @@ def main() -> int:
             "boards": boards.boards,
             "judges": judges.judges,
             "corruptions": corruptions.corrupted,
+            "crowd": crowd.crowd,
             "judging": judging.judging,
             "labelling": labelling.labelling,
             "verdicts": verdicts.verdicts,

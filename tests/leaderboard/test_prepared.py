@@ -15,11 +15,13 @@ from accounts import jobs
 from accounts.models import Grant, Team
 from annotations.models import Label
 from bank.models import Benchmark, Sample
+from bank.recipes import spec, store
 from evalsite import tidying
 from judging.models import Judgment, Run
 from leaderboard import boards, cache, prepared
 from leaderboard.models import PreparedPage, Snapshot
 from tests.leaderboard.conftest import judgments
+from tests.leaderboard.test_recipe_boards import answered, quiz
 from tests.operations.test_jobs import waiting
 
 pytestmark = pytest.mark.django_db
@@ -53,6 +55,21 @@ def work():
 
 
 boards_models = boards.models
+
+
+@pytest.fixture
+def quiz_of_recipe(db):
+    """A recipe by which two models answered 40 questions with open keys."""
+    benchmark = quiz()
+    made, _ = store.save(
+        spec.parsed(
+            {"name": "mine", "scenario": [{"benchmark": "animals"}], "metric": "accuracy"}
+            | {"turns": [{"kind": "likelihood"}]}
+        )
+    )
+    for model in ("good", "bad"):
+        answered(made, benchmark, model, ["A"] * 40)
+    return made
 
 
 @pytest.fixture
@@ -308,3 +325,33 @@ def test_pages_go_after_a_week(many, visitor):
     PreparedPage.objects.update(asked_at=timezone.now() - timedelta(days=8))
     tidying.clear()
     assert not PreparedPage.objects.exists()
+
+
+def test_boards_over_many_answers_by_recipes_are_drawn_by_a_job(visitor, client_of, monkeypatch, quiz_of_recipe):
+    addresses = {
+        "/recipes/mine/board/": "good",
+        "/recipes/mine/answers/?model=good": "Question 1?",
+        "/desiderata/": "",
+        "/api/v1/leaderboards/recipes/?recipe=mine": "good",
+        "/api/v1/leaderboards/desiderata/": "",
+    }
+    at_once = {address: visitor.get(address) for address in addresses}
+    assert [answer.status_code for answer in at_once.values()] == [200] * len(addresses)
+    assert "Open the board" not in page(client_of("curator"), "/recipes/mine/")
+    monkeypatch.setattr(prepared, "MANY", 10)
+    cache.forget()
+    monkeypatch.setattr("leaderboard.boards.recipes.board", Mock(side_effect=AssertionError("computed in a server")))
+    assert [visitor.get(address).status_code for address in addresses] == [202] * len(addresses)
+    assert "Open the board" in page(client_of("curator"), "/recipes/mine/")
+    assert visitor.get("/recipes/none/board/").status_code == 404
+    assert "/recipes/none/board/" not in {row.asked["path"] for row in PreparedPage.objects.all()}
+    monkeypatch.undo()
+    monkeypatch.setattr(prepared, "MANY", 10)
+    work()
+    for address, words in addresses.items():
+        answer = visitor.get(address)
+        assert answer.status_code == 200, address
+        assert words in answer.content.decode(), address
+    Benchmark.objects.update(visibility="private")
+    cache.forget()
+    assert visitor.get("/recipes/mine/board/").status_code == 404
