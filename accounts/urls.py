@@ -20,7 +20,7 @@ urlpatterns = [
         name="password-choose",
     ),
     path("notices/", views.notice_list, name="notices"),
-    path("views/", views.view_save, name="view-save"),
+    path("views/", views.saved_views, name="views"),
     path("tokens/", views.tokens, name="tokens"),
     path(
         "sign-out/",

@@ -222,9 +222,13 @@ def notice_list(request: HttpRequest) -> HttpResponse:
 
 
 @requires("be-signed-in")
-@require_http_methods(["POST"])
-def view_save(request: HttpRequest) -> HttpResponse:
-    """Keep a page with its filters under a name, or forget it. The same name again replaces the page."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def saved_views(request: HttpRequest) -> HttpResponse:
+    """The person's views, which the list of leaderboards loads. By POST a page with its filters is kept under a name,
+    or forgotten; the same name again replaces the page.
+    """
+    if request.method != "POST":
+        return render(request, "accounts/_views.html", {"views": cast(User, request.user).saved_views.all()})
     person, path = cast(User, request.user), request.POST.get("path", "").replace("\x00", "")
     name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
     if not path.startswith("/leaderboards/") or len(path) > MAX_PATH:

@@ -30,13 +30,12 @@ from leaderboard.views.frame import frame, of_benchmark
 
 
 @requires("read-public")
+@prepared(by_role=True)
 def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks that the viewer may see, newest version each, with what they hold."""
     counts = queries.benchmark_counts(queries.newest_visible(request.user), request.user)
-    viewer = request.user
-    views = viewer.saved_views.all() if isinstance(viewer, User) else ()
     by_recipes = store.is_answered(*(count.benchmark for count in counts))
-    context = {"section": "leaderboards", "benchmarks": counts, "views": views, "by_recipes": by_recipes}
+    context = {"section": "leaderboards", "benchmarks": counts, "by_recipes": by_recipes}
     return render(request, "leaderboard/index.html", context)
 
 

@@ -60,7 +60,7 @@ TABLE = {
     "accounts:password-reset": EVERYBODY,
     "accounts:password-choose": EVERYBODY,
     "accounts:notices": SIGNED_IN,
-    "accounts:view-save": SIGNED_IN,
+    "accounts:views": SIGNED_IN,
     "people": {"administrator"},
     "audit": {"administrator"},
     "audit-export": {"administrator"},
