@@ -14,7 +14,7 @@ from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank import guard
 from bank.forms.fields import whole_number
-from bank.models import Benchmark, EvaluatedModel, Item, ItemResponse, Response, Sample
+from bank.models import Benchmark, Item, ItemResponse, Response, Sample, models_with
 from judging.models import Judgment, Run
 from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
@@ -114,8 +114,7 @@ def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Be
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
     answers = answers_shown(staff=staff).filter(sample__benchmark__in=ids)
     if len(ids) == 1:  # one answer of each model is enough
-        answering = EvaluatedModel.objects.filter(Exists(answers.filter(model=OuterRef("pk"))))
-        models = {ids[0]: answering.count()}
+        models = {ids[0]: models_with(answers).count()}
     else:
         models = _by(answers, "sample__benchmark", Count("model", distinct=True))
     labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)

@@ -477,7 +477,8 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         benchmarks: Any = self.fields["benchmark"]
         wanted = whole_number(str(self.initial.get("benchmark", "")))
         chosen = benchmarks.queryset if wanted is None else benchmarks.queryset.filter(pk=wanted)
-        kinds = set(Item.objects.filter(sample__benchmark=chosen.first()).values_list("kind", flat=True))
+        items = Item.objects.filter(sample__benchmark=chosen.first()).order_by()
+        kinds = {kind for kind in Item.Kind if items.filter(kind=kind).exists()}
         fitting = (name for name, ballot in ballots.BALLOTS.items() if ballot.kind in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))
 

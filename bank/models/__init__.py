@@ -7,7 +7,7 @@ from bank.models.held_out import HeldOutHalf
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse, with_answers
 from bank.models.recipes import Recipe
-from bank.models.responses import EvaluatedModel, Response
+from bank.models.responses import EvaluatedModel, Response, models_with
 from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
 from bank.models.submissions import (
     FileLease,
@@ -51,5 +51,6 @@ __all__ = [
     "ToldScore",
     "Upload",
     "Verdict",
+    "models_with",
     "with_answers",
 ]

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 
 from accounts.rules import allowed, where
 from bank import exposure
@@ -49,6 +49,12 @@ class EvaluatedModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def models_with(answers: "models.QuerySet[Response]") -> "models.QuerySet[EvaluatedModel]":
+    """The models with one of these answers. It is looked for model by model: for EXISTS, PostgreSQL reads them all."""
+    one = answers.filter(model=OuterRef("pk")).order_by().values("pk")[:1]
+    return EvaluatedModel.objects.alias(one=Subquery(one)).exclude(one=None)
 
 
 class ResponseQuerySet(models.QuerySet["Response"]):

@@ -16,7 +16,7 @@ from bank import guard
 from bank.database import bulk, chunks
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
-from bank.models import Benchmark, EvaluatedModel, Import, Item, ItemResponse, Response, Sample, Submission
+from bank.models import Benchmark, Import, Item, ItemResponse, Response, Sample, Submission, models_with
 from bank.models.items import content_hash
 from bank.text.names import as_stored
 
@@ -326,8 +326,8 @@ def _make_until(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, 
 
 
 def _present(benchmark: Benchmark) -> set[str]:
-    answers = Response.objects.filter(model=OuterRef("pk"), sample__benchmark=benchmark, variant="")
-    return set(EvaluatedModel.objects.filter(Exists(answers)).values_list("name", flat=True))
+    answers = Response.objects.filter(sample__benchmark=benchmark, variant="")
+    return set(models_with(answers).values_list("name", flat=True))
 
 
 def _rotated(names: Sequence[str]) -> QuerySet[Response]:

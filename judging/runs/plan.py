@@ -125,11 +125,13 @@ class Offer:
 
 def offers(*, judge: Judge | None, benchmark: Benchmark, names: Sequence[str]) -> list[Offer]:
     """These protocols for a benchmark, those first with which the judge can judge something."""
-    found = [_offer(judge, benchmark, protocols.get(name)) for name in names]
+    counted: dict[str, int] = {}
+    found = [_offer(judge, benchmark, protocols.get(name), counted) for name in names]
     return sorted(found, key=lambda offer: bool(offer.problem))
 
 
-def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol) -> Offer:
+def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol, counted: dict[str, int]) -> Offer:
+    """``counted``: how many items each query found so far, for protocols that judge the same."""
     if judge and judge.is_baseline and judge.baseline not in protocol.baselines:
         return Offer(protocol, 0, f"{judge.titled} gives no such verdicts")
     items = judgeable_items(benchmark=benchmark, protocol=protocol).order_by()
@@ -139,7 +141,8 @@ def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol) -> Off
         items = items.exclude(sample__options={})
     if protocol.needs_criteria:
         items = items.filter(bank.criteria.has_kind("sample", protocol.needs_criteria))
-    count = items.count()
+    query = str(items.query)
+    count = counted[query] if query in counted else counted.setdefault(query, items.count())
     return Offer(protocol, count, "" if count else protocol.lacking)
 
 

@@ -36,7 +36,9 @@ def draw(items: QuerySet[Item], *, seed: int = SEED) -> QuerySet[Item]:
 
 def is_small(run: Run) -> bool:
     """Whether the page of a tryout can show the run, be it that somebody has gone on with it since."""
-    return run.kind == Run.Kind.JUDGMENTS and not run.imported and run.run_items.count() <= ITEMS
+    return (
+        run.kind == Run.Kind.JUDGMENTS and not run.imported and run.run_items.order_by()[: ITEMS + 1].count() <= ITEMS
+    )
 
 
 def items_of(run: Run) -> QuerySet[Item]:

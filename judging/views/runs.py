@@ -228,7 +228,9 @@ def _run_form(sent: QueryDict) -> RunForm:
 def estimated(form: RunForm) -> dict[str, Any]:
     """The estimate for the run of a form, or its faults."""
     if not form.is_bound:
+        offers = form.offers
         form = type(form)(_untouched_values(form))
+        form.offers = offers  # of the same judge and benchmark
     if not form.data.get("judge") or not form.data.get("benchmark"):
         return {}
     if not form.possible:

@@ -265,7 +265,7 @@ def _benchmarks(viewer: User) -> list[NextStep]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
     for counts in queries.benchmark_counts(newest, viewer):
-        steps = steps_of(counts.benchmark, viewer)
+        steps = steps_of(counts, viewer)
         step = next((step for step in steps if step.state == NOW), steps[-1])
         verb, to = step.actions[0] if step.actions else steps[-1].actions[0]
         rows.append(NextStep(counts, verb, to))

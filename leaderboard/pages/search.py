@@ -10,7 +10,7 @@ from rapidfuzz import fuzz, process, utils
 
 from accounts.models import SavedView, User
 from accounts.rules import Viewer, allowed
-from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
+from bank.models import Benchmark, Item, Response, Sample, models_with
 from bank.samples.listing import holding
 from judging.models import Judge, Run
 from judging.models.runs import RunQuerySet
@@ -87,8 +87,7 @@ def find(text: str, viewer: Viewer, *, typing: bool = False) -> list[Group]:
 
 def similar(text: str, viewer: Viewer) -> list[Hit]:
     """Models, judges and benchmarks whose names are nearly ``text``: what was perhaps meant."""
-    answers = Response.objects.visible_to(viewer).filter(model=OuterRef("pk"))
-    models = EvaluatedModel.objects.filter(Exists(answers)).values_list("name", flat=True)
+    models = models_with(Response.objects.visible_to(viewer)).values_list("name", flat=True)
     runs = _judged(viewer)
     judges = Judge.objects.filter(Exists(runs.filter(judge=OuterRef("pk")))).values_list("name", flat=True)
     titles = Benchmark.objects.visible_to(viewer).values_list("title", flat=True)
@@ -130,8 +129,7 @@ def _places(benchmarks: Sequence[Benchmark] | QuerySet[Benchmark], page: str) ->
 
 def _models(text: str, viewer: Viewer) -> list[Hit]:
     answers = Response.objects.visible_to(viewer)
-    models = EvaluatedModel.objects.filter(Q(name__icontains=text) | Q(organisation__icontains=text))
-    models = models.filter(Exists(answers.filter(model=OuterRef("pk")))).order_by("name")
+    models = models_with(answers).filter(Q(name__icontains=text) | Q(organisation__icontains=text)).order_by("name")
     hits = []
     for model in models[: MOST + 1]:
         answers_there = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))

@@ -1,8 +1,9 @@
 """The line of steps from a file to a board: what is there of a benchmark, and what comes next."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import Count
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -20,6 +21,7 @@ BOARDS = {"models": "Models", "judges": "Judges against people", "bias": "Biases
 KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
 
 
+MANY = 100_000  # answers or items that are counted
 OF_THE_ROLE = ("Add a file", "Have a model answer", "New run")  # ADR 42
 
 
@@ -39,9 +41,9 @@ class Step:
         return STATES[self.state]
 
 
-def steps_of(benchmark: Benchmark, viewer: Viewer) -> list[Step]:
+def steps_of(counts: queries.BenchmarkCounts, viewer: Viewer) -> list[Step]:
     """The steps of a benchmark, for staff; the first that is not done is the next one."""
-    (counts,) = queries.benchmark_counts([benchmark], viewer)
+    benchmark = counts.benchmark
     steps = [
         _import(benchmark, counts),
         _items(benchmark),
@@ -61,12 +63,12 @@ def steps_of(benchmark: Benchmark, viewer: Viewer) -> list[Step]:
 
 
 def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
-    answers = Response.objects.filter(sample__benchmark=benchmark).count()
+    answers = _up_to_many(Response.objects.filter(sample__benchmark=benchmark), "answer")
     samples = benchmark.samples.in_use().count()
     return Step(
         "Import",
         f"{number_of(samples, 'sample')}, {number_of(counts.models, 'model')}",
-        number_of(answers, "answer") if answers else "no answers yet: bring them in, or have endpoints write them",
+        answers or "no answers yet: bring them in, or have endpoints write them",
         samples > 0,
         [
             ("Add a file", f"{reverse('bank:upload-list')}?{urlencode({'benchmark': str(benchmark)})}"),
@@ -76,15 +78,21 @@ def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
 
 
 def _items(benchmark: Benchmark) -> Step:
-    kinds = dict(Item.objects.filter(sample__benchmark=benchmark).order_by().values_list("kind").annotate(Count("pk")))
-    made = [number_of(kinds[kind], noun) for kind, noun in KINDS.items() if kind in kinds]
+    items = Item.objects.filter(sample__benchmark=benchmark)
+    made = [found for kind, noun in KINDS.items() if (found := _up_to_many(items.filter(kind=kind), noun))]
     return Step(
         "Items",
         ", ".join(made) or "none yet",
         "what a judge or a person gives a verdict on: answers, or samples alone",
-        bool(kinds),
-        [("Make more items" if kinds else "Make items", reverse("bank:benchmark-items", args=[benchmark]))],
+        bool(made),
+        [("Make more items" if made else "Make items", reverse("bank:benchmark-items", args=[benchmark]))],
     )
+
+
+def _up_to_many(rows: QuerySet[Any], noun: str) -> str:
+    """How many there are; of very many no more than that. "" if none."""
+    n = rows.order_by()[: MANY + 1].count()
+    return f"more than {number_of(MANY, noun)}" if n > MANY else number_of(n, noun) if n else ""
 
 
 def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:

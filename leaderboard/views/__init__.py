@@ -43,7 +43,8 @@ def index(request: HttpRequest) -> HttpResponse:
 @require_safe
 def steps(request: HttpRequest, name: str) -> HttpResponse:
     """The line of steps of a benchmark, which its page and the end of an import load."""
-    steps = steps_page.steps_of(benchmark_named(name), request.user)
+    (counts,) = queries.benchmark_counts([benchmark_named(name)], request.user)
+    steps = steps_page.steps_of(counts, request.user)
     return render(request, "leaderboard/_steps.html", {"steps": steps})
 
 

@@ -5,6 +5,7 @@ import pytest
 from annotations.models import Campaign
 from bank.models import Benchmark, Item
 from judging.models import Judge, Judgment, Run
+from leaderboard.pages import steps
 from tests.judging.small import make_benchmark
 from tests.markup import flat
 
@@ -41,6 +42,17 @@ def test_a_benchmark_without_items_says_so_and_leads_to_making_them(client_of):
     found, page = states(client_of("curator"), made.slug)
     assert found == ["done", "now", "later", "later"]
     assert f'href="/bank/benchmarks/{made}/items/"' in page
+
+
+def test_of_very_many_answers_and_items_no_more_is_counted_than_that(client_of, monkeypatch):
+    made = make_benchmark()
+    page = states(client_of("curator"), made.slug)[1]
+    assert "6 answers" in page
+    assert "more than" not in page
+    monkeypatch.setattr(steps, "MANY", 5)
+    page = states(client_of("curator"), made.slug)[1]
+    assert "more than 5 answers" in page
+    assert "3 pairs" in page
 
 
 def test_its_page_loads_the_line_and_others_do_not_see_it(client_of, client):
