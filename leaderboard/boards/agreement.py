@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,11 +48,12 @@ class Voter:
     key: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AgreementBoard(Board):
+@dataclass(frozen=True, eq=False)
+class AgreementBoard(Board[AgreementRow]):
     """``voters`` in the order of the rows: annotators by name, the majority, judges."""
 
-    rows: Sequence[AgreementRow] = field(default=(), kw_only=False)
+    rows: Sequence[AgreementRow] = ()
+    _: KW_ONLY
     voters: list[Voter] = field(default_factory=list)
 
 

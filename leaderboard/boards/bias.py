@@ -12,7 +12,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from string import ascii_uppercase
 from typing import Any
@@ -137,11 +137,12 @@ class BiasRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BiasBoard(Board):
+@dataclass(frozen=True, eq=False)
+class BiasBoard(Board[BiasRow]):
     """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave."""
 
-    rows: Sequence[BiasRow] = field(default=(), kw_only=False)
+    rows: Sequence[BiasRow] = ()
+    _: KW_ONLY
     biases: tuple[str, ...] = ()
     labels: int = 0
 

@@ -164,10 +164,9 @@ class RecipeRow(Row):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecipeBoard(Board):
+class RecipeBoard(Board[RecipeRow]):
     """``scenarios``: the names of those that are shown; ``published``: those of them that are shown by an edition."""
 
-    rows: Sequence[RecipeRow] = field(default=(), kw_only=False)
     scenarios: Sequence[str] = ()
     published: Sequence[str] = ()
     metric: Metric = METRICS["accuracy"]

@@ -39,7 +39,7 @@ class Decision:
     detail: str
     verb: str
     link: str
-    since: datetime | None = None
+    since: datetime | None
     dismiss: str = ""
 
 

@@ -55,7 +55,7 @@ class MiniRow:
     value: str
     bar: SafeString
     page: str
-    simulated: bool = False
+    simulated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +155,9 @@ class Home:
     picture: Picture | None
     benchmarks: int
     computed_at: datetime | None
-    vote_heads: SafeString = BLANK
-    models_axis: SafeString = BLANK
-    judges_axis: SafeString = BLANK
+    vote_heads: SafeString
+    models_axis: SafeString
+    judges_axis: SafeString
 
 
 @dataclass(frozen=True, slots=True)

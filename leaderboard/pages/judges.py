@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
 from leaderboard import queries
+from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import (
     ALL,
     INDIVIDUALS,
@@ -25,10 +26,10 @@ from leaderboard.boards.judge_board import (
 )
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
-from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
-from leaderboard.boards.reviews import ComparedBoard, ComparedRow, ReviewRow, ReviewsBoard
+from leaderboard.boards.repeats import RepeatsRow
+from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.standin import StandInBoard, StandInRow
-from leaderboard.boards.versions import VersionRow, VersionsBoard
+from leaderboard.boards.versions import VersionRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import (
     NONE,
@@ -627,7 +628,7 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
     return [column(name) for name in RUNNING]
 
 
-def repeated(board: RepeatsBoard, kind: Kind) -> Table | None:
+def repeated(board: Board[RepeatsRow], kind: Kind) -> Table | None:
     """How many verdicts of each judge are the same, as shares of its items."""
     if not board.rows:
         return None
@@ -659,7 +660,7 @@ def repeated(board: RepeatsBoard, kind: Kind) -> Table | None:
     )
 
 
-def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
+def prompt_versions(board: Board[VersionRow], kind: Kind) -> Table | None:
     """Each version of a judge's prompt beside the one before it, by the first measure against people."""
     first: dict[tuple[str, str, int], VersionRow] = {}
     for row in board.rows:
@@ -699,7 +700,7 @@ def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
     )
 
 
-def reviewed(board: ReviewsBoard, kind: Kind) -> Table | None:
+def reviewed(board: Board[ReviewRow], kind: Kind) -> Table | None:
     """Each judge's verdicts as people reviewed them, in a data set or over all."""
     if not board.rows:
         return None
@@ -738,7 +739,7 @@ def reviewed(board: ReviewsBoard, kind: Kind) -> Table | None:
     )
 
 
-def compared(board: ComparedBoard, kind: Kind) -> Table | None:
+def compared(board: Board[ComparedRow], kind: Kind) -> Table | None:
     """Every two judges whose analyses people compared."""
     if not board.rows:
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
@@ -47,7 +48,7 @@ def verdicts_link(address: Address, run: Run, *, metric: str = "", level: str = 
     return address.to("leaderboard:compare", **view, a="majority", b=f"run-{run.pk}", only=only)
 
 
-def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
+def source_facts(scope: Scope, board: Board[Any], viewer: Viewer) -> list[Fact]:
     """Judged by whom, with which prompt, under which rule; or by answer keys."""
     if scope.kind.keyed:
         return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
@@ -67,7 +68,7 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     ]
 
 
-def reader_facts(board: Board, viewer: Viewer) -> list[Fact]:
+def reader_facts(board: Board[Any], viewer: Viewer) -> list[Fact]:
     """Which runs gave the verdicts, or read the answers that name no option themselves."""
     runs = list(queries.runs_of(board.runs).values())
     return [*run_facts(runs, viewer), *_prompt_facts(runs)] if runs else []
@@ -97,7 +98,7 @@ def _prompt_facts(runs: Sequence[Run]) -> list[Fact]:
     return [Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True)]
 
 
-def data_facts(board: Board, *, counted: str, coverage: float | None = None) -> list[Fact]:
+def data_facts(board: Board[Any], *, counted: str, coverage: float | None = None) -> list[Fact]:
     """How much was counted, its fingerprint, and when."""
     facts = [Fact("Data", counted), Fact("Fingerprint", board.data or NONE, mono=True)]
     if coverage is not None:

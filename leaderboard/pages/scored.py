@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from bank.forms.fields import whole_number
-from leaderboard.boards.abilities import AbilitiesBoard
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard
+from leaderboard.boards.abilities import AbilityRow
+from leaderboard.boards.base import Board, Level, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 from leaderboard.hidden import is_kept_back
@@ -184,7 +184,7 @@ def reading(page: ScoredPage) -> list[tuple[str, str]]:
     return [(term, said) for shown, term, said in words if shown]
 
 
-def abilities_of(board: AbilitiesBoard, main: NumberColumn, unit: float) -> Table | None:
+def abilities_of(board: Board[AbilityRow], main: NumberColumn, unit: float) -> Table | None:
     """All models together on each ability, hardest first; None where one model or ability is all there is."""
     rows = board.rows
     if len(rows) < 2 or max(row.models for row in rows) < 2:

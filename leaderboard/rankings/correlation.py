@@ -85,8 +85,7 @@ class SpreadRow(OfJudge):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CorrelationBoard(Board):
-    rows: Sequence[CorrelationRow] = field(default=(), kw_only=False)
+class CorrelationBoard(Board[CorrelationRow]):
     rankings: list[Ranking] = field(default_factory=list)
     ranks: list[MetaRank] = field(default_factory=list)
     repeats: list[SpreadRow] = field(default_factory=list)

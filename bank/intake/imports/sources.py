@@ -201,7 +201,7 @@ IGNORED = ("__MACOSX", ".DS_Store", "Thumbs.db")
 
 
 @contextmanager
-def _unpacked(path: Path, *, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
+def _unpacked(path: Path, *, cancelled: Callable[[], bool]) -> Iterator[Path]:
     """The path itself or, for a zip archive, the folder it was unpacked to. Raises BadFile."""
     if not path.is_file() or kind_of(path) != "zip":
         yield path
