@@ -225,7 +225,8 @@ def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) ->
     return mask | (bit if twins else 0)
 
 
-def _check_bulk(values: Mapping[str, Any], note: str) -> None:
+def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
+    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
     unknown = set(values) - set(BULK)
     if unknown:
         raise ValueError(f"not for bulk editing: {sorted(unknown)}")
@@ -233,11 +234,6 @@ def _check_bulk(values: Mapping[str, Any], note: str) -> None:
         raise BadInput("Choose what to change.")
     if values.get("status") == Sample.Status.REJECTED and not note.strip():
         raise BadInput("Say why the samples are rejected.")
-
-
-def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
-    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
-    _check_bulk(values, note)
     changed = 0
     with transaction.atomic():
         rows = samples.order_by("pk").select_related("capability")

@@ -73,13 +73,21 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
     benchmark = address.benchmark
     (counts,) = queries.benchmark_counts([benchmark], address.viewer)
     summary = home.summary_of(counts, Address(address.viewer, "leaderboard:models", address.name, benchmark))
+    # Of each part what there is more than once, the most frequent.
+    rows = contents_of(Scope(address.benchmark, kinds.USUAL, staff=address.staff), address.viewer)
+    found = []
+    for part, (title, noun) in TITLES.items():
+        top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
+        if top:
+            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
+            found.append(Counted(title, number_of(top[0].of, noun), shares))
     return BenchmarkPage(
         lead=benchmark.description,
         entry=summary.entries[0],
         summary=summary,
         levels=_levels(address),
         samples=_samples(address),
-        contents=_contents(address),
+        contents=found,
         facts=_facts(address, counts),
         sealed=parts_of(benchmark),
     )
@@ -130,18 +138,6 @@ TITLES = {
     "words": ("How instructions begin", "instruction"),
     "objects": ("What pictures show", "picture"),
 }
-
-
-def _contents(address: Address) -> list[Counted]:
-    """Of each part what there is more than once, the most frequent."""
-    rows = contents_of(Scope(address.benchmark, kinds.USUAL, staff=address.staff), address.viewer)
-    found = []
-    for part, (title, noun) in TITLES.items():
-        top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
-        if top:
-            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
-            found.append(Counted(title, number_of(top[0].of, noun), shares))
-    return found
 
 
 def _samples(address: Address) -> list[SampleCard]:

@@ -306,7 +306,9 @@ def _entry(
         more_models=max(0, len(_with_number(place)) - len(top)),
         judges=[_judge_row(place, *judge_row, axes.judges) for judge_row in ranked],
         judges_note=_judges_note(place, ranked),
-        judges_unit=_judges_unit(place) if ranked else "",
+        judges_unit=f"{place.metric.within_sentence} with people{', in %' if place.metric.is_share else ''}"
+        if ranked
+        else "",
         more_judges=max(0, len(_measured(place)) - len(ranked)),
         people=_people(place, axes.judges) if ranked else BLANK,
         label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
@@ -384,10 +386,6 @@ def _counts(counts: queries.BenchmarkCounts) -> str:
     parts = [number_of(counts.samples, "sample"), *([number_of(counts.models, "model")] if counts.models else [])]
     parts += [number_of(counts.judges, "judge")] if counts.judges else []
     return ", ".join([*parts, number_of(counts.labels, "label")])
-
-
-def _judges_unit(place: _Place) -> str:
-    return f"{place.metric.within_sentence} with people{', in %' if place.metric.is_share else ''}"
 
 
 def _with_number(place: _Place) -> list[ModelRow]:
