@@ -31,7 +31,7 @@ from leaderboard.cache import until_changed
 from leaderboard.hidden import keys_are_open
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
-from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.rows import UNKNOWN, Number, Row, number, with_significance
 from stats import desiderata
 from stats.answers import yes_no_scores
 from stats.bleu import bleu
@@ -314,7 +314,7 @@ def _compared(
             condition = " / ".join(dict.fromkeys(str(name) or "plain" for name in (condition_a, condition_b)))
             measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
             rows.append(RecipeMeasure(scenario=scenario, condition=condition, **names, **vars(measure)))
-    return versus.tested(rows)
+    return with_significance(rows)
 
 
 @guard.working()

@@ -5,9 +5,9 @@ with several rows, and means: sign flips by group. Correlations: Williams' t if 
 the jackknife's error by group. Strengths: the contrast of the fit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,13 +23,12 @@ from leaderboard.definitions import CONTROL, NO_CONTROL
 from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
-from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.rows import UNKNOWN, Number, Row, Tested, number, with_significance
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray
 from stats.correlation import PEARSON, SPEARMAN, correlation_difference, williams
 from stats.paired import change, difference
-from stats.ranks import benjamini_hochberg
 from stats.results import StatisticsError
 from stats.verdicts import decided, majority, three_way
 
@@ -37,7 +36,7 @@ STRENGTH = "Bradley–Terry strength"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(Row):
+class Measure(Tested):
     """Two sides by one measure: ``difference`` is a minus b; ``significant`` at 5 % with all tests of the page."""
 
     measure: str
@@ -123,19 +122,9 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = S
     return levels if len(levels) > 1 else []
 
 
-M = TypeVar("M", bound=Measure)
-
-
-def tested(measures: Sequence[M]) -> list[M]:
-    """With the tests that are significant at 5% after Benjamini-Hochberg marked."""
-    found = [row.p for row in measures if row.p is not None]
-    counts = iter(benjamini_hochberg(p=found) if found else ())
-    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in measures]
-
-
 def tested_together(versus: Versus) -> Versus:
     """With the tests of all its measures together."""
-    return replace(versus, measures=tested(versus.measures))
+    return replace(versus, measures=with_significance(versus.measures))
 
 
 def refuse_unknown(known: set[str], *names: str) -> None:

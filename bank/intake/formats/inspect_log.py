@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import answers, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, head, json_value
+from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, head, json_value, spread
 
 NAME = "inspect"
 TITLE = "Logs of Inspect"
@@ -47,7 +47,7 @@ def wide_rows(path: Path) -> Iterator[Row | Problem]:
         if not isinstance(found, list) or not found:
             raise BadFile(Where(path.name), "holds no samples; was it written without them?")
         samples = (Row(Where(path.name, record=number), sample) for number, sample in enumerate(found))
-    yield from wide.spread(partial(_answers, model=model), samples)
+    yield from spread(partial(_answers, model=model), samples)
 
 
 def _model(path: Path, log: Any) -> str:

@@ -813,21 +813,28 @@ def odd(row: Row, field: str, reason: str) -> Problem:
     return Problem(row.where, field, reason, warning=True)
 
 
+def spread(
+    reading: Callable[[Row], Iterable[Problem | dict[str, Any]]], source: Iterable[Row | Problem]
+) -> Iterator[Row | Problem]:
+    """The rows that ``reading`` makes of each, which may raise BadRow, and its problems."""
+    for row in source:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            for one in reading(row):
+                yield one if isinstance(one, Problem) else Row(row.where, one)
+        except BadRow as fault:
+            yield Problem(row.where, fault.field, fault.reason)
+
+
 def converted(
     source: Iterable[Row | Problem], convert: Callable[[Row], Iterable[Problem | dict[str, Any]]], record: type[Rec]
 ) -> Iterator[Row | Problem]:
     """The records of a format's rows: for each row, those that ``convert`` gives as objects, and its warnings. It may
     raise BadRow.
     """
-    for row in source:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        try:
-            for part in convert(row):
-                yield from [part] if isinstance(part, Problem) else validated([Row(row.where, part)], record)
-        except BadRow as fault:
-            yield Problem(row.where, fault.field, fault.reason)
+    return validated(spread(convert, source), record)
 
 
 def short_hash(text: str) -> str:
