@@ -254,10 +254,15 @@ def _entry(
     invented: Collection[str],
 ) -> Entry:
     labels_help = bool(place.counts.labels) and not ranked
+    parts = [
+        number_of(place.counts.samples, "sample"),
+        *([number_of(place.counts.models, "model")] if place.counts.models else []),
+    ]
+    parts += [number_of(place.counts.judges, "judge")] if place.counts.judges else []
     return Entry(
         title=place.counts.benchmark.titled,
         about=place.counts.benchmark.description,
-        counts=_counts(place.counts),
+        counts=", ".join([*parts, number_of(place.counts.labels, "label")]),
         link=place.address.to("leaderboard:benchmark"),
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
@@ -341,12 +346,6 @@ def _by_other_measure(place: _Place, run: Run) -> str:
     if row is None or people is None:
         return ""
     return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(people)}"
-
-
-def _counts(counts: queries.BenchmarkCounts) -> str:
-    parts = [number_of(counts.samples, "sample"), *([number_of(counts.models, "model")] if counts.models else [])]
-    parts += [number_of(counts.judges, "judge")] if counts.judges else []
-    return ", ".join([*parts, number_of(counts.labels, "label")])
 
 
 def _with_number(place: _Place) -> list[ModelRow]:

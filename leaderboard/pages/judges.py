@@ -147,6 +147,8 @@ def build_judges_page(
     shown = _Shown.of(address, board, kind, sorting, tested)
     columns, chooser = choose(_columns(shown, biases), address, sorting.column)
     rows = [*([PEOPLE] if shown.with_people else []), *shown.order]
+    # How many items the metric rests on, at most.
+    most = max((row.n for rows in shown.judges.values() if (row := rows.get(metric.name))), default=0)
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
@@ -164,7 +166,11 @@ def build_judges_page(
         ),
         chooser=chooser,
         levels=shown.levels,
-        counted=_counted(shown.judges, metric),
+        counted=(
+            f"{number_of(most, 'pair')}: people chose a side"
+            if metric is SIDED
+            else f"{number_of(most, 'item')} at most"
+        ),
         has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
         far_below="15 points" if metric.is_share else "0.15",
@@ -357,14 +363,6 @@ def _level_column(shown: _Shown, level: str) -> Column[int]:
         choice=f"{shown.metric.label} on each {shown.kind.part_word}",
         under=number_of(items, "item"),
         title=f"{shown.metric.label} on {level or 'samples without a level'}",
-    )
-
-
-def _counted(judges: Mapping[int, Mapping[str, Row]], metric: Metric) -> str:
-    """How many items the metric rests on, at most."""
-    most = max((row.n for rows in judges.values() if (row := rows.get(metric.name))), default=0)
-    return (
-        f"{number_of(most, 'pair')}: people chose a side" if metric is SIDED else f"{number_of(most, 'item')} at most"
     )
 
 
