@@ -1,14 +1,12 @@
 """Rows of boards: what they have in common, and how they are written as JSON and as flat cells (design: Contract)."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from accounts.csv import escape
 from judging.models import Run
-from stats.arrays import BoolArray
-from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 
 JSON = dict[str, Any]
@@ -128,23 +126,6 @@ class OfJudge(Row):
 def of_judge(run: Run) -> dict[str, Any]:
     """What a row says of whose run it is about."""
     return {"judge": run.judge.name, "simulated": run.judge.simulated, "run": run.pk}
-
-
-class Tested(Row):
-    """A row about a test: ``significant`` at 5% with all tests that are made together."""
-
-    p: float | None
-    significant: bool | None
-
-
-T = TypeVar("T", bound=Tested)
-
-
-def with_significance(rows: Sequence[T], correct: Callable[..., BoolArray] = benjamini_hochberg) -> list[T]:
-    """With the tests that are significant at 5% after this correction for their number marked."""
-    found = [row.p for row in rows if row.p is not None]
-    counts = iter(correct(p=found) if found else ())
-    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]  # type: ignore[type-var]
 
 
 def with_note(rows: list[JSON], note: str) -> list[JSON]:

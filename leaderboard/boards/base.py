@@ -22,9 +22,10 @@ from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
+from stats.arrays import BoolArray
 from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
 from stats.proportions import t_quantile
-from stats.ranks import Behind, Place, places_of_means
+from stats.ranks import Behind, Place, benjamini_hochberg, places_of_means
 
 B = TypeVar("B", bound="Board[Any]")
 R = TypeVar("R", bound=Row, covariant=True)
@@ -75,6 +76,23 @@ def best_of(places: Mapping[str, bool | None]) -> list[str]:
         return []
     named = listed(sorted(best)) if len(best) <= MOST_NAMED else f"{len(best)} of {len(places)} models"
     return [f"May be the best, all together with 95%: {named}."]
+
+
+class Tested(Row):
+    """A row about a test: ``significant`` at 5% with all tests that are made together."""
+
+    p: float | None
+    significant: bool | None
+
+
+T = TypeVar("T", bound=Tested)
+
+
+def with_significance(rows: Sequence[T], correct: Callable[..., BoolArray] = benjamini_hochberg) -> list[T]:
+    """With the tests that are significant at 5% after this correction for their number marked."""
+    found = [row.p for row in rows if row.p is not None]
+    counts = iter(correct(p=found) if found else ())
+    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]  # type: ignore[type-var]
 
 
 class Level(Row):

@@ -24,9 +24,9 @@ from bank.models import EvaluatedModel, Item, ItemResponse
 from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
-from leaderboard.boards.base import Board, share
+from leaderboard.boards.base import Board, Tested, share, with_significance
 from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, of_one_source, unmeasured_items, without_sealed
-from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, Tested, number, of_judge, with_significance
+from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import PEOPLE, BadScope, Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray

@@ -24,14 +24,14 @@ from judging.models import Judgment, Run
 from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
 from leaderboard.boards import versus
-from leaderboard.boards.base import Board, places_by, share
+from leaderboard.boards.base import Board, places_by, share, with_significance
 from leaderboard.boards.keyed import FROM_POSITIVES
 from leaderboard.boards.versus import Measure
 from leaderboard.cache import until_changed
 from leaderboard.hidden import keys_are_open
 from leaderboard.methods import SEED
 from leaderboard.models import RecipeEdition
-from leaderboard.rows import UNKNOWN, Number, Row, number, with_significance
+from leaderboard.rows import UNKNOWN, Number, Row, number
 from stats import desiderata
 from stats.answers import yes_no_scores
 from stats.bleu import bleu

@@ -16,14 +16,14 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import keyed, reviews
 from leaderboard.boards import scores as board_of_scores
-from leaderboard.boards.base import level_names
+from leaderboard.boards.base import Tested, level_names, with_significance
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
 from leaderboard.hidden import of_one_source, without_sealed
 from leaderboard.methods import SEED
 from leaderboard.metrics import distance_of_rankings
-from leaderboard.rows import UNKNOWN, Number, Row, Tested, number, with_significance
+from leaderboard.rows import UNKNOWN, Number, Row, number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.arrays import FloatArray

@@ -11,11 +11,11 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
+from leaderboard.boards.base import Board, ModelsBoard, Tested, cached, level_names, with_significance
 from leaderboard.hidden import is_kept_back, of_open_half
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
-from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, Tested, number, of_judge, with_significance
+from leaderboard.rows import UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import HUMANS, BadScope, Scope
 from leaderboard.view import scope_of
 from stats.rankings import rank_correlation

@@ -17,8 +17,9 @@ import pandas as pd
 from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
+from leaderboard.boards.base import Tested, with_significance
 from leaderboard.methods import SEED
-from leaderboard.rows import UNKNOWN, Number, Tested, number, with_significance
+from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import BadScope, Scope
 from stats.disclosure import MIN_SAMPLES
 from stats.paired import difference
