@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accounts.records import immutable
+
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
     from leaderboard.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Way:
     """One of the ways: how it is called in a control, and what a page says of numbers made with it (or nothing)."""
 

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from accounts import notices
 from accounts.csv import escape
 from accounts.http import attached
 from accounts.models import User
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
@@ -179,7 +180,7 @@ def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> Htt
     return download(csv_text(header, rows), name, kind="csv")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Standing:
     """Where a judged submission stands on the board of its judge's verdicts with the same protocol and settings, beside
     the best of the others there. As on the board, models with fewer than 30 items have no rank.

@@ -1,7 +1,7 @@
 """Material of an assignment besides the answers: components, options, a judge's verdict and its released analysis."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from string import ascii_uppercase
 
 from django.contrib.auth.models import AnonymousUser
@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 import bank.criteria
 import bank.text.masking
+from accounts.records import immutable
 from annotations import ballots
 from annotations.ballots import COMPONENTS, OPTIONS, Ballot, Component, Material
 from annotations.ballots.pairs import SITUATIONS
@@ -21,7 +22,7 @@ from judging.models import Judgment
 from judging.runs.plan import options_of
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReviewedVerdict:
     """A judge's verdict in words, in the order in which it saw the answers, and its analysis as displayed.
 
@@ -35,7 +36,7 @@ class ReviewedVerdict:
     released: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShownMaterial:
     """Everything the annotator sees. ``criteria`` are those the campaign shows, without the components."""
 

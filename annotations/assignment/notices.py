@@ -1,11 +1,10 @@
 """Notices for an annotator between two items: practice feedback, a warning, a returned label."""
 
-from dataclasses import dataclass
-
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as lazy
 
+from accounts.records import immutable
 from annotations.assignment.quality import count_right, finished_practice, needed_to_pass, practice_labels
 from annotations.labels.verdicts import describe, is_right, names_as_shown
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
@@ -16,7 +15,7 @@ WARNING = lazy(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PracticeFeedback:
     """The result of one practice item, with answers named as the annotator saw them."""
 
@@ -27,7 +26,7 @@ class PracticeFeedback:
     note: str  # Markdown: why that verdict is right
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PracticeRound:
     """A finished practice round."""
 
@@ -37,7 +36,7 @@ class PracticeRound:
     passed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """Shown before the next item: practice feedback or a warning."""
 

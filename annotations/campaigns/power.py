@@ -1,12 +1,13 @@
 """What a campaign will be able to tell apart, before it is labelled: two models on the same items, at 80 % power."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from django.db.models import Count
 
+from accounts.records import immutable
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.labels.agreement import LabelRow, by_item, label_rows
@@ -30,7 +31,7 @@ UNFIT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outlook:
     """A plan, the smallest difference of two rates it finds, and how many items find ``difference``."""
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.utils.safestring import SafeString
 
 import bank.text.rendering
+from accounts.records import immutable
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.queries import Answer, presented_answers
@@ -38,7 +39,7 @@ MANY = 1_000  # items; opening so many to everybody is confirmed first
 MADE_AT_ONCE = 5_000  # items that the form makes itself; more are made on the page Items, in steps
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Size:
     """``why`` says why there are no items, and ``makable`` how many the form could make now."""
 
@@ -167,7 +168,7 @@ def make_missing(*, benchmark: Benchmark, protocol: str) -> int:
     return make_items(plan)[0]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Preview:
     """An item as annotators will see it, without the texts of criteria: those are logged when somebody labels."""
 

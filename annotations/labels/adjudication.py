@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from django.db import transaction
 
 from accounts.models import User
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.assignment import material
@@ -31,7 +32,7 @@ FILTERS = {
 LETTERS = "ABCDEFGHIJ"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ItemRow:
     """An item in the list. ``disagreement`` is the share of pairs of its labels that differ."""
 
@@ -51,7 +52,7 @@ class ItemRow:
         return "practice" if self.campaign_item.practice else "gold" if self.campaign_item.gold is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ItemList(Sequence[ItemRow]):
     """The items of a campaign, least agreement first. Rows are loaded when they are accessed."""
 
@@ -130,7 +131,7 @@ def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float
     return ItemRow(campaign_item, len(labels), share, verdicts, adjudicated, returned)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ItemLabel:
     """One label of an item."""
 
@@ -178,7 +179,7 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
     return around[before], around[before + 2]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VerdictInput:
     """A question of the form: one of the choices, or a number for each answer or part."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from math import ceil
@@ -13,6 +13,7 @@ from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.labels.agreement import (
@@ -80,7 +81,7 @@ def _count_in_campaign(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(counts.values("n"), output_field=IntegerField()), 0)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Member:
     """One annotator in a campaign."""
 
@@ -120,7 +121,7 @@ class Member:
         return stacked_bar(counts, width=56, gap=1)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Depth:
     """How many items have this many labels."""
 
@@ -134,7 +135,7 @@ class Depth:
         return round(120 * self.items / self.of, 1) if self.of else 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Monitor:
     """A campaign as staff watch it. Hidden gold and practice items are counted separately."""
 
@@ -353,7 +354,7 @@ def _member(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RecentLabel:
     """One of the newest labels."""
 

@@ -15,11 +15,12 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Cast
 
 from accounts.crypto import Cipher, EncryptedTextField, OfRow, Opened, cipher, owner_of
+from accounts.records import immutable
 
 BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Column:
     """An encrypted column of a model."""
 

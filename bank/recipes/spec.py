@@ -7,7 +7,6 @@ corrupted), in one or more **turns**. Its metric decides which conditions are ne
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -16,6 +15,7 @@ import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from accounts.records import immutable
 from bank import corruptions
 from bank.errors import BadInput
 from bank.recipes.verbalizers import GROUPS, Verbalizer, of_group
@@ -179,7 +179,7 @@ Metric = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Condition:
     """How a question is put: with how many examples, which labels, and whether corrupted, by which ``step`` alone."""
 

@@ -3,7 +3,8 @@ been trained on: natural, neutral and unnatural ones.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from accounts.records import immutable
 
 GROUPS = ("natural", "neutral", "unnatural")
 _LABELS = {
@@ -17,7 +18,7 @@ SHIFTED = "unnatural-1"  # the sample's own labels, each standing for the one be
 MOST_OPTIONS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Verbalizer:
     name: str
 

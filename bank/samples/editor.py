@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -11,6 +11,7 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts.models import User
+from accounts.records import immutable
 from bank import images
 from bank.database import batched
 from bank.errors import BadInput, Stale
@@ -21,7 +22,7 @@ FIELDS = ("key", "instruction", "hint", "language", "question_type", "options", 
 BULK = ("split", "capability", "status", "question_type")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Picture:
     """A picture as the editor submits it: an existing one (``pk``) or a new one (``stored``)."""
 

@@ -16,6 +16,7 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Collate, Lower
 from django.http import QueryDict
 
+from accounts.records import immutable
 from bank.database import keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Response, Sample
@@ -31,7 +32,7 @@ PARAMETERS = ("level", "capability", "question_type", "split", "status", "hint",
 MOST_COUNTED = 1000  # matches of a text that are counted; beyond, the list says "more than"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Filter:
     """The filters of the list, as given in the URL."""
 
@@ -62,7 +63,7 @@ class Filter:
         return urlencode({name: values[name] for name in PARAMETERS if values[name]})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Facet:
     """One filter of the list: its parameter, its name, and its values with their labels and counts."""
 
@@ -223,7 +224,7 @@ def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
     return ids[: PAGE + 1]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Counts:
     """How many samples a value of a filter would give under the other filters."""
 

@@ -11,8 +11,9 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from accounts.records import immutable
 
 UNPACKED = 50_000  # bytes that a compressed text is read to
 
@@ -51,7 +52,7 @@ def _is_unseen(char: str) -> bool:
 # -- reading a text as its letters ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class View:
     """Characters, and the span of the original text that each was made from."""
 
@@ -62,7 +63,7 @@ class View:
         return View(self.chars[start:end], self.spans[start:end])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Letters:
     """The comparable letters and digits of a view, where words start, and where each came from."""
 

@@ -8,9 +8,11 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+
+from accounts.records import immutable
 
 MANIFEST = "manifest.json"
 DATABASE = "database"
@@ -22,7 +24,7 @@ class Failed(Exception):
     """It could not be done; the message says why, in words for an operator."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Manifest:
     """A backup. ``key`` is the installation's as the database holds it: CRITERIA_KEYS fit if they open it."""
 

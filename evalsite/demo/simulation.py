@@ -14,11 +14,12 @@ import json
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from accounts.records import immutable
 
 FOLDER = Path(__file__).with_name("data")
 SEED = 20261110
@@ -33,7 +34,7 @@ Row = dict[str, Any]
 Pair = tuple[str, str, str]  # sample, first model, second model
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mind:
     """Noise and tie limit on the scale of the quality, and what moves a verdict beside it: the points that an answer
     gains when it is twice as long as the other, and when it is shown first.
@@ -47,7 +48,7 @@ class Mind:
     per_thousand: float = 0.0  # US dollars that its verdicts would cost, longer answers more
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Person(Mind):
     words_a_second: float = 4.0
     hour: int = 18  # when a sitting begins

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from accounts.records import immutable
 from bank.models import Response, Sample
 from bank.recipes.spec import OPTIONS, YES_NO, Condition, Nearest, Numbers, Spec, Tree, Turn
 from judging.endpoints.answers import Reply
@@ -49,7 +50,7 @@ SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Example:
     """A question that is shown with its answer (the key: a label of its options, yes, no, or a text)."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from accounts.records import immutable
 from accounts.rules import Viewer
 from bank.models import Item, Sample
 from judging.judgments import analyses
@@ -32,7 +33,7 @@ class CannotCompare(ValueError):
     """These two runs cannot be compared; says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Figure:
     """A number over the items that both runs decided."""
 
@@ -54,7 +55,7 @@ class Figure:
         return f"{self._shown(interval.low)} to {self._shown(interval.high)}" if interval else self.estimate.reason
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Difference:
     """An item with different verdicts in the two runs, with a judgment of each."""
 

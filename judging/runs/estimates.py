@@ -6,11 +6,12 @@ the same kind measured the tokens of a call, those numbers are used instead.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.db.models import Avg, Count, Max, Min, Q, QuerySet
 
+from accounts.records import immutable
 from bank import guard
 from bank.models import Benchmark, Item, SampleImage
 from judging import protocols
@@ -27,7 +28,7 @@ TILE, TILE_TOKENS, IMAGE_TOKENS = 512, 170, 85  # tokens of an image, as OpenAI 
 REPLY_TOKENS = {"none": 12, "first": 220, "after": 220, "three-step": 400}  # by the setting ``reasoning``
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Estimate:
     """``sent`` and ``received`` are the tokens of all calls, None for a judge that makes none. ``measured``: taken from
     earlier calls. Of ``absent`` items a picture is not stored here. ``told`` judgments need no call, ``stored`` ones
@@ -102,7 +103,7 @@ def _without_pictures(items: QuerySet[Item], number: int) -> int:
     return items.filter(pk__in=first).exclude(sample__absent_images=[]).count()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Counted:
     """Of some jobs, those that end without a call, those whose call is stored, and the tokens of the mean prompt."""
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
+from accounts.records import immutable
 from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
@@ -46,7 +47,7 @@ class ShownResponse(NamedTuple):
         return "" if self.text.strip() else str(Response.Status.EMPTY)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Subject:
     """An item with everything its calls may show, answers in canonical order."""
 
@@ -64,7 +65,7 @@ class Subject:
     unanswered: tuple[str, ...]  # of each answer, why it is none, or ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Job:
     """One judgment to make. ``order`` lists canonical positions in presented order: "10" is swapped.
 
@@ -105,7 +106,7 @@ def without_pictures(benchmark: Benchmark) -> "QuerySet[Item]":
     return Item.objects.filter(sample__benchmark=benchmark).exclude(sample__absent_images=[])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Offer:
     """A protocol for a judge and a benchmark: how many items it would judge, or why it cannot."""
 

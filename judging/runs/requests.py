@@ -11,6 +11,7 @@ import orjson
 import bank.criteria
 from accounts.installation_key import keyed
 from accounts.models import User
+from accounts.records import immutable
 from bank import corruptions
 from bank.models import Item, SampleImage
 from judging import protocols
@@ -27,7 +28,7 @@ TOP_TOKENS = 20  # as many as the usual endpoints give
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # the names of one parameter
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Picture:
     """An image as a call shows it: with words written on it, or corrupted by ``corruption`` with the seed."""
 
@@ -37,7 +38,7 @@ class Picture:
     seed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Message:
     """One message of a call: images first, then the text."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accounts.records import immutable
 from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.models.judgments import table_of
@@ -37,7 +38,7 @@ class Batch:
         return bool(self.rows or self.calls or self.spent)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Seen:
     """The run as a commit leaves it, whoever else is at it."""
 

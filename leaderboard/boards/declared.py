@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from accounts.records import immutable
 from accounts.rules import Viewer
 from leaderboard.boards.base import Board, cached
 from leaderboard.definitions import JUDGED, POOL
@@ -42,7 +43,7 @@ class TableQuery:
     planned: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rows:
     rows: list[JSON]
     notes: Sequence[str] = ()

@@ -1,9 +1,8 @@
 """Two languages of a benchmark beside each other, as a table."""
 
-from dataclasses import dataclass
-
 from django.utils.translation import get_language_info
 
+from accounts.records import immutable
 from leaderboard import queries
 from leaderboard.figures import NONE, percent, signed_points, whole, whole_percent
 from leaderboard.pages import marks
@@ -16,7 +15,7 @@ from leaderboard.scope import Scope
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LanguagesPanel:
     """``a`` and ``b``: language and the benchmark that asks in it; ``untold``: how many models have no difference."""
 

@@ -1,7 +1,6 @@
 """Win rates of every model against every other, as a heat table."""
 
-from dataclasses import dataclass
-
+from accounts.records import immutable
 from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
@@ -26,7 +25,7 @@ READING = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MatrixPage:
     table: Table
     shown: str

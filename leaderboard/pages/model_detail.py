@@ -1,12 +1,13 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import cast
 
 from django.utils.safestring import SafeString
 
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
@@ -41,7 +42,7 @@ MOST_SOURCES = 4
 SHOWN = "Shown"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelPage:
     """``levels_said``: which rows are left out; ``by_place``: whether the last table tells numbers by place."""
 
@@ -57,7 +58,7 @@ class ModelPage:
     facts: list[Fact]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _OnBoard:
     """A model's row on one board."""
 
@@ -193,7 +194,7 @@ def _board_bar(on: _OnBoard) -> SafeString:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Part:
     """A model on a level or capability, and the median of the other models there."""
 
@@ -326,7 +327,7 @@ def _influences(on: _OnBoard, found: "Sequence[_Otherwise]") -> Table:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Otherwise:
     name: str
     words: str

@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from accounts.records import immutable
 from bank.database import chunks
 from bank.models import EvaluatedModel
 from leaderboard.boards.base import ApartRow, ModelsBoard
@@ -60,7 +61,7 @@ R = TypeVar("R", bound=Row)
 COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ratings:
     """Ratings as they are, and with length or style held equal, by model. ``ranked``: those that rank the board."""
 
@@ -108,7 +109,7 @@ class Ratings:
         return words if self.both else (words[0], "")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModelsPage:
     """The table and what stands below it. ``shown``: the numbers that it has columns for."""
 
@@ -645,7 +646,7 @@ def billions(parameters: str) -> float | None:
     return int(found[1] or 1) * float(found[2]) if found else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Made:
     """What the filters ask about a model."""
 
@@ -654,7 +655,7 @@ class _Made:
     billions: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FilteredBoard:
     """The board with the rows that are shown, a note about it, and the controls."""
 

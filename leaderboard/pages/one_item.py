@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from string import ascii_uppercase
 
 import pandas as pd
 
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Label
 from bank.models import Item
@@ -17,7 +18,7 @@ from leaderboard.queries import is_held, sees_labels
 from stats.verdicts import combine_orders, majority
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OneVote:
     """A verdict as stored: ``choice`` in canonical order, or None with the reason as ``status``."""
 
@@ -31,7 +32,7 @@ class OneVote:
     excluded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JudgeVotes:
     """One judge's run on an item: its votes by order and repeat, and the combined verdict."""
 
@@ -40,7 +41,7 @@ class JudgeVotes:
     verdict: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PeopleVotes:
     """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts; ``compared`` is what
     judges are compared with, nothing where the item is held out of that.

@@ -1,7 +1,7 @@
 """Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden; and pages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -9,6 +9,7 @@ from django.urls import reverse
 from rapidfuzz import fuzz, process, utils
 
 from accounts.models import SavedView, User
+from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.listing import holding
@@ -49,7 +50,7 @@ PAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Hit:
     """One result: its name, its link (empty if the viewer may not open it), a description, and its places."""
 
@@ -59,7 +60,7 @@ class Hit:
     places: list[tuple[str, str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Group:
     title: str
     hits: list[Hit]

@@ -3,11 +3,12 @@ differences. ``_table.html`` draws it.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
+from accounts.records import immutable
 from leaderboard.figures import NONE, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
@@ -29,7 +30,7 @@ def _of(row: T, field: Callable[[T], Any] | str) -> Any:
     return getattr(row, field) if isinstance(field, str) else field(row)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Column(Generic[T]):
     """A column: its heading and what it shows of a row, or the field of rows that it shows as ``write`` has numbers.
     ``kind``: how ``_table.html`` draws its cells: plain (a figure,
@@ -168,7 +169,7 @@ SHOW = "show"  # of addresses: the columns that are chosen
 ALWAYS = (RANK, "model", "judge", "")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Chooser:
     """The columns that can be shown: their names, words, and whether they are. ``usual``: where the usual ones are."""
 
@@ -205,7 +206,7 @@ def choose(
     return [column for column in columns if on(column)], chooser if len(choices) > 2 else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Head:
     """The head of a column: where a click leads, and how the column is sorted now."""
 
@@ -214,7 +215,7 @@ class Head:
     sorted: str  # "ascending", "descending" or ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TableRow:
     """``group``: of the rows that begin with this one; ``worse``: numbers of the rows that are significantly worse."""
 
@@ -228,7 +229,7 @@ class TableRow:
         return [cell for column, cell in self.cells if column.kind == kind]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
     ``fill``: whether an empty last column takes the width that is left.
@@ -273,7 +274,7 @@ def table(
     return Table(heads, shown, **more)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sorting:
     """The column that an address sorts by: ``rank``, or ``-rank`` downwards; ``usual`` is how addresses do unasked."""
 
@@ -313,7 +314,7 @@ class Sorting:
 # ---- groups of rows ----
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Group:
     """Rows that belong together; a line above the first of them says so."""
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 from django.utils.safestring import SafeString
 
+from accounts.records import immutable
 from bank.models import Sample
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
@@ -31,7 +32,7 @@ METHODS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VersusPage:
     """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about; ``paired``: whether
     the two have rows in common.
@@ -66,7 +67,7 @@ def yes_and_no(what: str, kind: Kind) -> tuple[str, str]:
     return ("won", "not won") if kind.pairwise else ("right", "wrong")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DifferRow:
     link: str
     sample: Sample

@@ -1,12 +1,13 @@
 """The votes behind a number: lists of items, and one item with its answers and everybody's verdict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 from django.utils.safestring import SafeString
 
+from accounts.records import immutable
 from bank.models import Sample
 from judging.models import Run
 from leaderboard import queries
@@ -23,7 +24,7 @@ OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VoteRow:
     """One item of a list."""
 
@@ -52,7 +53,7 @@ def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
     return [pick("other", "Against", names, other, on=bool(other), empty="all")]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Said:
     """A verdict as it is drawn, in words, the class of what stands beside it, and of a judge who said it."""
 
@@ -62,7 +63,7 @@ class Said:
     who: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PairLine:
     """A pair of answers with everybody's verdicts, the model named first."""
 
@@ -75,7 +76,7 @@ class PairLine:
     mattered: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SamplePairs:
     """The pairs of one sample."""
 
@@ -165,7 +166,7 @@ def has_pictures(rows: Sequence[Any]) -> bool:
     return any(row.sample.picture for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AnswerRow:
     """One answer of a model with its score or mark; ``link`` leads to the item, if there is one."""
 
@@ -266,7 +267,7 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
 MOST_LINKED = 6  # items of a line
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SaidLine:
     """One thing that people said, and the items on which they did: links to the first with the keys of their samples
     and whose answers they are, and how many more there are.
@@ -279,7 +280,7 @@ class SaidLine:
     more: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Disagreement:
     """What people say and what the judge says, on how many items, and what was said there."""
 
@@ -306,7 +307,7 @@ def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> li
 # ---- one item ----
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JudgeLine:
     """One judge: its verdict over all calls, and each call in words."""
 
