@@ -53,8 +53,8 @@ def points(share: float | None) -> str:
 
 def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
     """Where the answers stand that a figure of a model is made of."""
-    address = reverse("leaderboard:recipe-answers", args=[str(recipe)])
-    return f"{address}?{urlencode({'model': model} | {name: value for name, value in chosen.items() if value != ''})}"
+    query = {"model": model} | {name: value for name, value in chosen.items() if value != ""}
+    return reverse("leaderboard:recipe-answers", args=[str(recipe)], query=query)
 
 
 def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:

@@ -234,7 +234,7 @@ def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> 
 
 
 def _bad(path: Path, reason: str, entry: str = "") -> BadFile:
-    return BadFile(Where(path.name), f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
+    return BadFile(path, f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
 
 
 def _checked(path: Path, infos: list[archives.zipfile.ZipInfo]) -> dict[str, archives.zipfile.ZipInfo]:
