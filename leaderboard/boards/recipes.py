@@ -79,7 +79,6 @@ METRICS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConditionRow(Row):
     """Accuracy under one condition, or of some answers."""
 
@@ -87,7 +86,6 @@ class ConditionRow(Row):
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelsRow(Row):
     """Under other labels: the share right (Acc_vm), and the share that says the same as under its own labels (MR)."""
 
@@ -96,7 +94,6 @@ class LabelsRow(Row):
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecipeLetterRow(Row):
     """A letter of options: its share of the answers read (``chosen``) and of the right options (``key``), and the share
     of the answers that chose it which are right (Figure 7b).
@@ -108,7 +105,6 @@ class RecipeLetterRow(Row):
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class BinRow(Row):
     """A bin of the reliability diagram: mean confidence, share right, questions."""
 
@@ -117,7 +113,6 @@ class BinRow(Row):
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecipeRow(Row):
     """A model by a recipe in one scenario, or over ``all`` weighted by samples.
 
@@ -238,7 +233,6 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
     return _ranked(rows, {name: frame}, spec)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecipeMeasure(Measure):
     """Two models, or one by two recipes, on the questions that both answered: the share right of each under a
     ``condition`` (plain, so many examples, other labels, corrupted; "NAME / NAME" where the recipes share none).
