@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -181,6 +181,7 @@ def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
 # ---- the votes behind a number ----
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class VoteTable(Board[Any]):
     """``table``: one row per item of a model, with the columns ``model, other, item, level, sample`` and the number of
     ``win``, ``tie`` and ``loss``; ``models``: all models with votes, by name. Of everybody's verdicts on the item, the
@@ -189,7 +190,6 @@ class VoteTable(Board[Any]):
     ``mattered`` to one.
     """
 
-    _: KW_ONLY
     table: pd.DataFrame
     models: list[str]
     judges: list[Run]

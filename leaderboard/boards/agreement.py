@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class Voter:
     key: str
 
 
+@dataclass(frozen=True, eq=False)
 class AgreementBoard(Board[AgreementRow]):
     """``voters`` in the order of the rows: annotators by name, the majority, judges."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from math import ceil
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,9 @@ COMPUTED = Histogram("evalsite_board_seconds", "Boards that were computed", ["bo
 DAY = 24 * 3600  # seconds
 
 
-@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(frozen=True, eq=False)
 class Board(Generic[R]):
-    """Rows, and the runs they come from. Subclasses, which are dataclasses as well, add what their page shows beside
-    the rows.
+    """Rows, and the runs they come from. Subclasses add what their page shows beside the rows.
 
     ``key`` identifies the view with its data: equal keys mean equal boards.
     """
@@ -48,10 +46,6 @@ class Board(Generic[R]):
     rated: ClassVar[bool] = False  # whether models have strengths, which may hold something equal
     key: str = field(default="", kw_only=True)
     computed_at: datetime | None = field(default=None, kw_only=True)
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        dataclass(frozen=True, eq=False)(cls)
 
     @property
     def data(self) -> str:
@@ -189,6 +183,7 @@ def apart(rows: Sequence["ModelRow"], measure: str, behind: Mapping[str, tuple[s
     return [row for _, row in sorted(found, key=lambda each: each[0])]
 
 
+@dataclass(frozen=True, eq=False)
 class ModelsBoard(Board[ModelRow]):
     """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks; ``edition``: its
     number if this board is a published edition; ``apart``: of a live board, how many items more would tell neighbours

@@ -12,7 +12,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from string import ascii_uppercase
 from typing import Any
@@ -132,6 +132,7 @@ class BiasRow(OfJudge):
     simulated: bool = False
 
 
+@dataclass(frozen=True, eq=False)
 class BiasBoard(Board[BiasRow]):
     """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave."""
 

@@ -1,7 +1,7 @@
 """Models by what ChEF asks of them besides accuracy (arXiv 2311.02692, Appendix C), and how these go together."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Max
@@ -98,10 +98,10 @@ class QualityCorrelationRow(Row):
     n: int
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DesiderataBoard(Board[DesiderataRow]):
     """``recipes``: the one that each quality was measured with, of the ``choices``; ``boards`` theirs."""
 
-    _: KW_ONLY
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     choices: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
     boards: Mapping[str, RecipeBoard] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """A judge's run against people on the half that its benchmark holds out, as requests told it, beside the open half."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bank.models import Benchmark
 from leaderboard.boards.base import Board, whole_from_text
@@ -24,6 +25,7 @@ class HeldOutRow(OfJudge):
     simulated: bool = False
 
 
+@dataclass(frozen=True, eq=False)
 class HeldOutBoard(Board[HeldOutRow]):
     rows: Sequence[HeldOutRow] = ()
 

@@ -7,7 +7,7 @@ than MIN_SAMPLES samples (``stats.disclosure``). A hidden split is shown only as
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -111,12 +111,12 @@ class YesNoRow(ModelRow):
     coverage: float | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KeyedBoard(ModelsBoard):
     """``depths``: paths of levels by depth; ``withheld``: what is left out, in words; ``half``: whether only the kept
     half of a hidden split was counted.
     """
 
-    _: KW_ONLY
     depths: list[list[str]] = field(default_factory=list)
     withheld: str = ""
     half: bool = False
@@ -130,6 +130,7 @@ class KeyedBoard(ModelsBoard):
         return [*self.notes, *filter(None, [self.withheld])]
 
 
+@dataclass(frozen=True, eq=False)
 class ChoiceBoard(KeyedBoard):
     """``letters``: by model, the share of each letter among those it chose in all passes (MMBench, Figure 4);
     ``right``: the share of each that was the right one there.
@@ -142,6 +143,7 @@ class ChoiceBoard(KeyedBoard):
     right: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
 class YesNoBoard(KeyedBoard):
     rows: Sequence[YesNoRow] = ()
     _: KW_ONLY

@@ -1,7 +1,7 @@
 """How long the answers of models are, and the replies of judges (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17)."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -43,10 +43,10 @@ class LengthRow(Row):
     simulated: bool = False
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LengthsBoard(Board[LengthRow]):
     """``rows``: of answers; ``replies``: of judges."""
 
-    _: KW_ONLY
     replies: Sequence[LengthRow] = ()
 
 

@@ -1,6 +1,6 @@
 """Win rates of every model against every other."""
 
-from dataclasses import KW_ONLY, field
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -24,10 +24,10 @@ class MatrixRow(Tally):
     n: int
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Matrix(Board[MatrixRow]):
     """``models`` and ``others`` are the names in the two blocks shown; ``of`` is the number of all models."""
 
-    _: KW_ONLY
     models: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     of: int = 0

@@ -76,6 +76,7 @@ class PairRow(Tally, ModelRow):
     order_rule: str = BOTH_ORDERS
 
 
+@dataclass(frozen=True, eq=False)
 class PairsBoard(ModelsBoard):
     """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item;
     ``worse``: by model those that are significantly worse (see ``stats.ranks.significantly_better``), of a live board.

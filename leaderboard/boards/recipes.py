@@ -5,7 +5,7 @@ the newest edition (``boards.recipe_editions``), or that there is none.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -159,10 +159,10 @@ class RecipeRow(Row):
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RecipeBoard(Board[RecipeRow]):
     """``scenarios``: the names of those that are shown; ``published``: those of them that are shown by an edition."""
 
-    _: KW_ONLY
     scenarios: Sequence[str] = ()
     published: Sequence[str] = ()
     metric: Metric = METRICS["accuracy"]

@@ -70,6 +70,7 @@ class MarksRow(ScoreRow):
     exact_match: Number = UNKNOWN
 
 
+@dataclass(frozen=True, eq=False)
 class ScoresBoard(ModelsBoard):
     """``level_order``: the levels or categories with numbers for some model, in the order shown."""
 
@@ -83,10 +84,12 @@ class ScoresBoard(ModelsBoard):
         return [self.level_order] if len(self.level_order) > 1 else []
 
 
+@dataclass(frozen=True, eq=False)
 class MarksBoard(ScoresBoard):
     rows: Sequence[MarksRow] = ()
 
 
+@dataclass(frozen=True, eq=False)
 class ComponentsBoard(ScoresBoard):
     rows: Sequence[ComponentsRow] = ()
 

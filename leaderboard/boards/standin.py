@@ -1,7 +1,7 @@
 """Can a judge replace annotators, and what do people and a judge say together?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,8 @@ class StandInRow(OfJudge):
     simulated: bool = False
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class StandInBoard(Board[StandInRow]):
-    _: KW_ONLY
     people: int = 0
 
 
@@ -95,10 +95,10 @@ class TogetherRank(Row):
     n: int
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TogetherBoard(Board[TogetherRow]):
     """``ranks`` of the models with a number, best first; ``levels``: each model within each."""
 
-    _: KW_ONLY
     judge: str = ""
     ranks: Sequence[TogetherRank] = ()
     levels: Sequence[TogetherLevel] = ()

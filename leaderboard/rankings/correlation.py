@@ -1,7 +1,7 @@
 """How well rankings of the same models agree: by people, judges and other benchmarks, and over a judge's repeats."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -80,8 +80,8 @@ class SpreadRow(OfJudge):
     simulated: bool = False
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CorrelationBoard(Board[CorrelationRow]):
-    _: KW_ONLY
     rankings: list[Ranking] = field(default_factory=list)
     ranks: list[MetaRank] = field(default_factory=list)
     repeats: list[SpreadRow] = field(default_factory=list)

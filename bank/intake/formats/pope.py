@@ -26,7 +26,6 @@ from bank.intake.formats.reading import (
     json_array,
     kind_of,
     lines,
-    object_row,
     odd,
     parse_json,
     rows,
@@ -133,7 +132,7 @@ def _lines(file: Path) -> Iterator[Row | Problem]:
             except ValueError as error:
                 yield Problem(where, "", str(error))
             else:
-                yield object_row(where, data)
+                yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
     if opened and closed:
         reason = "[ before the first line and ] after this one make it neither JSON nor JSON Lines; passed over"
         yield Problem(where, "", reason, warning=True)

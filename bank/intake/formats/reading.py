@@ -83,11 +83,6 @@ class Row(NamedTuple):
     data: Any
 
 
-def object_row(where: Where, data: Any) -> Row | Problem:
-    """The row at a place, which is a JSON object."""
-    return Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
-
-
 class BadFile(Exception):
     """The file cannot be read from here on, or, where a path is given, not at all."""
 
@@ -271,7 +266,7 @@ def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
     except ValueError as error:
         yield Problem(where, "", str(error))
         return
-    yield object_row(where, data)
+    yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
 
 
 def _holds_infinite(values: Iterable[Any]) -> bool:
@@ -312,7 +307,7 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
     while is_open:
         index, item = index + 1, text.value()
         where = Where(path.name, record=index)
-        yield object_row(where, item)
+        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
         is_open = text.next_character() == ","
         if is_open:
             text.place += 1
@@ -414,7 +409,7 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(path, "is one JSON object without a list of objects in it")
     for index, item in enumerate(objects):
         where = Where(path.name, record=index)
-        yield object_row(where, item)
+        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
 
 
 def _longest_list(whole: Any) -> list[Any]:
