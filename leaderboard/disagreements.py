@@ -1,6 +1,6 @@
 """Where a judge decides otherwise than most people do, grouped by what those who labelled ticked and wrote there."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ TICK, COMMENT, NOTHING = "tick", "comment", "nothing"
 WHOSE = "Say whose: a run, or a judge as the source."
 
 
+@dataclass(frozen=True, kw_only=True)
 class DisagreementRow(OfJudge):
     """The ``n`` items (``items``, their numbers) on which people say one thing and the judge another, of ``of`` such,
     where somebody ``said`` this: by a tick, in a comment, or nothing. An item stands in the row of each thing said.

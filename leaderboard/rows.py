@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, dataclass_transform
+from dataclasses import fields
+from typing import Any
 
 from accounts.csv import escape
 from accounts.records import immutable
@@ -77,16 +77,8 @@ def number(estimate: Estimate | None) -> Number:
     )
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Row:
-    """The base class of all rows. It makes them dataclasses that do not change, whose fields are the columns, in this
-    order; but for classes that say ``columns=False``, which name columns that rows of several sorts have.
-    """
-
-    def __init_subclass__(cls, *, columns: bool = True) -> None:
-        super().__init_subclass__()
-        if columns:
-            dataclass(frozen=True, kw_only=True)(cls)
+    """The base class of all rows. They are dataclasses whose fields are the columns, in this order."""
 
     def as_json(self) -> Any:
         """The columns by name, as commands and the API print them; rows within have numbers with their ends alone."""
@@ -121,7 +113,7 @@ class Row:
         return value
 
 
-class OfJudge(Row, columns=False):
+class OfJudge(Row):
     """A row about a judge. ``simulated``: its verdicts are invented, as those of the demo's judges are."""
 
     judge: str

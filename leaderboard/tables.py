@@ -4,7 +4,7 @@ A table is seen by whoever sees its page: ``rule`` says who that is, and the boa
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
@@ -123,6 +123,7 @@ def people_and_judge(scope: Scope, asked: TableQuery) -> Rows:
     return Rows([{"judge_name": board.judge, "run": run} | row.as_json() for row in rows], board.notes)
 
 
+@dataclass(frozen=True, kw_only=True)
 class CeilingRow(Row):
     """People against people by one metric: overall (``level`` is empty), or in a level or data set."""
 
@@ -182,6 +183,7 @@ def ceiling(scope: Scope, asked: TableQuery) -> Rows:
     return Rows(plain(rows), board.notes)
 
 
+@dataclass(frozen=True, kw_only=True)
 class CampaignRow(Row):
     """Agreement in a campaign by one metric: of everybody (``level`` is empty or a capability), how often a ``verdict``
     is the majority's, or of two annotators, ``a`` and ``b``.
@@ -261,6 +263,7 @@ def _campaign_rows(of: Campaign, agreement: Agreement, viewer: Viewer) -> list[C
     return rows
 
 
+@dataclass(frozen=True, kw_only=True)
 class PowerRow(Row):
     """What two models on the same items can be told apart by, with 80% power: the smallest ``detectable`` difference of
     their rates, and the items ``needed`` to find ``difference``. ``in_group`` items share a picture or prompt.
@@ -339,6 +342,7 @@ def apart(scope: Scope, asked: TableQuery) -> Rows:
 # ---- answers to multiple choice ----
 
 
+@dataclass(frozen=True, kw_only=True)
 class LetterRow(Row):
     """The share of one option among those that a model chose, or, ``of`` the key, among the right ones."""
 
@@ -348,6 +352,7 @@ class LetterRow(Row):
     share: float
 
 
+@dataclass(frozen=True, kw_only=True)
 class ExtractionRow(Row):
     """For how many answers the option was found in which way; ``found``: the share named by label or judge."""
 

@@ -1,5 +1,7 @@
 """How well all models together do on each ability (MMBench, arXiv 2307.06281, 5.3)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -15,6 +17,7 @@ OF_EDITION = "This board is seen by its editions, which tell nothing of all mode
 NONE = "Nothing was counted on any ability."
 
 
+@dataclass(frozen=True, kw_only=True)
 class AbilityRow(Row):
     """The mean over the ``models`` that answered a sample, and over the ``n`` samples (or components) of an ability, as
     its path from the top; on the scale of the board. With all answers there it is the mean of the models' own numbers.

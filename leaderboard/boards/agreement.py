@@ -23,6 +23,7 @@ MAJORITY = "majority"
 METRICS = ("agreement", "agreement_decided", *MEASURES)
 
 
+@dataclass(frozen=True, kw_only=True)
 class AgreementRow(Row):
     """Two voters by one metric: they ``agree`` on so many of the ``n`` items that both have a verdict on."""
 

@@ -78,7 +78,7 @@ def best_of(places: Mapping[str, bool | None]) -> list[str]:
     return [f"May be the best, all together with 95%: {named}."]
 
 
-class Tested(Row, columns=False):
+class Tested(Row):
     """A row about a test: ``significant`` at 5% with all tests that are made together."""
 
     p: float | None
@@ -92,20 +92,21 @@ def with_significance(rows: Sequence[T], correct: Callable[..., BoolArray] = ben
     """With the tests that are significant at 5% after this correction for their number marked."""
     found = [row.p for row in rows if row.p is not None]
     counts = iter(correct(p=found) if found else ())
-    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]
+    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]  # type: ignore[type-var]
 
 
-class Level(Row, columns=False):
+class Level(Row):
     """A model within a level or category: its numbers, and the number of rows behind them."""
 
     n: int
 
 
-class _ModelRow(Row, columns=False):
+class _ModelRow(Row):
     n: int
     levels: dict[str, Any]  # values are subclasses of Level
 
 
+@dataclass(frozen=True, kw_only=True)
 class ModelRow(_ModelRow):
     """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 + the number of models
     that are significantly better, and never better than that of a stronger one. ``mean_length`` of its answers is in
@@ -136,6 +137,7 @@ class ModelRow(_ModelRow):
         return numbers
 
 
+@dataclass(frozen=True, kw_only=True)
 class ApartRow(Row):
     """Two neighbours that share a rank: by how much ``a`` is ahead of ``b`` in the number that ranks, the smallest true
     ``detectable`` difference with ``n`` items of each, and how many ``more`` items of each would tell a difference like

@@ -52,6 +52,7 @@ BY_LOT, ONE_ORDER = "orders drawn by lot", "one order for all: what the answers 
 SHORT_SCALE = 101  # steps
 
 
+@dataclass(frozen=True, kw_only=True)
 class CurvePoint(Row):
     """Answers or pairs whose difference of lengths lies from ``low`` to ``high``."""
 
@@ -62,6 +63,7 @@ class CurvePoint(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class OfModel(Row):
     """What a judge and people give the answers of a model on the same items; of pairs the points, a tie half, and
     ``decided`` the share of wins where both chose a side.
@@ -74,6 +76,7 @@ class OfModel(Row):
     people_decided: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class Detail(Tested):
     """The numbers behind a bias, or the ``reason`` why there is no value. Fields that do not apply are None.
 
@@ -119,6 +122,7 @@ class Detail(Tested):
         return {name: value for name, value in super()._columns(suffixes).items() if name in present | numbers}
 
 
+@dataclass(frozen=True, kw_only=True)
 class BiasRow(OfJudge):
     """One bias of a judge, or of people (the judge ``humans``)."""
 
@@ -299,6 +303,7 @@ def _position_of_people(scope: Scope, items: pd.DataFrame) -> BiasRow:
     return _bias_row(None, "position", mean(values=lean.to_numpy(), cluster=group, ends=LEANS), detail)
 
 
+@dataclass(frozen=True, kw_only=True)
 class PlaceRow(Row):
     """A model's win rate where its answer was shown ``first`` or ``second``, each verdict by itself."""
 

@@ -1,6 +1,7 @@
 """What a benchmark asks and shows, in counts (MLLM-Bench, 2311.13951, Figure 4; MIA-Bench, 2407.01509, Figure 5)."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from accounts.rules import Viewer
 from bank import guard
@@ -14,6 +15,7 @@ from leaderboard.votes import samples_in
 PARTS = ("verbs", "words", "objects")
 
 
+@dataclass(frozen=True, kw_only=True)
 class ContentRow(Row):
     """How many instructions (or pictures, of ``objects``), ``of`` so many, have this verb with its objects, this first
     word, or this object.

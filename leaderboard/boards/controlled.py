@@ -29,6 +29,7 @@ NO_TEXTS = "the texts of the answers are not here"
 ON_REQUEST = "Of so many pairs, length-controlled win rates are computed only where length is taken out (control)."
 
 
+@dataclass(frozen=True, kw_only=True)
 class Coefficient(Row):
     """What a covariate (a - b) / (a + b) is worth, natural log of the odds to win: ``value`` per standard deviation
     ``sd`` of it, ``twice`` for an answer that has twice as much. ``unit``: what was counted.

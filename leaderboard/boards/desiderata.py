@@ -69,6 +69,7 @@ QUALITIES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
 class DesiderataRow(Row):
     """A model with its accuracy and six qualities, each a share; ``recipes``: the one that measured each."""
 
@@ -88,6 +89,7 @@ class DesiderataRow(Row):
     recipes: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
 class QualityCorrelationRow(Row):
     """Pearson's correlation of two qualities over the models that have both (Figure 7a)."""
 

@@ -10,6 +10,7 @@ from leaderboard.models import HeldOutRelease
 from leaderboard.rows import Number, OfJudge
 
 
+@dataclass(frozen=True, kw_only=True)
 class HeldOutRow(OfJudge):
     """A judge by one metric against one reference over all data sets, on the half that is ``open`` and on the one that
     is ``held_out``.

@@ -38,6 +38,7 @@ GRADES = (1.0, 5.0)  # of a review
 Estimates = dict[str, tuple[Estimate, float | None]]  # by metric, with p where there is a test
 
 
+@dataclass(frozen=True, kw_only=True)
 class JudgeRow(OfJudge):
     """A judge by one metric against one reference, within a data set or over ``all``. ``coverage`` is the share of
     labelled items that it judged; of consistency, the share of the repeats asked for that have a verdict. Of pairs,

@@ -56,6 +56,7 @@ K = TypeVar("K", bound=ModelRow)
 PublishedCells = dict[str, Cell]  # what the numbers of a model in an edition are made of, by number
 
 
+@dataclass(frozen=True, kw_only=True)
 class ChoiceLevel(Level):
     vanilla: Number = UNKNOWN
     circular: Number = UNKNOWN
@@ -63,6 +64,7 @@ class ChoiceLevel(Level):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class ChoiceRow(ModelRow):
     """Right in the one pass with options as they are, right in every rotation, and the difference (rotations minus one
     pass). ``extraction``: for how many answers the option was found in which way.
@@ -86,11 +88,13 @@ class ChoiceRow(ModelRow):
     coverage: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class YesNoLevel(Level):
     accuracy: Number = UNKNOWN
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class YesNoRow(ModelRow):
     """``failures``: answers that say neither or are missing; ``reading``: how yes or no was read; the rest as in
     ``ChoiceRow``.

@@ -21,6 +21,7 @@ STEPS = 20  # of a histogram; the last one is open
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
+@dataclass(frozen=True, kw_only=True)
 class LengthRow(Row):
     """Lengths of the answers of a ``model``, in characters, or of the replies of a ``judge``, in tokens as its endpoint
     counts them: their mean, and the lengths below which a tenth, a quarter, half, three quarters and nine tenths of

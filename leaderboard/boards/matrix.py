@@ -15,6 +15,7 @@ from leaderboard.scope import BadScope, Scope
 MOST = 30  # models shown at once
 
 
+@dataclass(frozen=True, kw_only=True)
 class MatrixRow(Tally):
     """One model against another."""
 

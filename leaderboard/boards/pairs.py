@@ -25,6 +25,7 @@ from stats.results import Estimate
 NO_VERDICTS = "No verdicts yet."
 
 
+@dataclass(frozen=True, kw_only=True)
 class Tally(Row):
     """Pairs won, tied and lost, averaged over repeats; None for a model without any."""
 
@@ -38,10 +39,12 @@ class Tally(Row):
         return self.wins, self.ties, self.losses
 
 
+@dataclass(frozen=True, kw_only=True)
 class LevelTally(Tally, Level):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class PairRow(Tally, ModelRow):
     """A model by votes between two answers. ``bt`` is natural-log strength with mean 0; ``tie_rule`` says what a tie
     counts in the win rates: none, half, or drop where ties are left out.

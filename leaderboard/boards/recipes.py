@@ -79,6 +79,7 @@ METRICS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
 class ConditionRow(Row):
     """Accuracy under one condition, or of some answers."""
 
@@ -86,6 +87,7 @@ class ConditionRow(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class LabelsRow(Row):
     """Under other labels: the share right (Acc_vm), and the share that says the same as under its own labels (MR)."""
 
@@ -94,6 +96,7 @@ class LabelsRow(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class RecipeLetterRow(Row):
     """A letter of options: its share of the answers read (``chosen``) and of the right options (``key``), and the share
     of the answers that chose it which are right (Figure 7b).
@@ -105,6 +108,7 @@ class RecipeLetterRow(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class BinRow(Row):
     """A bin of the reliability diagram: mean confidence, share right, questions."""
 
@@ -113,6 +117,7 @@ class BinRow(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class RecipeRow(Row):
     """A model by a recipe in one scenario, or over ``all`` weighted by samples.
 
@@ -233,6 +238,7 @@ def rows_of_scenario(recipe: Recipe, spec: Spec, benchmark: Benchmark, frame: pd
     return _ranked(rows, {name: frame}, spec)
 
 
+@dataclass(frozen=True, kw_only=True)
 class RecipeMeasure(Measure):
     """Two models, or one by two recipes, on the questions that both answered: the share right of each under a
     ``condition`` (plain, so many examples, other labels, corrupted; "NAME / NAME" where the recipes share none).

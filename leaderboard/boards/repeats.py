@@ -1,6 +1,7 @@
 """How many of a judge's repeats say the same of an item (MLLM-as-a-Judge, Figure 5)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -18,6 +19,7 @@ from stats.reliability import most_alike
 NONE = "No judge was asked more than once."
 
 
+@dataclass(frozen=True, kw_only=True)
 class RepeatsRow(OfJudge):
     """The share of a judge's items on which ``alike`` of its ``repeats`` verdicts, and no more, are the same."""
 

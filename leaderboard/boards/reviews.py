@@ -3,7 +3,7 @@ judges' analyses they prefer (Figure 21).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -50,6 +50,7 @@ OF_COMPARED = {
 WORTH = {"first": 1.0, "second": 0.0}  # of a majority to the first; a tie is worth a half
 
 
+@dataclass(frozen=True, kw_only=True)
 class ReviewRow(OfJudge):
     """A judge's verdicts as people reviewed them, within a data set or over ``all`` (their unweighted mean, or
     pooled).
@@ -98,6 +99,7 @@ def reviews(scope: Scope) -> Board[ReviewRow]:
     return Board(rows, [] if rows else [NONE_YET], tuple(run.pk for run in used))
 
 
+@dataclass(frozen=True, kw_only=True)
 class ComparedRow(Row):
     """Two judges whose analyses of the same items people compared, ``a`` before ``b`` by name.
 

@@ -34,6 +34,7 @@ class Shares:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Part(Level):
     """A mean within a level or category, and the number of rows behind it."""
 
@@ -41,6 +42,7 @@ class Part(Level):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class ScoreRow(ModelRow):
     """A model by scores or marks."""
 
@@ -56,12 +58,14 @@ class ScoreRow(ModelRow):
         return columns | {self.levels_name: scores}
 
 
+@dataclass(frozen=True, kw_only=True)
 class ComponentsRow(ScoreRow):
     """A model by points for weighted components."""
 
     levels_name: ClassVar[str] = "categories"
 
 
+@dataclass(frozen=True, kw_only=True)
 class MarksRow(ScoreRow):
     """A model by marks for its open answers, and beside them the share that is the key to the letter (MMBench, Table
     3), over the same answers.

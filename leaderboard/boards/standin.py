@@ -25,6 +25,7 @@ from stats.verdicts import three_way
 FEWEST_PEOPLE = 3  # with fewer annotators, leaving one out leaves no group to compare with
 
 
+@dataclass(frozen=True, kw_only=True)
 class TestedAnnotator(Row):
     """One unnamed annotator, left out of the group and compared with the judge."""
 
@@ -34,6 +35,7 @@ class TestedAnnotator(Row):
     rejected: bool | None
 
 
+@dataclass(frozen=True, kw_only=True)
 class StandInRow(OfJudge):
     """The alternative annotator test of one judge; ``reason`` says why a result is missing."""
 
@@ -56,6 +58,7 @@ class StandInBoard(Board[StandInRow]):
     people: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
 class TogetherRow(Row):
     """A model by people alone and by people with a judge. ``n``: items with verdicts of both; ``further``: items with
     the judge's only; ``weight``: lambda; ``judge``: the judge's mean verdict.
@@ -77,12 +80,14 @@ class TogetherRow(Row):
         return Number(reason=self.reason) if self.reason else self.both
 
 
+@dataclass(frozen=True, kw_only=True)
 class TogetherLevel(TogetherRow):
     """The same of a model within a ``level``, with a weight of its own."""
 
     level: str
 
 
+@dataclass(frozen=True, kw_only=True)
 class TogetherRank(Row):
     """The place of a model by people and a judge together; see ``boards.base.ModelRow``."""
 

@@ -1,5 +1,7 @@
 """What verdicts differ by (prompt, item, person or order, and the rest), and what more of each would do."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -18,6 +20,7 @@ KEPT_BACK = "These verdicts rest on hidden inputs: what they differ by is for st
 UNFIT = "Only verdicts on a scale (pairs, scores) have a variance; none of kind {}."
 
 
+@dataclass(frozen=True, kw_only=True)
 class VarianceRow(Row):
     """One ``part`` of the variance of a verdict, of a ``campaign`` or of a ``judge`` in a run: its ``share``, and how
     many there are of it, its ``count``. ``error`` is the standard error of the mean over all items, ``twice_items`` and

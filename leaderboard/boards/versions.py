@@ -1,5 +1,6 @@
 """Versions of a judge's prompt on the same items that people labelled: what each change of the prompt was worth."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from judging.models import Run
@@ -15,6 +16,7 @@ NONE = "No judge was asked by two versions of a prompt."
 CAUSE = "each version is compared with the one before it on the items that both judged, by a paired test"
 
 
+@dataclass(frozen=True, kw_only=True)
 class VersionRow(OfJudge):
     """A version of a judge's prompt by a ``measure`` against people, beside the one ``before`` it on the ``n`` items
     that both judged: ``value`` and ``value_before`` there, and their ``difference`` with p of the paired test.

@@ -35,6 +35,7 @@ from stats.verdicts import decided, majority, three_way
 STRENGTH = "Bradley–Terry strength"
 
 
+@dataclass(frozen=True, kw_only=True)
 class Measure(Tested):
     """Two sides by one measure: ``difference`` is a minus b; ``significant`` at 5 % with all tests of the page."""
 
@@ -48,6 +49,7 @@ class Measure(Tested):
     significant: bool | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class LevelMeasure(Row):
     level: str
     difference: Number

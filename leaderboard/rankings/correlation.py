@@ -33,6 +33,7 @@ class Ranking:
     values: "pd.Series[float]"
 
 
+@dataclass(frozen=True, kw_only=True)
 class CorrelationRow(Tested):
     """Two rankings compared over the ``n`` models that both rank."""
 
@@ -47,6 +48,7 @@ class CorrelationRow(Tested):
     significant: bool | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
 class MetaRank(Row):
     """A model in all rankings: its rank in each, their mean, and the rank by that mean (MIA-Bench, Table 2)."""
 
@@ -56,6 +58,7 @@ class MetaRank(Row):
     meta: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class SpreadLevel(Row):
     """The same within a level, over ``n`` items."""
 
@@ -64,6 +67,7 @@ class SpreadLevel(Row):
     n: int
 
 
+@dataclass(frozen=True, kw_only=True)
 class SpreadRow(OfJudge):
     """Mean and standard deviation (n - 1) of a model's win rate over a judge's repeats, in all and by level
     (MLLM-Bench, Table 7).

@@ -42,6 +42,7 @@ class Side:
         return bool(self.frame["variant"].str.startswith(keyed.CIRCULAR).any())
 
 
+@dataclass(frozen=True, kw_only=True)
 class LanguageRow(Tested):
     """A model in two languages: ``difference`` is a minus b over the ``n`` corresponding samples."""
 
