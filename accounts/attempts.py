@@ -8,6 +8,7 @@ the counting, so simultaneous guesses are all counted.
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
@@ -21,7 +22,6 @@ from django.utils.translation import gettext_lazy as lazy
 
 from accounts.http import client_address, network_of
 from accounts.models import SignInCount
-from accounts.records import immutable
 
 WINDOW = timedelta(minutes=15)
 MAX_NAME_AND_PLACE = 10
@@ -34,7 +34,7 @@ TOO_MANY = lazy("Too many attempts. Wait 15 minutes, then try again.")
 PATH = "/accounts/"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """A counted attempt: whether it may proceed, and the subjects it was counted under."""
 

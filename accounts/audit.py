@@ -9,6 +9,7 @@ elsewhere hold, and a second keyed hash vouches for what such an entry still say
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -20,7 +21,6 @@ from django.utils import timezone
 
 from accounts.installation_key import keyed
 from accounts.models import AuditEntry, AuditHead
-from accounts.records import immutable
 
 ONLY = 1
 # The recorded actions, with their texts for the page. Any other action is an error.
@@ -78,7 +78,7 @@ OF_ACCOUNTS = (
 EMPTY = "0" * 64
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Broken:
     """An entry that does not match the one before it."""
 

@@ -10,6 +10,7 @@ On PostgreSQL, Procrastinate keeps and hands out the jobs; on SQLite a table of 
 
 import json
 import threading
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,10 +18,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from accounts.models import Job
-from accounts.records import immutable
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Registered:
     """What a name stands for: the path of a function, which is ``async`` if it waits for others than the database.
 

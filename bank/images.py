@@ -4,13 +4,13 @@ import hashlib
 import io
 import secrets
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseBase
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from accounts.records import immutable
 from accounts.rules import allowed, requires
 from bank import media
 from bank.models import SampleImage
@@ -28,7 +28,7 @@ class NotAnImage(ValueError):
     """The file is not an acceptable picture; the message says why."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Stored:
     """A stored picture. ``phash`` describes its look: 16 hexadecimal digits, of which few differ between similar
     pictures.

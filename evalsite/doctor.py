@@ -14,6 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,7 +33,6 @@ from django.utils import timezone
 from accounts import mail
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.models import AuditEntry, Mail, Role, User
-from accounts.records import immutable
 from bank import database, media, objects
 from bank.errors import outage
 from bank.images import media_matches_database
@@ -59,7 +59,7 @@ STATIC = "favicon.svg"  # any file that pages link to
 FIXED = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The result of an examination. ``level``: "ok", "warning" (it works, but) or "fault"."""
 

@@ -1,12 +1,13 @@
 """The components that pages are made of, each in light and dark with the markup to write: a page for those who write
 pages, where DEBUG is on."""
 
+from dataclasses import dataclass
+
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import Context, Engine
 
-from accounts.records import immutable
 from accounts.rules import requires
 
 WORDS = {
@@ -27,7 +28,7 @@ WORDS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Part:
     """A component as it looks, and what is written for it."""
 

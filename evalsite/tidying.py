@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
-from accounts.records import immutable
 from bank import guard, media, objects
 from bank.models import CriteriaAccess
 from judging.models import Attempt, Judgment, Run
@@ -22,7 +22,7 @@ KEEP_DELIVERIES_DAYS = 30
 KEEP_PAGES_DAYS = 7
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Heap:
     """Rows or files of one kind. ``goes``: how many of them may go; ``clear`` removes them, None where nothing does."""
 

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accounts.records import immutable
-
 if TYPE_CHECKING:
     from leaderboard.kinds.base import Kind
     from leaderboard.scope import Scope
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Way:
     """One of the ways: how it is called in a control, and what a page says of numbers made with it (or nothing)."""
 

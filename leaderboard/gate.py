@@ -10,11 +10,11 @@ Medicine 27:1693, 2008). The two share items, so a difference is told later than
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite, nan, sqrt
 from pathlib import Path
 from xml.etree import ElementTree
 
-from accounts.records import immutable
 from bank.errors import BadInput
 from leaderboard.models import Snapshot
 from leaderboard.rows import JSON
@@ -26,7 +26,7 @@ MARKUP = re.compile(r"[\\`*_\[\]<>!|]")  # in the name of a model, which would l
 NO_SIDE = "Biases have no better side: --fail-over and --fail-under say how far they may go."
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Checked:
     """One number: whose, what it was held against in words, and whether it passed. One that is not known does not."""
 
@@ -37,7 +37,7 @@ class Checked:
     words: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Limit:
     """What a number must reach, or may reach at most."""
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from bank import guard
@@ -36,7 +35,7 @@ MOST_COMPARED = 12
 # ---- benchmarks ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BenchmarkCounts:
     """A benchmark with its counts, as the index shows it."""
 
@@ -270,7 +269,7 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
     return rows.assign(differ=differ, mattered=mattered), [run for run, *_ in found[:SHOWN]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class VoteList:
     """Items of one model: those shown, and how many are held back."""
 

@@ -2,18 +2,17 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from accounts.csv import escape
-from accounts.records import immutable
 from judging.models import Run
 from stats.results import Estimate
 
 JSON = dict[str, Any]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number with the ends of its 95% interval, its standard error, the rows and independent groups behind it and the
     method; None where unknown. ``reason`` says why the number or its interval is missing.

@@ -1,11 +1,10 @@
 """A view of a leaderboard: benchmark, source of verdicts, filters."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from django.db.models import Q, QuerySet
 
-from accounts.records import immutable
 from bank import guard
 from bank.models import Benchmark, Response
 from judging.protocols.settings import AS_PRINTED
@@ -30,7 +29,7 @@ class BadScope(ValueError):
     """The requested view does not exist or is ambiguous; the message says what exists."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Scope:
     """One view of a benchmark. An empty field means the default, or no filter.
 

@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from accounts import notices
 from accounts.csv import escape
 from accounts.http import attached
 from accounts.models import User
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
 from bank.submissions import quota, scoring
@@ -179,7 +178,7 @@ def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> Htt
     return download(csv_text(header, rows), name, kind="csv")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Where a judged submission stands on the board of its judge's verdicts with the same protocol and settings, beside
     the best of the others there. As on the board, models with fewer than 30 items have no rank.

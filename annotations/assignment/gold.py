@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.installation_key import keyed
-from accounts.records import immutable
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
@@ -32,7 +32,7 @@ AnswerKey = tuple[str, str]  # model and variant of a response
 ItemsBySample = dict[str, list[tuple[CampaignItem, list[AnswerKey]]]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class GoldVerdict:
     """A campaign item and its right verdict, in canonical order."""
 
@@ -41,7 +41,7 @@ class GoldVerdict:
     note: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class GoldVerdicts:
     """Verdicts that can be marked, and why the other rows cannot."""
 

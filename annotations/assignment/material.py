@@ -1,7 +1,7 @@
 """Material of an assignment besides the answers: components, options, a judge's verdict and its released analysis."""
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 
 from django.contrib.auth.models import AnonymousUser
@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 
 import bank.criteria
 import bank.text.masking
-from accounts.records import immutable
 from annotations import ballots
 from annotations.ballots import COMPONENTS, OPTIONS, Ballot, Component, Material
 from annotations.ballots.pairs import SITUATIONS
@@ -22,7 +21,7 @@ from judging.models import Judgment
 from judging.runs.plan import options_of
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ReviewedVerdict:
     """A judge's verdict in words, in the order in which it saw the answers, and its analysis as displayed.
 
@@ -36,7 +35,7 @@ class ReviewedVerdict:
     released: bool = True
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ShownMaterial:
     """Everything the annotator sees. ``criteria`` are those the campaign shows, without the components."""
 

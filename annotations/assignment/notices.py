@@ -1,10 +1,11 @@
 """Notices for an annotator between two items: practice feedback, a warning, a returned label."""
 
+from dataclasses import dataclass
+
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as lazy
 
-from accounts.records import immutable
 from annotations.assignment.quality import count_right, finished_practice, needed_to_pass, practice_labels
 from annotations.labels.verdicts import describe, is_right, names_as_shown
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
@@ -15,7 +16,7 @@ WARNING = lazy(
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PracticeFeedback:
     """The result of one practice item, with answers named as the annotator saw them."""
 
@@ -26,7 +27,7 @@ class PracticeFeedback:
     note: str  # Markdown: why that verdict is right
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PracticeRound:
     """A finished practice round."""
 
@@ -36,7 +37,7 @@ class PracticeRound:
     passed: bool
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Notice:
     """Shown before the next item: practice feedback or a warning."""
 

@@ -5,7 +5,7 @@ import math
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
@@ -20,7 +20,6 @@ from django.utils.translation import ngettext
 import bank.text.masking
 import bank.text.rendering
 from accounts.models import User
-from accounts.records import immutable
 from accounts.rules import where
 from annotations import ballots
 from annotations.assignment import material, notices, quality
@@ -36,7 +35,7 @@ BESIDE_VERDICT = ("comment", "flags", "seconds", "confidence")  # what else a la
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Progress:
     """One annotator's progress. ``total`` is what they have done plus what they may still get."""
 
@@ -75,7 +74,7 @@ class Progress:
 NO_PROGRESS = Progress(0, 0, None, None)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A response as the annotator sees it, with nothing that identifies its model."""
 
@@ -90,7 +89,7 @@ class Answer:
         return not self.size
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Work:
     """One assignment with everything its page shows."""
 

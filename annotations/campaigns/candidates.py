@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +10,6 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
 import bank.criteria
-from accounts.records import immutable
 from annotations import ballots
 from annotations.ballots import Ballot
 from annotations.models import Campaign
@@ -74,7 +74,7 @@ def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool) 
     return f"{benchmark} has nothing to label with {ballot.protocol}: {ballot.lacking}"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """Something that can be labelled: an item, or ``judgments``, one under review or two that are compared."""
 

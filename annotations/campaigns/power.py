@@ -1,13 +1,12 @@
 """What a campaign will be able to tell apart, before it is labelled: two models on the same items, at 80 % power."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from django.db.models import Count
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.labels.agreement import LabelRow, by_item, label_rows
@@ -31,7 +30,7 @@ UNFIT = (
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """A plan, the smallest difference of two rates it finds, and how many items find ``difference``."""
 

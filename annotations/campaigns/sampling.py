@@ -3,11 +3,11 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
 
-from accounts.records import immutable
 from annotations.campaigns import run_doubts
 from annotations.campaigns.candidates import Candidate, candidates_for
 from bank.database import chunks
@@ -95,7 +95,7 @@ def _is_positive(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number > 0
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The candidates that a plan selects, in no particular order. ``why`` is stored with the item, by its subject."""
 

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString
 
 import bank.text.rendering
-from accounts.records import immutable
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.queries import Answer, presented_answers
@@ -39,7 +38,7 @@ MANY = 1_000  # items; opening so many to everybody is confirmed first
 MADE_AT_ONCE = 5_000  # items that the form makes itself; more are made on the page Items, in steps
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Size:
     """``why`` says why there are no items, and ``makable`` how many the form could make now."""
 
@@ -168,7 +167,7 @@ def make_missing(*, benchmark: Benchmark, protocol: str) -> int:
     return make_items(plan)[0]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Preview:
     """An item as annotators will see it, without the texts of criteria: those are logged when somebody labels."""
 

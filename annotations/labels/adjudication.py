@@ -2,13 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from django.db import transaction
 
 from accounts.models import User
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.assignment import material
@@ -32,7 +31,7 @@ FILTERS = {
 LETTERS = "ABCDEFGHIJ"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ItemRow:
     """An item in the list. ``disagreement`` is the share of pairs of its labels that differ."""
 
@@ -52,7 +51,7 @@ class ItemRow:
         return "practice" if self.campaign_item.practice else "gold" if self.campaign_item.gold is not None else ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ItemList(Sequence[ItemRow]):
     """The items of a campaign, least agreement first. Rows are loaded when they are accessed."""
 
@@ -131,7 +130,7 @@ def _item_row(campaign_item: CampaignItem, labels: Sequence[Label], share: float
     return ItemRow(campaign_item, len(labels), share, verdicts, adjudicated, returned)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ItemLabel:
     """One label of an item."""
 
@@ -179,7 +178,7 @@ def neighbours(campaign: Campaign, campaign_item: CampaignItem) -> tuple[int | N
     return around[before], around[before + 2]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class VerdictInput:
     """A question of the form: one of the choices, or a number for each answer or part."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations
 from typing import Any, Literal
@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.labels.verdicts import (
@@ -43,7 +42,7 @@ from stats.verdicts import majority
 UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LabelRow:
     """One label that counts.
 
@@ -168,7 +167,7 @@ def with_majority(items: LabelsByItem, annotator: int) -> list[tuple[LabelRow, s
 MIN_ITEMS = 30  # with fewer items a number is provisional
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A number as the page displays it."""
 
@@ -197,7 +196,7 @@ class Figure:
         return f"{100 * value:.1f}%" if self.percent and value is not None else decimals(value, 3)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Agreed:
     """The share of the same verdicts, with its interval."""
 
@@ -233,7 +232,7 @@ def decimals(value: float | None, places: int) -> str:
     return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Matches:
     """How often two verdicts on one item were the same. Undecided counts as a tie."""
 
@@ -249,7 +248,7 @@ class Matches:
         return "–" if self.share is None else f"{100 * self.share:.0f}%"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Cell(Matches):
     """Two annotators: how many items both labelled, and on how many they gave the same verdict."""
 
@@ -282,7 +281,7 @@ class Cell(Matches):
         return f"{self.same} of {self.n} the same{around}; Cohen's kappa {kappa.value:.2f}{ends}"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Level:
     """Agreement on the items of one capability."""
 
@@ -292,7 +291,7 @@ class Level:
     alpha: Figure
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """Everything on the page. ``items`` are those with two labels or more."""
 

@@ -1,7 +1,7 @@
 """The desk of an annotator: the campaign in progress, the others by due date, those that have ended, and notices."""
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from django.db.models import Count, F, Max, QuerySet
@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import Notice
-from accounts.records import immutable
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.assignment.quality import has_practice, needed_to_pass
@@ -30,7 +29,7 @@ NOTICES = 5
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Practice:
     """The practice round of a campaign, for one annotator."""
 
@@ -50,7 +49,7 @@ class Practice:
         return words.format(right=self.right, of=self.of, needed=self.needed)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Row:
     """A campaign as its annotator sees it."""
 
@@ -170,7 +169,7 @@ class Row:
         return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Together:
     """How far everybody is. Hidden gold counts as any item, so that the counts do not tell which one it was."""
 
@@ -184,7 +183,7 @@ class Together:
         return words.format(done=f"{self.done:,}", total=f"{self.total:,}", n=self.people)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Card:
     """The campaign on top, with what its card shows besides its row."""
 
@@ -195,7 +194,7 @@ class Card:
     draft_at: datetime | None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Board:
     """A benchmark that their labels count for."""
 
@@ -204,7 +203,7 @@ class Board:
     link: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Desk:
     name: str
     current: Card | None

@@ -3,13 +3,13 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.records import immutable
 from annotations import ballots
 from annotations.models import (
     Annotator,
@@ -41,7 +41,7 @@ NEITHER: Two = (None, None)
 Place = tuple[str, int, Two]  # a campaign's name, an item's number and what of it is compared
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Labels to store, by column. Items by number, see VerdictItems; campaign items by theirs, see ``_places``."""
 

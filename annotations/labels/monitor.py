@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import groupby
 from math import ceil
@@ -13,7 +13,6 @@ from django.db.models import Count, Exists, F, IntegerField, Max, OuterRef, Q, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations import ballots
 from annotations.labels.agreement import (
@@ -81,7 +80,7 @@ def _count_in_campaign(rows: QuerySet[Any]) -> Coalesce:
     return Coalesce(Subquery(counts.values("n"), output_field=IntegerField()), 0)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Member:
     """One annotator in a campaign."""
 
@@ -121,7 +120,7 @@ class Member:
         return stacked_bar(counts, width=56, gap=1)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Depth:
     """How many items have this many labels."""
 
@@ -135,7 +134,7 @@ class Depth:
         return round(120 * self.items / self.of, 1) if self.of else 0
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Monitor:
     """A campaign as staff watch it. Hidden gold and practice items are counted separately."""
 
@@ -354,7 +353,7 @@ def _member(
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class RecentLabel:
     """One of the newest labels."""
 

@@ -5,6 +5,7 @@ Agreement is told for closed rounds alone: while one runs, it would tell what ot
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -15,7 +16,6 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from accounts.records import immutable
 from annotations import ballots
 from annotations.ballots.pairs import LEFT_RIGHT
 from annotations.labels.agreement import (
@@ -98,7 +98,7 @@ def share_of(compared: Sequence[tuple[LabelRow, str]]) -> Estimate:
     return rate(hits=[own.verdict == verdict for own, verdict in compared], cluster=[own.group for own, _ in compared])
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Day:
     """A bar of the week."""
 
@@ -120,7 +120,7 @@ class Day:
         return round(self.x + 9, 1)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Sides:
     """Verdicts on pairs as they were shown: the left answer is the first."""
 
@@ -139,7 +139,7 @@ class Sides:
         return ", ".join(f"{100 * count / self.total:.0f}%" for count in (self.first, decided, self.second))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """Somebody's own numbers, over all campaigns."""
 

@@ -5,13 +5,13 @@ may read them.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from string import ascii_uppercase
 
 from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.assignment.queries import Progress, progress_of
@@ -40,7 +40,7 @@ WIDTH, INSET = 220, 8  # of the bars
 CHANCE = 0.05
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Share:
     """The share of the same verdicts with somebody, as a dot with its interval on the axis of all of them."""
 
@@ -63,7 +63,7 @@ class Share:
         return _x(value, self.low, self.high)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Look:
     """An item on which they differ from the majority of the others, or that they flagged."""
 
@@ -73,7 +73,7 @@ class Look:
     words: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Result:
     campaign: Campaign
     progress: Progress

@@ -8,10 +8,10 @@ import base64
 import json
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from accounts.records import immutable
 from annotations import ballots
 from annotations.ballots import FLAGS, Ballot
 from annotations.labels.exports import json_array
@@ -35,7 +35,7 @@ LONGEST = 1600  # pixels of a picture's longer edge in Argilla, which keeps it a
 AT_ONCE = 100
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Task:
     """An item to label: how it is named, and what is shown."""
 
@@ -46,7 +46,7 @@ class Task:
     answers: list[str]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A campaign's question about each of its items."""
 

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
@@ -13,7 +14,6 @@ from django.utils.translation import gettext_lazy as lazy
 
 from accounts.forms import Styled
 from accounts.models import User
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed, where, who
 from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
@@ -30,7 +30,7 @@ from judging.models import Judge, Judgment, Run
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Scale:
     """What the form shows of a scale, with its steps as ballots have them. ``error`` says why there are none."""
 

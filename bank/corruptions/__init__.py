@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from accounts.records import immutable
 from bank.corruptions import texts
 from bank.text.digests import generator
 
@@ -21,7 +21,7 @@ IMAGE_RANDOM, IMAGE_ALL = ("noise", "blur", "weather", "digital"), "other"
 TEXT_ALL, TEXT_RANDOM = "basic", ("sentence", "word", "character", "choice")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Step:
     """One corruption. ``severity`` from 1 to 5, and 1 where a method has only one."""
 
@@ -29,7 +29,7 @@ class Step:
     severity: int
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Composition:
     """The corruption of a picture and of a question; ``left_out``: categories of which no method could be used."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
-from accounts.records import immutable
 from bank.text.digests import drawn_number
 
 Pixels = npt.NDArray[np.float32]  # (height, width, 3), 0 to 1
@@ -28,7 +28,7 @@ Bilinear, Bicubic, Box = Image.Resampling.BILINEAR, Image.Resampling.BICUBIC, Im
 Corruption = Callable[[Image.Image, Severity, np.random.Generator], Image.Image]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Method:
     """``parameters`` names what the numbers of each severity are."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from accounts.records import immutable
 from bank.text.digests import generator
 
 CATEGORIES = ("basic", "sentence", "word", "character", "choice")
@@ -28,7 +28,7 @@ class NotWritten(LookupError):
     """The method needs a text that somebody, or an endpoint, wrote before; there is none."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Method:
     """``severities``: 5 or 1. ``written``: the text is written before and stored. ``of_options``: it orders options."""
 

@@ -5,6 +5,7 @@ Rows are tuples of values that the column takes as they are: text, numbers, None
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
 from itertools import chain, count, repeat
@@ -15,7 +16,6 @@ from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
 from accounts.crypto import EncryptedTextField, cipher
-from accounts.records import immutable
 
 VARIABLES = 2000  # of one statement
 # Fields whose values the databases take as they are: preparing each through the ORM costs more than the insert.
@@ -74,7 +74,7 @@ def _last(table: str) -> int:
         return int(cursor.fetchone()[0])
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A column with the same value in every row."""
 

@@ -1,12 +1,12 @@
 """Pages of long lists that begin where another page ended: the thousandth is as fast as the first."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
-from accounts.records import immutable
 from bank.forms.fields import whole_number
 
 M = TypeVar("M", bound=Model)
@@ -14,7 +14,7 @@ T = TypeVar("T")
 Place = tuple[float, int]  # a row's value in the column of the order, 0 where there is none, and its key
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Keyset:
     """An order by a column and then by key, both in one direction; without a column by key alone."""
 

@@ -1,13 +1,12 @@
 """Fields that stay folded until somebody wants them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django import forms
 
-from accounts.records import immutable
 
-
-@immutable
+@dataclass(frozen=True, slots=True)
 class Fold:
     """``said`` tells what the fields hold, so that nothing must be opened to be known. With an error it is open."""
 

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,7 +17,6 @@ import bank.criteria
 from accounts import audit
 from accounts.csv import escape
 from accounts.models import User
-from accounts.records import immutable
 from accounts.rules import Viewer
 from bank import media
 from bank.database import batched, chunks
@@ -48,7 +48,7 @@ COLUMNS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ExportRequest:
     """Who requests a table (a person, or a command by name), which protected parts of it, and which of its rows."""
 

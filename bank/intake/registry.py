@@ -6,13 +6,13 @@ Apps above the bank register what is theirs at startup (``AppConfig.ready``), be
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db.models import Model
 from django.utils.module_loading import import_string
 
 from accounts import jobs
-from accounts.records import immutable
 from bank import database
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _importers: dict[str, str] = {}
 EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Shape:
     """A shape in which tables leave. ``maker`` is the dotted path of what makes the file, see ``exports.file_pieces``;
     without one it is a table of rows.

@@ -15,12 +15,11 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Cast
 
 from accounts.crypto import Cipher, EncryptedTextField, OfRow, Opened, cipher, owner_of
-from accounts.records import immutable
 
 BATCH = 500
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Column:
     """An encrypted column of a model."""
 

@@ -6,13 +6,13 @@ and never from the question's own group.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.conf import settings
 from scipy.sparse import csr_array
 
-from accounts.records import immutable
 from bank.criteria import answer_keys
 from bank.errors import BadInput
 from bank.intake import parquet
@@ -25,7 +25,7 @@ AT_ONCE = 512  # questions compared with all others: 512 x 20,000 numbers are 40
 NO_KEYS = "has no questions with a key that everybody may see, so it can give no examples"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A question that may be an example."""
 

@@ -7,6 +7,7 @@ corrupted), in one or more **turns**. Its metric decides which conditions are ne
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -15,7 +16,6 @@ import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from accounts.records import immutable
 from bank import corruptions
 from bank.errors import BadInput
 from bank.recipes.verbalizers import GROUPS, Verbalizer, of_group
@@ -179,7 +179,7 @@ Metric = Literal[
 ]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Condition:
     """How a question is put: with how many examples, which labels, and whether corrupted, by which ``step`` alone."""
 

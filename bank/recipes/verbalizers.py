@@ -3,8 +3,7 @@ been trained on: natural, neutral and unnatural ones.
 """
 
 from collections.abc import Sequence
-
-from accounts.records import immutable
+from dataclasses import dataclass
 
 GROUPS = ("natural", "neutral", "unnatural")
 _LABELS = {
@@ -18,7 +17,7 @@ SHIFTED = "unnatural-1"  # the sample's own labels, each standing for the one be
 MOST_OPTIONS = 5
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Verbalizer:
     name: str
 

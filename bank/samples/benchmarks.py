@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.cache import cache
@@ -13,7 +14,6 @@ from django.db.models import Count, F, Max, QuerySet
 import bank.criteria
 from accounts import audit
 from accounts.models import User
-from accounts.records import immutable
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
 from bank.samples.capability_trees import TREES, add_template
@@ -77,7 +77,7 @@ GROUPED = ("capability", "question_type", "split", "status", "quality_hints")
 Group = tuple[int | None, str, str, str, int]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Summary:
     samples: int
     images: int

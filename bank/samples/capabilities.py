@@ -7,7 +7,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.models import Role, User
-from accounts.records import immutable
 from bank.errors import BadInput
 from bank.models import Benchmark, Capability, Sample
 from bank.samples.benchmarks import by_capability
@@ -113,7 +112,7 @@ def people_who_own() -> QuerySet[User]:
     return User.objects.filter(role__in=[Role.CURATOR, Role.ADMINISTRATOR], is_active=True).order_by("username")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Quota:
     """A capability with a quota or an owner, and how far it is: samples in each state, those below it included."""
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -11,7 +11,6 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts.models import User
-from accounts.records import immutable
 from bank import images
 from bank.database import batched
 from bank.errors import BadInput, Stale
@@ -22,7 +21,7 @@ FIELDS = ("key", "instruction", "hint", "language", "question_type", "options", 
 BULK = ("split", "capability", "status", "question_type")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A picture as the editor submits it: an existing one (``pk``) or a new one (``stored``)."""
 

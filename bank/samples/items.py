@@ -12,7 +12,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
-from accounts.records import immutable
 from bank import guard
 from bank.database import bulk, chunks
 from bank.database.unfinished import ImportInProgress
@@ -37,7 +36,7 @@ class ItemSpec:
         self.content_hash = content_hash(kind=self.kind, sample_id=self.sample_id, response_ids=self.response_ids)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class StoredItem:
     """A stored item with its responses in canonical order."""
 
@@ -113,7 +112,7 @@ LENGTHS = 12  # classes of length
 ROTATED = r"^circular-[0-9]+$"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ItemPlan:
     """Items to make: for these samples, the answers of ``names`` in canonical order, the anchor last."""
 

@@ -16,7 +16,6 @@ from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Collate, Lower
 from django.http import QueryDict
 
-from accounts.records import immutable
 from bank.database import keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Response, Sample
@@ -32,7 +31,7 @@ PARAMETERS = ("level", "capability", "question_type", "split", "status", "hint",
 MOST_COUNTED = 1000  # matches of a text that are counted; beyond, the list says "more than"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Filter:
     """The filters of the list, as given in the URL."""
 
@@ -63,7 +62,7 @@ class Filter:
         return urlencode({name: values[name] for name in PARAMETERS if values[name]})
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Facet:
     """One filter of the list: its parameter, its name, and its values with their labels and counts."""
 
@@ -224,7 +223,7 @@ def _walk(ordered: "QuerySet[Sample, int]", text: str) -> list[int]:
     return ids[: PAGE + 1]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Counts:
     """How many samples a value of a filter would give under the other filters."""
 

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,6 @@ from django.utils import timezone
 
 import bank.criteria
 from accounts.models import User
-from accounts.records import immutable
 from bank.database import batched, chunks
 from bank.models import Benchmark, Sample, SampleImage
 
@@ -20,7 +20,7 @@ MOST_BITS = 5  # of 64 that may differ between pictures that look alike
 BLOCK = 512  # rows compared at a time
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Hint:
     """One kind of hint: its bit in ``Sample.quality_hints``, its label on a chip, and its meaning."""
 

@@ -1,11 +1,11 @@
 """Drawing a dev and a test split by stratified sampling (MMBench, 3.3: 4 to 6 within each leaf ability)."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 from django.db import transaction
 
 from accounts.models import User
-from accounts.records import immutable
 from bank.errors import BadInput
 from bank.models import Benchmark, Sample
 from bank.samples.editor import change_many
@@ -15,7 +15,7 @@ DEV, TEST = "dev", "test"
 SHARE = 0.4
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Drawn:
     """The samples of each split; ``by_leaf``: (capability, dev, test)."""
 

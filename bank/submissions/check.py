@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accounts.records import immutable
 from bank.intake import formats
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parquet_length
 from bank.intake.formats.records import ResponseRecord
@@ -66,7 +65,7 @@ class Checked:
             self.warnings.insert(0, f"{share}: an empty answer is never right.")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """A sample as a submission sees it: the labels of its options, none for an open question."""
 

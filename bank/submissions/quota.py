@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F
 
 from accounts.models import User
-from accounts.records import immutable
 from bank.models import Benchmark, FileLease, SubmissionCount, SubmissionRules
 from bank.submissions import Exceeded
 
@@ -17,7 +17,7 @@ CHECKS_PER_HOUR = 60
 LEASE = timedelta(minutes=5)  # after which the file of a process that died keeps nobody waiting
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Left:
     """Submissions left today and in total; None means no limit."""
 

@@ -7,13 +7,13 @@ keys are not open to everybody are for staff; ``bank.submissions.ladder`` decide
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from django.db.models import QuerySet
 
 import bank.criteria
-from accounts.records import immutable
 from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
@@ -56,7 +56,7 @@ CHOICE, YES_NO = SubmissionScore.Kind.CHOICE, SubmissionScore.Kind.YES_NO
 YES = {"yes": 1, "no": 0}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MarkedSample:
     """One sample compared with its key. ``said`` and ``key`` apply to yes or no: 1, 0, -1 for neither."""
 
@@ -82,7 +82,7 @@ class MarkedSample:
         return 1 / self.options if self.options else 0.5
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Part:
     """Samples that are summed together."""
 
@@ -100,7 +100,7 @@ class Part:
 Parts = dict[Part, list[MarkedSample]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class KeyedSample:
     """An answered sample, with what scoring needs."""
 

@@ -11,9 +11,8 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-
-from accounts.records import immutable
 
 UNPACKED = 50_000  # bytes that a compressed text is read to
 
@@ -52,7 +51,7 @@ def _is_unseen(char: str) -> bool:
 # -- reading a text as its letters ----------------------------------------------------------------------------------
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class View:
     """Characters, and the span of the original text that each was made from."""
 
@@ -63,7 +62,7 @@ class View:
         return View(self.chars[start:end], self.spans[start:end])
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Letters:
     """The comparable letters and digits of a view, where words start, and where each came from."""
 

@@ -17,9 +17,8 @@ withholds the whole text.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from accounts.records import immutable
 from bank.text.encodings import Letters, folded, is_ideograph, letters, plain, views, words
 
 WINDOW = 5  # words
@@ -33,7 +32,7 @@ ROUNDS = 20
 STRIDES = 3  # turns from here on are every second letter
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Redacted:
     """The text that may be shown. ``gaps`` counts the places where something was removed.
 
@@ -77,7 +76,7 @@ def redact(text: str, hidden: Iterable[str]) -> Redacted:
 # -- what to look for -----------------------------------------------------------------------------------------------
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Needles:
     """The hidden texts, cut up for the search: runs of words and of letters, and short texts whole.
 

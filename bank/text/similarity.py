@@ -14,9 +14,9 @@ read for those; ``Initials`` shows them one kind that reads like prose.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-from accounts.records import immutable
 from bank.text.encodings import plain, views, visible, words
 from bank.text.redactor import DEPTH, Redacted, redact
 
@@ -47,7 +47,7 @@ _LEET = str.maketrans("01345789@$€|!", "oieastbgaseii")
 _IN_WORD = re.compile(r"[@$€|!](?=\w)")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Examination:
     """A text without what it shares with criteria. ``why`` says why it must be withheld, or is empty."""
 
@@ -65,7 +65,7 @@ def examine(text: str, hidden: Sequence[str]) -> Examination:
     return Examination(redacted, _reveals(redacted.text, hidden) or _unreadable(redacted.text))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Initials:
     """The first letters of a text's words, sentences and lines, strung together, so that an acrostic meets the eye."""
 
@@ -106,7 +106,7 @@ def _reveals(text: str, hidden: Sequence[str]) -> str:
 # -- words in order -------------------------------------------------------------------------------------------------
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Criterion:
     """The significant words of a criterion: for each spelling, the positions where it stands, as bits."""
 

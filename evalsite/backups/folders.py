@@ -8,11 +8,9 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-from accounts.records import immutable
 
 MANIFEST = "manifest.json"
 DATABASE = "database"
@@ -24,7 +22,7 @@ class Failed(Exception):
     """It could not be done; the message says why, in words for an operator."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A backup. ``key`` is the installation's as the database holds it: CRITERIA_KEYS fit if they open it."""
 

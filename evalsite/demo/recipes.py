@@ -8,6 +8,7 @@ knows it under other conditions, too.
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import cos, exp, log, pi, sin
@@ -20,7 +21,6 @@ from django.utils import timezone
 from PIL import Image, ImageDraw
 
 from accounts.models import User
-from accounts.records import immutable
 from bank.intake.formats import generic
 from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel
@@ -48,7 +48,7 @@ Row = dict[str, Any]
 Shape = tuple[str, str, int, int]  # colour, shape, column, row
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Mind:
     """How a model answers: its skill, and what other ways of asking do to it, on the scale of a logit.
 
@@ -298,7 +298,7 @@ def _yes_no(subset: str, pair: tuple[str, str], answer: str) -> Row:
 # ---- answers ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A question as a recipe put it to a model."""
 

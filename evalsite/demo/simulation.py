@@ -14,12 +14,11 @@ import json
 import math
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from accounts.records import immutable
 
 FOLDER = Path(__file__).with_name("data")
 SEED = 20261110
@@ -34,7 +33,7 @@ Row = dict[str, Any]
 Pair = tuple[str, str, str]  # sample, first model, second model
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Mind:
     """Noise and tie limit on the scale of the quality, and what moves a verdict beside it: the points that an answer
     gains when it is twice as long as the other, and when it is shown first.
@@ -48,7 +47,7 @@ class Mind:
     per_thousand: float = 0.0  # US dollars that its verdicts would cost, longer answers more
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Person(Mind):
     words_a_second: float = 4.0
     hour: int = 18  # when a sitting begins

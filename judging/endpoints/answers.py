@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from accounts.records import immutable
 from judging.endpoints.limits import Allowance, seconds_until
 
 DETAIL_LENGTH = 4_000  # characters kept of an endpoint's error
@@ -32,7 +31,7 @@ FILTERED_BY = {"safety", "recitation", "blocklist", "prohibited_content", "spii"
 KNOWN_CODES = QUOTA_CODES | FILTER_CODES | {"context_length_exceeded"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Token:
     """One token of a reply, and the candidates for its place, itself included, with their log-probabilities."""
 
@@ -43,7 +42,7 @@ class Token:
 PROMPT_END = 400  # tokens of a prompt that are kept: its likelihoods are read from the end
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A chat completion. ``prompt_tail``: the last tokens of the prompt with their log-probabilities, if asked for and
     returned (vLLM's ``prompt_logprobs``)."""
@@ -72,7 +71,7 @@ class Outcome(StrEnum):
     SETUP = "setup"  # wrong address, unknown model, redirect
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The result of one call. ``words`` are ours and safe to show; ``detail`` quotes the endpoint, for staff only."""
 
@@ -92,7 +91,7 @@ class Answer:
     cached_tokens: int = 0  # of the prompt's, those that the endpoint had read before
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Received:
     """A complete HTTP response of any status."""
 

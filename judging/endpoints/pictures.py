@@ -6,6 +6,7 @@ and is checked like the first. A picture is checked and stored as an uploaded on
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import urljoin
 
 import aiohttp  # noqa: TID251
@@ -13,7 +14,6 @@ from django.conf import settings
 from yarl import URL
 
 from accounts.loop import db
-from accounts.records import immutable
 from bank import images
 from bank.models import Benchmark, Sample
 from bank.samples import editor
@@ -32,7 +32,7 @@ class NotFetched(Exception):
     """A picture that could not be fetched; says why."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """A picture of a sample that is not here, by its position and address."""
 

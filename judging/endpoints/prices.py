@@ -1,5 +1,6 @@
 """Prices of models at public endpoints, as the package genai-prices lists them."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
@@ -7,12 +8,10 @@ from importlib.metadata import version
 from genai_prices import Usage, calc_price
 from genai_prices.types import TieredPrices
 
-from accounts.records import immutable
-
 PRICES = ("price_in", "price_cached", "price_out")  # columns of a judge
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Prices:
     """US dollars per million tokens: sent, sent and read before, received. ``source`` says where they are from."""
 

@@ -1,15 +1,14 @@
 """When a run whose endpoint fails is tried again. Nothing here knows what works the runs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-from accounts.records import immutable
 
 DAY = timedelta(hours=24)  # the longest pause that an endpoint may ask for
 WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 30, 60))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Errors:
     """What has gone wrong since a call last succeeded: from when on, how many tries were in vain, and for how long the
     endpoint wants none. ``waits``: before the first try, the second one and so on; the last is that of all others.

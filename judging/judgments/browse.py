@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.database import keyset
@@ -108,7 +107,7 @@ def _of_runs(filters: JudgmentFilters) -> dict[str, Any]:
     return conditions
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Selection:
     """Filters with their runs and items looked up. ``runs`` and ``items`` are None if any will do."""
 

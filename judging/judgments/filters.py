@@ -1,13 +1,12 @@
 """The filters and orders of a list of judgments, as given in its URL, and the choices they offer."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.database.keyset import Keyset
 from bank.forms.fields import whole_number
@@ -35,7 +34,7 @@ SHOWS = {
 DIFFERS = {"orders": "differing between orders", "repeats": "differing between repeats"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Order:
     """How a list is sorted: by a column, or by age if there is none."""
 
@@ -61,7 +60,7 @@ def orders_for(viewer: Viewer) -> dict[str, Order]:
     return {name: order for name, order in ORDERS.items() if not order.column or allowed(viewer, "read-calls")}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class JudgmentFilters:
     """The filters of a list, as given in its URL; empty values do not filter."""
 

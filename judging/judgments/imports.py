@@ -3,12 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
 
-from accounts.records import immutable
 from bank import exposure
 from bank.database import bulk, chunks
 from bank.intake.formats.reading import Row
@@ -27,7 +27,7 @@ RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "compl
 ADDED = 1  # in the index of items that runs have
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``keys``."""
 

@@ -5,6 +5,7 @@ keep it back for good, or two people can release this one analysis anyway.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
@@ -14,7 +15,6 @@ from django.utils import timezone
 import accounts.audit
 import bank.criteria
 from accounts.models import Role, User
-from accounts.records import immutable
 from accounts.rules import allowed
 from bank.announcements import announce
 from bank.errors import BadInput
@@ -28,7 +28,7 @@ CHUNK = 500
 Decision = AnalysisRelease.Decision
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ReleaseCounts:
     """How many of a run's analyses are proposed, confirmed and kept back."""
 
@@ -41,7 +41,7 @@ class ReleaseCounts:
         return self.proposed - self.confirmed - self.kept
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Row:
     """An analysis beside the criteria of its sample, for the people who decide about it."""
 

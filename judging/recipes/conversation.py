@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from accounts.records import immutable
 from bank.models import Response, Sample
 from bank.recipes.spec import OPTIONS, YES_NO, Condition, Nearest, Numbers, Spec, Tree, Turn
 from judging.endpoints.answers import Reply
@@ -50,7 +49,7 @@ SENTENCES = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Example:
     """A question that is shown with its answer (the key: a label of its options, yes, no, or a text)."""
 

@@ -1,6 +1,7 @@
 """Evaluations: one model asked by one recipe over all its scenarios, and marked where its metric needs marks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -9,7 +10,6 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from accounts.models import User
-from accounts.records import immutable
 from bank.criteria import answer_keys
 from bank.errors import BadInput
 from bank.models import Benchmark, Recipe, Response, Sample, SampleImage
@@ -197,7 +197,7 @@ def _calls_of_turn(turn: Turn, sample: Sample) -> int:
     return 2 if pool == YES_NO else len(pool)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The cost of an evaluation: ``stored`` answers need no call. ``absent`` questions cannot be asked, since a picture
     of theirs is not stored here. ``cost`` in US dollars, None without prices.

@@ -5,10 +5,10 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log
 from typing import Any
 
-from accounts.records import immutable
 from judging.endpoints.answers import Token
 
 NOT_SPELT = "the tokens that the endpoint returned do not spell the answer it was given"
@@ -19,7 +19,7 @@ class NoLikelihood(ValueError):
     """The reply does not tell it; says why."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Likelihoods:
     """The log-likelihood of each answer of a pool, None for one that was not returned, and the probability that all of
     them have together (None where that means nothing).

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.db.models import F, QuerySet
 
 from accounts.jobs import defer
 from accounts.models import User
-from accounts.records import immutable
 from bank.criteria import answer_keys
 from bank.database import bulk
 from bank.errors import BadInput
@@ -463,7 +463,7 @@ def _check_may_stop(samples: Sequence[Sample], batched: bool) -> None:
 # ---- runs that let an endpoint write ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Collecting:
     """What a collecting run asks: all of its ``tasks``, and those ``missing`` of which the bank has no text yet."""
 

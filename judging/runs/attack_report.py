@@ -6,14 +6,13 @@ averaged. An item counts if it has a verdict both with and without the attack.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from rest_framework import serializers
 
-from accounts.records import immutable
 from accounts.rules import allowed
 from bank import exposure, guard
 from bank.models import Item
@@ -35,7 +34,7 @@ SEED = 20_261_122  # of the sign flips, so that the same page shows the same num
 COLUMNS = ("item_id", "order", "repeat", "attack", "target", "status", "choice", "score", "ranking")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class AttackEffect:
     """The effect of one attack. ``unread`` is the share of its calls so far without a verdict."""
 
@@ -50,7 +49,7 @@ class AttackEffect:
     worth: str  # what is measured, as text
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Report:
     """All attacks of a run, largest gain first. ``share`` says whether the worth is a share or a score."""
 

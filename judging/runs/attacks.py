@@ -9,9 +9,8 @@ An attack that was used is never edited: a new wording is the next version besid
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from accounts.records import immutable
 from bank.errors import BadInput
 from judging import protocols
 from judging.protocols import CannotAsk, Material, Protocol
@@ -28,7 +27,7 @@ class UnknownAttack(BadInput):
         super().__init__(message, "attacks")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Attack:
     """One attack. In ``text``, {question}, {name} and {verdict} stand for the instruction, the target's name in the
     prompt, and the verdict that favours it.

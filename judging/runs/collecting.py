@@ -6,10 +6,10 @@ position of its image. The result of a task is one ``Collected`` row; the text g
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
-from accounts.records import immutable
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Draft, EvaluatedModel, Response, Sample, SampleImage
 from bank.models.drafts import REWRITINGS
@@ -36,7 +36,7 @@ MOST_OBJECTS = 40
 MOST_COMPONENTS = 12
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Task:
     """One call to make."""
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from bank.models import Item, Sample
 from judging.judgments import analyses
@@ -33,7 +32,7 @@ class CannotCompare(ValueError):
     """These two runs cannot be compared; says why."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A number over the items that both runs decided."""
 
@@ -55,7 +54,7 @@ class Figure:
         return f"{self._shown(interval.low)} to {self._shown(interval.high)}" if interval else self.estimate.reason
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Difference:
     """An item with different verdicts in the two runs, with a judgment of each."""
 

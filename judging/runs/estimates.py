@@ -6,12 +6,11 @@ the same kind measured the tokens of a call, those numbers are used instead.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Avg, Count, Max, Min, Q, QuerySet
 
-from accounts.records import immutable
 from bank import guard
 from bank.models import Benchmark, Item, SampleImage
 from judging import protocols
@@ -28,7 +27,7 @@ TILE, TILE_TOKENS, IMAGE_TOKENS = 512, 170, 85  # tokens of an image, as OpenAI 
 REPLY_TOKENS = {"none": 12, "first": 220, "after": 220, "three-step": 400}  # by the setting ``reasoning``
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """``sent`` and ``received`` are the tokens of all calls, None for a judge that makes none. ``measured``: taken from
     earlier calls. Of ``absent`` items a picture is not stored here. ``told`` judgments need no call, ``stored`` ones
@@ -103,7 +102,7 @@ def _without_pictures(items: QuerySet[Item], number: int) -> int:
     return items.filter(pk__in=first).exclude(sample__absent_images=[]).count()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Counted:
     """Of some jobs, those that end without a call, those whose call is stored, and the tokens of the mean prompt."""
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 import bank.criteria
-from accounts.records import immutable
 from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
@@ -47,7 +46,7 @@ class ShownResponse(NamedTuple):
         return "" if self.text.strip() else str(Response.Status.EMPTY)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Subject:
     """An item with everything its calls may show, answers in canonical order."""
 
@@ -65,7 +64,7 @@ class Subject:
     unanswered: tuple[str, ...]  # of each answer, why it is none, or ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Job:
     """One judgment to make. ``order`` lists canonical positions in presented order: "10" is swapped.
 
@@ -106,7 +105,7 @@ def without_pictures(benchmark: Benchmark) -> "QuerySet[Item]":
     return Item.objects.filter(sample__benchmark=benchmark).exclude(sample__absent_images=[])
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A protocol for a judge and a benchmark: how many items it would judge, or why it cannot."""
 

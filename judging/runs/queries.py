@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import Role, User
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank import database, guard
 from bank.models import with_answers
@@ -44,7 +43,7 @@ NOTES = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Judgments of a run without a verdict that share a status and reason."""
 
@@ -81,7 +80,7 @@ class Failure:
         return "no text" if self.status == "error" else "kept as the model's response"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Spark:
     """A run's rate over time as a drawing of 368 x 72."""
 
@@ -92,7 +91,7 @@ class Spark:
     end: datetime
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Progress:
     """A run's progress."""
 
@@ -349,7 +348,7 @@ def _living_workers() -> QuerySet[WorkerBeat]:
     return WorkerBeat.objects.filter(seen_at__gt=database.now() - WORKER_SILENT_AFTER)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Listed:
     """A run in a list. ``done`` and ``failed`` are None if they are withheld from the viewer. ``unasked``: of those
     without a verdict, how many were never asked for; 0 for viewers who may not see it.

@@ -11,7 +11,6 @@ import orjson
 import bank.criteria
 from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.records import immutable
 from bank import corruptions
 from bank.models import Item, SampleImage
 from judging import protocols
@@ -28,7 +27,7 @@ TOP_TOKENS = 20  # as many as the usual endpoints give
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")  # the names of one parameter
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Picture:
     """An image as a call shows it: with words written on it, or corrupted by ``corruption`` with the seed."""
 
@@ -38,7 +37,7 @@ class Picture:
     seed: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message of a call: images first, then the text."""
 

@@ -10,7 +10,7 @@ with two criteria of together 280 characters, ``judging.runs.estimates``).
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from django.db import transaction
@@ -22,7 +22,6 @@ from django.utils.module_loading import import_string
 from accounts import notices
 from accounts.jobs import defer
 from accounts.models import User
-from accounts.records import immutable
 from bank import guard
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, ItemResponse, Response, Submission
@@ -137,7 +136,7 @@ def _committed(row: QueuedSubmission) -> float:
     return max(0.0, (row.run.budget or 0.0 if going else row.run.spent) - row.spent_before)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Where a submission stands. ``place`` from 1 in a queue of ``waiting``; ``done`` of ``planned`` judgments.
 

@@ -1,6 +1,7 @@
 """What the ends of calls say about their endpoint: when a run should stop for now, and in which words."""
 
-from accounts.records import immutable
+from dataclasses import dataclass
+
 from judging.endpoints.answers import Answer, Outcome
 from judging.models import Judge
 from judging.work.pace import Limiter
@@ -9,7 +10,7 @@ from judging.work.writer import Patience
 AWAY = (502, 503, 504, 529)  # statuses that are about the endpoint and not about a request
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Halt:
     """Why there is no use in going on now. With ``waits`` it may pass by itself; else somebody has to act."""
 

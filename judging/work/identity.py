@@ -1,9 +1,9 @@
 """Which models an endpoint says have answered."""
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
-from accounts.records import immutable
 from judging.endpoints.answers import Answer
 from judging.models import Run
 
@@ -12,7 +12,7 @@ KEPT = 20  # entries: some endpoints change the fingerprint all the time
 Replies = Counter[tuple[str, str]]  # how many, by model and fingerprint
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Opened:
     """A model that a worker took in, and those that the run held when it began."""
 

@@ -8,6 +8,7 @@ whose calls are all stored are claimed no more; those of a worker that fell sile
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,6 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 
 from accounts.jobs import defer
-from accounts.records import immutable
 from bank import database
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
 from judging.work import curve, raw_sql, run_kinds
@@ -54,7 +54,7 @@ class LeaseLost(RuntimeError):
     """The worker's hold is gone: nothing was written."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Claim:
     """Rows that are this worker's, and the calls that they lack. ``last`` is where the next claim begins."""
 
@@ -238,7 +238,7 @@ def leave(
     return True
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Share:
     """What a worker may have of a judge."""
 

@@ -5,13 +5,12 @@ Session, budget, limits, batches and leases are the same for all kinds.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from django.db.models import Count, Exists, OuterRef, Q
 
-from accounts.records import immutable
 from bank.database import bulk
 from bank.models import Response, Sample, SampleImage
 from bank.models.verdict import turned
@@ -34,7 +33,7 @@ Row = Judgment | Trial | Collected
 PAGE = 100  # rows of a run that are read at once
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Page:
     """Jobs of some neighbouring rows of a run; ``last`` is where the next page begins."""
 
@@ -42,7 +41,7 @@ class Page:
     jobs: Sequence[Any]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CachedCall:
     """The result of an earlier identical call."""
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import transaction
 
-from accounts.records import immutable
 from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.models.judgments import table_of
@@ -38,7 +37,7 @@ class Batch:
         return bool(self.rows or self.calls or self.spent)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Seen:
     """The run as a commit leaves it, whoever else is at it."""
 

@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.loop import db
-from accounts.records import immutable
 from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
@@ -66,7 +65,7 @@ class Patience:
         return longest * random.uniform(0.5, 1.0)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Progress:
     """What a worker knows about its run at this moment."""
 
@@ -77,7 +76,7 @@ class Progress:
     rate: float  # judgments a second, over the last minute
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The state in which a stopped worker leaves its run, and why: queued for another worker by default."""
 

@@ -1,6 +1,5 @@
 """API of recipes: the recipes themselves, evaluations by them, their boards, and the desiderata."""
 
-from dataclasses import asdict
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.types import OpenApiTypes
@@ -166,7 +165,7 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             if data.pop("estimate"):
                 data.pop("budget")
                 found = evaluations.estimate(recipe, judge=judge, **data)
-                return Response(asdict(found))
+                return Response({name: getattr(found, name) for name in found.__slots__})
             made = evaluations.start_evaluation(recipe=recipe, judge=judge, by=cast(User, request.user), **data)
         except store.UnknownRecipe as error:
             raise ValidationError({"recipe": str(error)}) from None

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from accounts.records import immutable
 from annotations.models import Annotator
 from leaderboard import votes
 from leaderboard.boards.base import Board
@@ -36,7 +35,7 @@ class AgreementRow(Row):
     n: int
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Voter:
     """Somebody with verdicts on ``n`` items: an annotator, the majority, a judge or a baseline. ``key`` identifies it
     on the page that compares two voters.

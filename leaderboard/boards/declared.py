@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from leaderboard.boards.base import Board, cached
 from leaderboard.definitions import JUDGED, POOL
@@ -43,7 +42,7 @@ class TableQuery:
     planned: Mapping[str, str] = field(default_factory=dict)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Rows:
     rows: list[JSON]
     notes: Sequence[str] = ()

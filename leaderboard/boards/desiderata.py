@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import Max
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from bank import guard
 from bank.models import Recipe, Response
@@ -21,7 +20,7 @@ FEWEST = 5  # models that a correlation needs
 FEW = f"fewer than {FEWEST} models with both"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Quality:
     """``title`` is its name in the paper and in notes, ``plain`` on pages, ``short`` where there is little room, and
     ``does`` what a model does that is best at it. ``metrics``: those of recipes that measure it, the best first.

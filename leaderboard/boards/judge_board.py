@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from django.db.models import Avg, Count, Sum
 
-from accounts.records import immutable
 from annotations.models import Label
 from bank import guard
 from judging.models import Judgment, Run
@@ -61,7 +60,7 @@ class JudgeRow(OfJudge):
     order_rule: str | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MetricValue:
     """The value of a metric, the number of rows behind it, and p if there is a test."""
 
@@ -74,7 +73,7 @@ class MetricValue:
 NOBODY = MetricValue(UNKNOWN, 0)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Against:
     """Judges against people by one reference: what rows do not hold, because it ranks judges or is about people alone.
 
@@ -87,7 +86,7 @@ class Against:
     cells: dict[str, dict[int, dict[str, LevelValue]]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Running:
     """What a run's judge costs (US dollars per 1,000 judgments), how long a call takes (mean seconds), and how many
     judgments it was asked for. From people's reviews: the shares that agree and that find a hallucination, and the mean

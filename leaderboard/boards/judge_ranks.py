@@ -6,12 +6,12 @@ their difference. Spearman's ranks are computed once, within each data set.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
-from accounts.records import immutable
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.metrics import Metric
 from stats.arrays import FloatArray, ratio
@@ -19,7 +19,7 @@ from stats.jackknife import Blocks
 from stats.ranks import Place, degrees_of_freedom, places
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LevelValue:
     """A metric within a level or data set, and the number of rows behind it."""
 
@@ -27,7 +27,7 @@ class LevelValue:
     n: int
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Summed:
     """One judge: by metric, the sums of each repeat by block of groups and data set (R, blocks, sets, K), and by level
     (R, levels, K); ranks are taken within each.

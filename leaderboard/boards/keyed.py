@@ -15,7 +15,6 @@ import pandas as pd
 from django.db.models import QuerySet
 
 from accounts.installation_key import keyed as keyed_hash
-from accounts.records import immutable
 from bank import guard
 from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
@@ -282,7 +281,7 @@ def _add_levels(published: PublishedCells, rows: pd.DataFrame, paths: list[str])
             published[path] = cell
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PublishedHits:
     """The numbers of a model that an edition tells: ``cells``; ``coded`` ones are given as intervals. ``hits``: how
     many samples of each cell are right.

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from pydantic import TypeAdapter
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed, class_of
 from bank import guard
 from bank.errors import BadInput
@@ -51,7 +50,7 @@ MARK_ENDS = (0, 3, 5, 7, 10)
 MARK_RANGES = ("0 to 3", "over 3 to 5", "over 5 to 7", "over 7")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Metric:
     """``title`` of its column; ``estimates`` gives the number of one model in one scenario."""
 
@@ -182,7 +181,7 @@ def board(recipe: Recipe, viewer: Viewer) -> RecipeBoard:
     return until_changed(("recipe", recipe.pk, class_of(viewer)), lambda: _recipe_board(recipe, viewer))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Seen:
     """What a viewer may see of a recipe: marked answers by scenario, rows of an edition by scenario, and notes."""
 

@@ -25,7 +25,6 @@ from django.urls import reverse
 from accounts import audit
 from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
-from accounts.records import immutable
 from annotations.models import Campaign
 from bank import exposure
 from bank.announcements import announce
@@ -79,7 +78,7 @@ class Refused(BadInput):
     """An edition that would reveal too much, or nothing new; the message says why."""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Published:
     """What an edition told: ``family`` and ``inputs`` say with what its numbers can be compared."""
 

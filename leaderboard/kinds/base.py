@@ -1,6 +1,7 @@
 """A kind of verdict: everything that boards, pages and statistics need to know about it, in one object."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -8,7 +9,6 @@ from typing import Any
 import pandas as pd
 from django.db.models import QuerySet
 
-from accounts.records import immutable
 from annotations import ballots
 from annotations.models import Label
 from bank import guard
@@ -26,7 +26,7 @@ from leaderboard.scope import Scope
 from leaderboard.votes.scores import mean_of
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class NumberColumn:
     """A number of a row: its field, its heading, how it is formatted, what it means."""
 
@@ -36,7 +36,7 @@ class NumberColumn:
     title: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Shape:
     """How models are shown: the number that ranks, the columns beside it, the ends of the color scale of its levels.
 

@@ -4,14 +4,13 @@ The URL contains the whole view, so that it can be linked and cited.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.text import Truncator
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.models import Benchmark, Capability, Sample
@@ -74,7 +73,7 @@ EXPLAINED = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Select:
     """A control of the filter row. ``groups``: under headings (or "") the values with their words; ``on``: not at its
     default.
@@ -99,7 +98,7 @@ def pick(
     return Select(name, label, {"": ({"": empty} if empty else {}) | dict(words)}, chosen, on)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Segment:
     """One part of a switch, with its link, and its count if it has one."""
 
@@ -128,7 +127,7 @@ def folded(selects: Sequence[Select]) -> tuple[list[Select], list[Select]]:
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Address:
     """A requested page of one benchmark. ``params`` holds the non-empty parameters that the page knows;
     ``name`` is the benchmark as the URL writes it.
@@ -222,7 +221,7 @@ def named(benchmark: Benchmark) -> str:
 # ---- which verdicts ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where the verdicts of a view come from, and a note about that."""
 

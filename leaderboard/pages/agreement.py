@@ -1,8 +1,8 @@
 """The board of agreement as a page: a matrix of the most active, and a table of pairs."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from accounts.records import immutable
 from bank.forms.fields import whole_number
 from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement import AgreementRow as Row
@@ -38,7 +38,7 @@ HEAT |= {"agreement": (0.2, 1.0), "agreement_decided": (0.3, 1.0)}
 KIND_ORDER = {"majority": 0, "judge": 1, "baseline": 2}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class AgreementPage:
     """``who``: whose pairs ``pairs`` holds, or nobody."""
 

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 
-from accounts.records import immutable
 from annotations.models import Label
 from bank import guard
 from bank.models import Item, Sample, SampleImage
@@ -28,7 +28,7 @@ METER = 132  # pixels
 MOST_COUNTED = 15  # of each part, as in print
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LevelRow:
     """A level with its samples and items, and how many of the items people have labelled."""
 
@@ -40,14 +40,14 @@ class LevelRow:
     share: int  # of METER
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SampleCard:
     sample: Sample
     instruction: str
     link: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Counted:
     """What is counted, of how many, and the most frequent of it, each with its number and share of METER."""
 
@@ -56,7 +56,7 @@ class Counted:
     rows: list[tuple[str, str, int]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BenchmarkPage:
     lead: str
     entry: home.Entry

@@ -1,8 +1,8 @@
 """A frozen view beside the same view as it is now: what moved, row by row."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from accounts.records import immutable
 from leaderboard.boards.judge_board import ALL, MAJORITY
 from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, short, signed, two
 from leaderboard.kinds import KINDS, Kind
@@ -20,7 +20,7 @@ MOST = 200  # rows shown, the first of the board
 WAYS = {"up": "good", "down": "bad"}  # how a change is coloured
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Followed:
     """The number of a row that is followed: its field, what it is called, how it is written, the step of its axis."""
 
@@ -30,7 +30,7 @@ class Followed:
     unit: float = 1.0
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BesideRow:
     """A row of the frozen view, ``old``, and the same today, ``new``."""
 
@@ -51,7 +51,7 @@ class BesideRow:
         return bool(self.way or self.chip or self.rank_now != self.rank)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Beside:
     """Every row beside today's, those alone that moved, how many these are, and the same in a sentence."""
 

@@ -1,13 +1,12 @@
 """The board of biases as a page: one row a judge, people's own on top, each bias with its interval."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
@@ -57,7 +56,7 @@ POINTS = (0.05, 0.10)  # of pairs: shares
 ENDS = (-0.15, 0.30)  # of the axis of pairs
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A plot about one judge with its numbers as a table, or the table alone."""
 
@@ -70,7 +69,7 @@ class Figure:
     verdicts: str = ""  # where the verdicts behind it are; of people's labels there is no list
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Figures of one sort. ``bars``: whether they are bars of a judge beside people's; ``curves``: or curves."""
 
@@ -81,7 +80,7 @@ class Panel:
     curves: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BiasPage:
     """``finding``: what the table comes to; ``numbers``: the same as figures alone; ``files``: of each plot, its name
     and where it is.
@@ -96,7 +95,7 @@ class BiasPage:
     files: list[tuple[str, str]]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Shown:
     """The rows by run and bias, people's under None, and the runs in their order: least swayed first."""
 
@@ -509,7 +508,7 @@ def _of_models(address: Address, row: Row, shown: _Shown) -> Figure:
     return Figure(shown.label(row.run), f"n {whole(row.n)}", heads, rows, verdicts=verdicts)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Curves:
     """The axes that all curves share, and people's own."""
 

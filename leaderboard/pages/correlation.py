@@ -1,6 +1,7 @@
 """The page of correlations: a matrix of rankings, the meta-ranking, and the spread over repeats."""
 
-from accounts.records import immutable
+from dataclasses import dataclass
+
 from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.judges import in_plain_words
@@ -16,7 +17,7 @@ SAME = "one of the two ranks all models the same"
 CHIPS = {"baseline": "needs no skill", "benchmark": "board", "typed": "typed"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CorrelationPage:
     """Tables: every ranking against every other, each two with interval and p, the mean of the ranks, and judges'
     repeats.

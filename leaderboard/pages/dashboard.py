@@ -1,6 +1,7 @@
 """The start page of curators and administrators: what needs a decision, what is under way, what comes next."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, Sum
@@ -9,7 +10,6 @@ from django.utils import timezone
 
 from accounts import mail
 from accounts.models import AuditEntry, Role, User
-from accounts.records import immutable
 from accounts.rules import allowed
 from annotations.models import Campaign
 from bank.models import Benchmark, Draft, Item, SampleReview, Upload
@@ -28,7 +28,7 @@ BACKUP_CURE = "Backup: the operator runs manage.py backup FOLDER --verify, best 
 SETUP = "setup"  # the preference that says whether the list of setting up is hidden
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Something that stands still until somebody decides. ``since`` is when it began to wait, if that is known;
     ``dismiss`` names the files that may be cancelled instead.
@@ -43,7 +43,7 @@ class Decision:
     dismiss: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class UnderWay:
     title: str
     link: str
@@ -52,7 +52,7 @@ class UnderWay:
     detail: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Fact:
     """A line about the machine, and what to do where something is left to do."""
 
@@ -61,7 +61,7 @@ class Fact:
     cure: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     """``benchmarks``: each with the words of its next step and where that is; ``setup``: what is to be set up, where,
     and whether it is done.

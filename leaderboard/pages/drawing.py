@@ -5,6 +5,7 @@ Classes give a page's colours, light and dark; the attributes are what a downloa
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -12,7 +13,6 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from PIL import ImageDraw, ImageFont
 
-from accounts.records import immutable
 from leaderboard.rows import Number
 
 INK, QUIET, PAPER, LINE = "#14191C", "#616C73", "#FFFFFF", "#E1E5E7"
@@ -76,7 +76,7 @@ class Pen(Protocol):
     ) -> str: ...
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Pixels:
     """The same, painted at once."""
 
@@ -167,7 +167,7 @@ def name_in_lines(lines: Sequence[str], x: float, y: float, css: str, size: int)
     return "".join(text(x, begin + step * at, words, css, size=size) for at, words in enumerate(lines))
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Room:
     """Between two sides: where names stand already (start, end, line), and level lines that none may cross."""
 

@@ -3,8 +3,8 @@ from it.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from accounts.records import immutable
 from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
 from leaderboard.editions import Cells, Draft
 from leaderboard.figures import NONE, listed, number_of, rank_range, whole
@@ -14,7 +14,7 @@ from stats.disclosure import MIN_SAMPLES
 NAMED = 2  # models in a line, before it says how many more
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Revealed:
     """A line of what visitors would see: in the last edition, in this one, and what changes. ``is_kept``: what is held
     back.
@@ -27,7 +27,7 @@ class Revealed:
     is_kept: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Check:
     """Whether something hidden could be told: ``state`` is ok, kept (it was held back for that) or bad."""
 

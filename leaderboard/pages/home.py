@@ -1,6 +1,7 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed, class_of
 from annotations.labels.desk import Board
 from annotations.models import Campaign, CampaignItem, Label
@@ -47,7 +47,7 @@ PUBLIC = Benchmark.Visibility.PUBLIC
 Ranked = tuple[Run, JudgeRow, Place | None]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MiniRow:
     rank: str  # or its range
     name: str
@@ -58,7 +58,7 @@ class MiniRow:
     simulated: bool
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One benchmark: what it is, its best models and judges, and how many more there are of each; ``people``: the
     number of one more person, below the judges.
@@ -82,7 +82,7 @@ class Entry:
     label_link: str  # where labels are missing
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SpecimenLine:
     who: str
     verdict: str
@@ -92,7 +92,7 @@ class SpecimenLine:
     mark: str = ""  # "agrees", "differs" or ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Specimen:
     """A finished item with its verdicts. It does not name the models."""
 
@@ -105,7 +105,7 @@ class Specimen:
     finished: bool  # whether people's verdicts are in
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Headline:
     """The number of the first sentence: how often the best judge of a benchmark sides with people, and how often one
     more person does; as the board of judges has them. ``other``: the same by the second measure, in a sentence.
@@ -123,7 +123,7 @@ class Headline:
     other: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Benchmarks with their best models and judges, on shared axes."""
 
@@ -132,7 +132,7 @@ class Summary:
     judges_axis: SafeString
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Picture:
     """What agreement with people costs on a benchmark, drawn for wide windows and for phones, and where it is as a file
     and as a board.
@@ -147,7 +147,7 @@ class Picture:
     board: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Home:
     summary: Summary
     specimen: Specimen | None
@@ -158,7 +158,7 @@ class Home:
     vote_heads: SafeString
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Place:
     """A benchmark with its two boards, before rendering."""
 

@@ -1,12 +1,11 @@
 """The public page of a judge beside people: its agreement, its biases, what it costs, how steady it is, its card."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
@@ -31,7 +30,7 @@ from leaderboard.scope import Scope
 FAR = 6.0  # times a strong bias, where the axis of biases ends
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class StandIn:
     """The alternative annotator test of a run in words, and the judge in place of each person."""
 
@@ -44,7 +43,7 @@ class StandIn:
     people: Table
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class JudgePage:
     lead: str
     stand_ins: list[StandIn]
@@ -56,7 +55,7 @@ class JudgePage:
     facts: list[Fact]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What a judge costs on one benchmark: itself and the others by agreement with people, and its own figures."""
 
@@ -66,7 +65,7 @@ class Cost:
     link: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Judged:
     """A judge's run beside people on one benchmark."""
 
@@ -246,7 +245,7 @@ def _result(person: standin.TestedAnnotator) -> Cell:
     return Cell("too few items" if person.rejected is None else "not proven", css="dim")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Bias:
     """A bias of a judge; ``people``: where people stand."""
 

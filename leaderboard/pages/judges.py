@@ -1,7 +1,7 @@
 """The board of judges as a page: one metric with its interval, its level by level heat, the others as figures."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +9,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
 from leaderboard import queries
@@ -78,7 +77,7 @@ BEST_FIRST = "-value"
 SORTS = ("value", "judge", "n", "coverage")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class JudgesPage:
     """``finding``: what the table comes to, in a sentence or two."""
 
@@ -181,7 +180,7 @@ def build_judges_page(
 BETTER = "The 95% range of this judge's rank; 1 + the number of judges that are significantly better"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Shown:
     """What the table shows: the judges' rows by run and metric, in their ``order``, and why each is ``outside`` the
     ranking. The run ``PEOPLE`` stands for one more person.

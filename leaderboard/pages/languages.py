@@ -1,8 +1,9 @@
 """Two languages of a benchmark beside each other, as a table."""
 
+from dataclasses import dataclass
+
 from django.utils.translation import get_language_info
 
-from accounts.records import immutable
 from leaderboard import queries
 from leaderboard.figures import NONE, percent, signed_points, whole, whole_percent
 from leaderboard.pages import marks
@@ -15,7 +16,7 @@ from leaderboard.scope import Scope
 MEASURES = {"circular": "Circular accuracy, %", "vanilla": "Accuracy of one pass, %", "accuracy": "Accuracy, %"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class LanguagesPanel:
     """``a`` and ``b``: language and the benchmark that asks in it; ``untold``: how many models have no difference."""
 

@@ -4,12 +4,12 @@ classes of coloured cells. Classes give them the page's colours.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from accounts.records import immutable
 from leaderboard.figures import two
 
 BLANK = SafeString()
@@ -19,7 +19,7 @@ COLUMN = 300  # of a board's main number
 INSET = 8  # pixels left free at both ends, so that a dot or a figure at the end is whole
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Axis:
     """A column's scale: what lies between ``low`` and ``high`` is drawn, the rest is cut at the ends. ``row``: the
     height of the table's rows in pixels, through which its lines go.
@@ -247,7 +247,7 @@ def heat_scale() -> SafeString:
     return _drawn(f'<svg class="scale" viewBox="0 0 130 12" aria-hidden="true">{steps}</svg>')
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Chip:
     """A word in a frame beside a name or in place of a number."""
 
@@ -257,7 +257,7 @@ class Chip:
     link: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What a table shows in one place. ``css``: its colour, of a heat cell as ``heat`` gives it; ``small``: a second
     figure; ``bar``: a mark beside the text, ``icon`` one before it; ``unseen``: words for those who cannot see it;

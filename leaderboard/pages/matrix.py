@@ -1,6 +1,7 @@
 """Win rates of every model against every other, as a heat table."""
 
-from accounts.records import immutable
+from dataclasses import dataclass
+
 from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
@@ -25,7 +26,7 @@ READING = [
 ]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class MatrixPage:
     table: Table
     shown: str

@@ -1,6 +1,7 @@
 """docs/method.md, for readers of the boards, and docs/statistics.md, the formulas, as pages: a section a panel."""
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from django.conf import settings
@@ -9,7 +10,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 from markdown_it import MarkdownIt
 
-from accounts.records import immutable
 from leaderboard.figures import signed
 from leaderboard.pages import marks
 
@@ -17,7 +17,7 @@ READERS, FORMULAS = "docs/method.md", "docs/statistics.md"
 TO_A_FILE = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")  # beside it in the repository, and nowhere on the site
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Section:
     title: str
     anchor: str

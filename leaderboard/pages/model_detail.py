@@ -1,13 +1,12 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
 
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank import guard
 from bank.models import Benchmark, Capability, EvaluatedModel, Response
@@ -42,7 +41,7 @@ MOST_SOURCES = 4
 SHOWN = "Shown"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ModelPage:
     """``levels_said``: which rows are left out; ``by_place``: whether the last table tells numbers by place."""
 
@@ -58,7 +57,7 @@ class ModelPage:
     facts: list[Fact]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _OnBoard:
     """A model's row on one board."""
 
@@ -194,7 +193,7 @@ def _board_bar(on: _OnBoard) -> SafeString:
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Part:
     """A model on a level or capability, and the median of the other models there."""
 
@@ -327,7 +326,7 @@ def _influences(on: _OnBoard, found: "Sequence[_Otherwise]") -> Table:
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Otherwise:
     name: str
     words: str

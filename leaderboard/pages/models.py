@@ -3,14 +3,13 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from bank.database import chunks
 from bank.models import EvaluatedModel
 from leaderboard.boards.base import ApartRow, ModelsBoard
@@ -61,7 +60,7 @@ R = TypeVar("R", bound=Row)
 COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Ratings:
     """Ratings as they are, and with length or style held equal, by model. ``ranked``: those that rank the board."""
 
@@ -109,7 +108,7 @@ class Ratings:
         return words if self.both else (words[0], "")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ModelsPage:
     """The table and what stands below it. ``shown``: the numbers that it has columns for."""
 
@@ -646,7 +645,7 @@ def billions(parameters: str) -> float | None:
     return int(found[1] or 1) * float(found[2]) if found else None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class _Made:
     """What the filters ask about a model."""
 
@@ -655,7 +654,7 @@ class _Made:
     billions: float | None = None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class FilteredBoard:
     """The board with the rows that are shown, a note about it, and the controls."""
 

@@ -2,12 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from string import ascii_uppercase
 
 import pandas as pd
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Label
 from bank.models import Item
@@ -18,7 +17,7 @@ from leaderboard.queries import is_held, sees_labels
 from stats.verdicts import combine_orders, majority
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class OneVote:
     """A verdict as stored: ``choice`` in canonical order, or None with the reason as ``status``."""
 
@@ -32,7 +31,7 @@ class OneVote:
     excluded: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class JudgeVotes:
     """One judge's run on an item: its votes by order and repeat, and the combined verdict."""
 
@@ -41,7 +40,7 @@ class JudgeVotes:
     verdict: str | None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PeopleVotes:
     """People's verdicts on an item. ``votes`` is empty for viewers who may only see the counts; ``compared`` is what
     judges are compared with, nothing where the item is held out of that.

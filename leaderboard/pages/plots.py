@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from math import log10
@@ -10,7 +10,6 @@ from math import log10
 from django.utils.safestring import SafeString
 from PIL import Image, ImageDraw
 
-from accounts.records import immutable
 from leaderboard.pages import drawing
 from leaderboard.pages.drawing import (
     LETTER,
@@ -47,7 +46,7 @@ def _levels(y: Axis, write: Write, foot: float, top: float, ends: tuple[float, f
 # ---- one row a number ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ForestRow:
     """``plain``: the number before something was taken out of it, as an open dot. ``said``: what is told of the row to
     those who point at it, line by line after its name.
@@ -147,7 +146,7 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
     return svg("forest", width, 110, title, body)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ReliabilityBin:
     """Mean confidence, share right, questions; ``link``: where its answers stand."""
 
@@ -183,7 +182,7 @@ def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
 # ---- models over levels ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Dot:
     """A model's number at one level. ``said``: what is told of it, line by line; ``link``: where a click leads."""
 
@@ -192,7 +191,7 @@ class Dot:
     link: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Profile:
     """One model over the levels of a plot; None where nothing was counted."""
 
@@ -244,7 +243,7 @@ def profiles(
 # ---- a number over something ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Step:
     """A number at ``x``: at a snapshot, a bin. ``said``: what is told of it, line by line; ``link``: where a click
     leads; ``changed``: what is no longer as it was at the step before, in a few words.
@@ -301,7 +300,7 @@ def lines(
 # ---- points on two axes ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Point:
     """A name at a price, or another ``x`` with its interval; ``value`` with its own; ``link``: where a click leads."""
 
@@ -313,7 +312,7 @@ class Point:
     x_ends: tuple[float, ...] = ()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Plot:
     """``write``: the value's axis; ``unit``: what it counts in; ``person``: one more person, a line with a band;
     ``floor``: what needs no skill, with its words. ``priced``: across are prices, on a logarithmic axis, and what is

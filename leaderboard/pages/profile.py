@@ -1,8 +1,9 @@
 """Up to four models side by side, level by level: dots on one axis and the table of the numbers."""
 
+from dataclasses import dataclass
+
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.figures import NONE, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
@@ -18,7 +19,7 @@ WORDS = ("One", "Two", "Three", "Four")
 DEFAULT = 3  # models shown where none is chosen
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ProfilePage:
     measure: str
     table: Table

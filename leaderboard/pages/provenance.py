@@ -1,12 +1,12 @@
 """What made a page: source, prompt, data, rule, coverage, time."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import EvaluatedModel
 from judging.models import Judge, Run
@@ -20,7 +20,7 @@ from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 CLOSED = "single labels are not shown"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One line: a term and what stands beside it, with a link or as a time where it is one."""
 

@@ -1,6 +1,7 @@
 """The page of the answers that a model's figures by a recipe are made of."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -9,7 +10,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.records import immutable
 from accounts.rules import allowed
 from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
@@ -24,7 +24,7 @@ MOST_CHOICES = 16  # in one row; conditions may be a hundred, which a table of d
 MARKS = {"right": "Right", "wrong": "Wrong", "unread": "Not read"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A figure that these answers make."""
 
@@ -47,7 +47,7 @@ def figures(board: RecipeBoard, model: str) -> list[Figure]:
     ]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Answer:
     """One answer, with how it was asked for, what was read in it, and the right one."""
 
@@ -62,13 +62,13 @@ class Answer:
     marks: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Choices:
     label: str
     parts: list[Segment]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Answers:
     """The chosen answers; ``sum`` says how many of them are right, as a division."""
 

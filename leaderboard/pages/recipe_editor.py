@@ -1,13 +1,12 @@
 """Making a recipe: six blocks beside its YAML, either of which changes the other, and what a model would get."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import yaml
 
-from accounts.records import immutable
 from accounts.rules import Viewer
 from bank.corruptions import images, texts
 from bank.errors import BadInput
@@ -55,7 +54,7 @@ TEMPLATE = """\
 MEANS = [*images.METHODS, *texts.METHODS]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Field:
     """A field of a block: ``kind`` is text, long, number, tick or choice."""
 
@@ -76,7 +75,7 @@ class Field:
         return self.kind in ("long", "tick") or self.name in ("metric", "judge", "corruption.what", "instruction.deal")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Block:
     """``key``: what the YAML calls it; ``said``: it in words; ``more``: what can be added or taken out, and the word of
     the button.
@@ -101,7 +100,7 @@ BLOCKS = {  # by name, where it stands in the recipe
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Section:
     """A part of what the model gets: ``of`` names the blocks that decide it."""
 
@@ -113,7 +112,7 @@ class Section:
     images: tuple[SampleImage, ...] = ()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line of the YAML: ``of`` names the blocks that it belongs to; ``wrong``: whether something is wrong in it."""
 
@@ -122,7 +121,7 @@ class Line:
     wrong: bool
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Editor:
     """The page. ``good`` is the last text that was a recipe: of it are the blocks, which are ``frozen`` while the text
     is none. ``problem`` says what is wrong, ``sections`` what a model gets of the question ``key``, the ``at``-th.

@@ -1,14 +1,13 @@
 """Pages of recipes and of desiderata: what their templates show."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from bank.models import Recipe, Response
 from bank.recipes.spec import ALONE, OPTIONS, Nearest, Numbers, Scenario, Spec, Tree, Turn
 from bank.recipes.verbalizers import GROUPS
@@ -65,7 +64,7 @@ def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell
 # ---- one recipe ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Part:
     """One of the four parts of a recipe: title, what it is, and lines (name, words)."""
 
@@ -170,7 +169,7 @@ def endpoints_for(spec: Spec) -> list[tuple[Judge, list[tuple[str, str]], str]]:
     return lines
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class UnderWay:
     """An evaluation that is not over, that stopped, or of which answers failed."""
 
@@ -213,7 +212,7 @@ def _percent_done(run: Run) -> int | None:
     return round(100 * ((run.verdicts or 0) + (run.failures or 0)) / run.planned) if run.planned else None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Reliability:
     """A model's diagram: its gap in points, what a model that knows exactly when it is right would show, questions."""
 
@@ -225,7 +224,7 @@ class Reliability:
     drawn: SafeString
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class BoardPage:
     """``more``: what the figures are made of, by condition, label and mark; ``steady``: how far each model's
     accuracy depends on the wording and the repeat.
@@ -483,7 +482,7 @@ def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | N
 # ---- one answer, as the model saw the question ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SeenTurn:
     """A turn of a stored answer: the text, or the pool (answer, share, bar, whether it is the likeliest)."""
 
@@ -515,7 +514,7 @@ def seen_turns(responses: Sequence[Response]) -> list[SeenTurn]:
 # ---- desiderata ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DesiderataPage:
     """``recipes``: of each quality those that measure it, with the link that chooses one and whether it is chosen.
     ``outlined``: from which correlation on a cell of the matrix is outlined, and for how many models.
@@ -533,7 +532,7 @@ class DesiderataPage:
     meta: str
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Scatter:
     """Models by two qualities, and how these correlate."""
 

@@ -1,8 +1,8 @@
 """The boards of models by scores, components, marks, multiple choice and yes or no, as pages: one table for all."""
 
+from dataclasses import dataclass
 from typing import cast
 
-from accounts.records import immutable
 from bank.forms.fields import whole_number
 from leaderboard.boards.abilities import AbilityRow
 from leaderboard.boards.base import Board, ModelRow, ModelsBoard
@@ -30,7 +30,7 @@ from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ScoredPage:
     """The table, and for multiple choice those of ``steps`` and ``letters`` below it."""
 

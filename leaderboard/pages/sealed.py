@@ -1,10 +1,10 @@
 """What of a benchmark is sealed, in words: what visitors see of it, and why (ADR 31)."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from django.db.models import Q
 
-from accounts.records import immutable
 from bank import exposure, guard
 from bank.exposure import Inputs
 from bank.models import Benchmark, Item, Response
@@ -24,7 +24,7 @@ WORDS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Sealed:
     """A part of a benchmark: what people below staff see of it, whether that is all, and why."""
 

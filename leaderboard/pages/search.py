@@ -1,7 +1,7 @@
 """Results of the search box: benchmarks, models, judges and samples by name, never by anything hidden; and pages."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -9,7 +9,6 @@ from django.urls import reverse
 from rapidfuzz import fuzz, process, utils
 
 from accounts.models import SavedView, User
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample
 from bank.samples.listing import holding
@@ -50,7 +49,7 @@ PAGES = (
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One result: its name, its link (empty if the viewer may not open it), a description, and its places."""
 
@@ -60,7 +59,7 @@ class Hit:
     places: list[tuple[str, str]] = field(default_factory=list)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Group:
     title: str
     hits: list[Hit]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from annotations.models import Label
 from bank import guard
 from judging.judgments.analyses import sees_usage
@@ -139,7 +139,7 @@ def entry_of(what: str, row: JSON) -> str:
     return ", ".join(str(row[name]) for name in KEYS[what] if row.get(name) is not None)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Line:
     """The snapshots of a benchmark; the chosen one, those of its view (oldest first), and the row that is tracked."""
 
@@ -271,7 +271,7 @@ def _page(snapshot: Snapshot) -> str:
 # ---- changes ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class ChangeRow:
     name: str
     before: str
@@ -302,7 +302,7 @@ def _change(name: str, old_row: JSON | None, new_row: JSON | None) -> ChangeRow 
     return ChangeRow(name, three(values[0]), three(values[1]), change, moved, kind)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Cause:
     """One thing that made the difference: when it happened, where that is known, and where its rows are."""
 

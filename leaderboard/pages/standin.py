@@ -1,8 +1,9 @@
 """The alternative annotator test on the board of judges, and the page of people and a judge together."""
 
+from dataclasses import dataclass
+
 from django.urls import reverse
 
-from accounts.records import immutable
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
@@ -35,7 +36,7 @@ READING = [
 ]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TestPanel:
     table: Table
     steps: list[Segment]

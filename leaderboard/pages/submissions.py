@@ -1,12 +1,11 @@
 """What pages and the API say about a submission: its scores, what exactly each of them is, and its faults."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
 
-from accounts.records import immutable
 from accounts.rules import Viewer, allowed
 from bank.models import Submission, SubmissionScore, ToldScore
 from bank.submissions.ladder import MOST_TOLD
@@ -54,7 +53,7 @@ METHODS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Line:
     """A number with its interval; ``small``: what stands beside its name; ``best``: that of the best model."""
 
@@ -92,7 +91,7 @@ def _scores_table(
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Block:
     """The scores of one part of one split. ``board``: the kind of board that counts it."""
 
@@ -110,7 +109,7 @@ def split_name(split: str) -> str:
     return split or "no split"
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SeenScore:
     """A score as a viewer sees it: None in ``numbers``, and as ``n``, is what is not told; ``words`` say why."""
 
@@ -291,7 +290,7 @@ STATES = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Next:
     """What is still to come before a scored submission ranks: its release (``waits``), then, where keys are not open
     (``sealed``), an edition of the board (``to_come``). ``edition``: where that is published, for those who may;
@@ -331,7 +330,7 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
     )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Judged:
     """How far the judging of a submission is, in words, and what came of it."""
 
@@ -457,7 +456,7 @@ def counts_as_seen(submission: Submission, viewer: Viewer) -> dict[str, Any]:
     return counts if allowed(viewer, "read-hidden") or not counts.get("unscored") else counts | {"unscored": None}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Headline:
     """One number for a list, with what it is; ``told`` is False for words that take its place."""
 

@@ -3,12 +3,11 @@ differences. ``_table.html`` draws it.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import KW_ONLY, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from leaderboard.figures import NONE, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
@@ -30,7 +29,7 @@ def _of(row: T, field: Callable[[T], Any] | str) -> Any:
     return getattr(row, field) if isinstance(field, str) else field(row)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
     """A column: its heading and what it shows of a row, or the field of rows that it shows as ``write`` has numbers.
     ``kind``: how ``_table.html`` draws its cells: plain (a figure,
@@ -169,7 +168,7 @@ SHOW = "show"  # of addresses: the columns that are chosen
 ALWAYS = (RANK, "model", "judge", "")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Chooser:
     """The columns that can be shown: their names, words, and whether they are. ``usual``: where the usual ones are."""
 
@@ -206,7 +205,7 @@ def choose(
     return [column for column in columns if on(column)], chooser if len(choices) > 2 else None
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Head:
     """The head of a column: where a click leads, and how the column is sorted now."""
 
@@ -215,7 +214,7 @@ class Head:
     sorted: str  # "ascending", "descending" or ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """``group``: of the rows that begin with this one; ``worse``: numbers of the rows that are significantly worse."""
 
@@ -229,7 +228,7 @@ class TableRow:
         return [cell for column, cell in self.cells if column.kind == kind]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
     ``fill``: whether an empty last column takes the width that is left.
@@ -274,7 +273,7 @@ def table(
     return Table(heads, shown, **more)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Sorting:
     """The column that an address sorts by: ``rank``, or ``-rank`` downwards; ``usual`` is how addresses do unasked."""
 
@@ -314,7 +313,7 @@ class Sorting:
 # ---- groups of rows ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Group:
     """Rows that belong together; a line above the first of them says so."""
 

@@ -5,11 +5,11 @@ where too little of it can be read, what to change.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from accounts.models import User
-from accounts.records import immutable
 from bank.models import Item, with_answers
 from judging import protocols
 from judging.judgments import analyses
@@ -29,7 +29,7 @@ AS_TIE = "counts as a tie"
 REFUSED = ("refused", "filtered")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Call:
     """One call: the verdict in words, and the judge's reply before, at and after the line that it was read from."""
 
@@ -42,7 +42,7 @@ class Call:
     reply: tuple[str, str, str]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TriedItem:
     """A row: what people say and what the judge says of the same answers. ``state`` is agrees, differs, order, unread,
     asking or alone (there is nothing to compare).
@@ -60,7 +60,7 @@ class TriedItem:
     calls: list[Call]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Figure:
     label: str
     value: str
@@ -68,7 +68,7 @@ class Figure:
     is_bad: bool = False
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Cause:
     """Why replies cannot be read, the number of them that speaks for it, and its cure: a change to try (``fix``) or a
     page to go to (``to``: judge or form).
@@ -82,7 +82,7 @@ class Cause:
     to: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Tryout:
     items: list[TriedItem]
     chosen: TriedItem | None

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from bank.models import Sample
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
@@ -32,7 +31,7 @@ METHODS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class VersusPage:
     """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about; ``paired``: whether
     the two have rows in common.
@@ -67,7 +66,7 @@ def yes_and_no(what: str, kind: Kind) -> tuple[str, str]:
     return ("won", "not won") if kind.pairwise else ("right", "wrong")
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class DifferRow:
     link: str
     sample: Sample

@@ -1,13 +1,12 @@
 """The votes behind a number: lists of items, and one item with its answers and everybody's verdict."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 from django.utils.safestring import SafeString
 
-from accounts.records import immutable
 from bank.models import Sample
 from judging.models import Run
 from leaderboard import queries
@@ -24,7 +23,7 @@ OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}
 SITUATIONS = {1: "both right or both wrong", 2: "both with serious faults"}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class VoteRow:
     """One item of a list."""
 
@@ -53,7 +52,7 @@ def opponent_select(address: Address, names: Sequence[str]) -> list[Select]:
     return [pick("other", "Against", names, other, on=bool(other), empty="all")]
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Said:
     """A verdict as it is drawn, in words, the class of what stands beside it, and of a judge who said it."""
 
@@ -63,7 +62,7 @@ class Said:
     who: str = ""
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class PairLine:
     """A pair of answers with everybody's verdicts, the model named first."""
 
@@ -76,7 +75,7 @@ class PairLine:
     mattered: bool
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SamplePairs:
     """The pairs of one sample."""
 
@@ -166,7 +165,7 @@ def has_pictures(rows: Sequence[Any]) -> bool:
     return any(row.sample.picture for row in rows)
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class AnswerRow:
     """One answer of a model with its score or mark; ``link`` leads to the item, if there is one."""
 
@@ -267,7 +266,7 @@ def sentence(choice: str | None, names: Sequence[str]) -> str:
 MOST_LINKED = 6  # items of a line
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class SaidLine:
     """One thing that people said, and the items on which they did: links to the first with the keys of their samples
     and whose answers they are, and how many more there are.
@@ -280,7 +279,7 @@ class SaidLine:
     more: int
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """What people say and what the judge says, on how many items, and what was said there."""
 
@@ -307,7 +306,7 @@ def disagreement_groups(address: Address, rows: Sequence[DisagreementRow]) -> li
 # ---- one item ----
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class JudgeLine:
     """One judge: its verdict over all calls, and each call in words."""
 

@@ -5,10 +5,10 @@ response, and a label or a judgment. Several scores of one answer are several ro
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accounts.records import immutable
 from bank.intake.formats import wide
 from bank.intake.formats.reading import Problem, Row, converted, rows
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord
@@ -25,7 +25,7 @@ FIELDS = (
 )
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A row, read."""
 

@@ -9,10 +9,10 @@ its sample and responses as well, those of models called "answer 1", "answer 2" 
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accounts.records import immutable
 from bank.intake.formats import wide
 from bank.intake.formats.reading import (
     BadFile,
@@ -62,7 +62,7 @@ def recognises(path: Path) -> bool:
     return start[:1] == b"[" and b'"annotations"' in start and b'"data"' in start
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Task:
     """A task, read: its item as labels name it, and what it brings itself."""
 

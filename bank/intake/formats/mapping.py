@@ -23,7 +23,6 @@ from typing import Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from accounts.records import immutable
 from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
 from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
@@ -344,7 +343,7 @@ def _flat(data: Mapping[str, Any], above: str = "", depth: int = DEPTH) -> Itera
             yield above + name, value
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """What a table with these columns could be: the column of each field, which of them were found by their content,
     the needed fields that none was found for, and the columns that are left.

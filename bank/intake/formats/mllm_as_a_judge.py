@@ -9,12 +9,12 @@ the three, because the files count scores, pairs and batches in spaces of their 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from accounts.records import immutable
 from bank.intake.formats.reading import (
     BadFile,
     BadRow,
@@ -91,7 +91,7 @@ class Batch(Common):
 SHAPES: dict[str, type[Common]] = {"score": Score, "pair": Pair, "batch": Batch}
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Item:
     """A row, read."""
 

@@ -5,10 +5,10 @@ sample, responses, and a label or a judgment. Canonical order is that of the row
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accounts.records import immutable
 from bank.intake.formats import wide
 from bank.intake.formats.reading import (
     BadRow,
@@ -38,7 +38,7 @@ WINNERS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A row, read."""
 

@@ -8,11 +8,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from accounts.records import immutable
 from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, first_names, listed, odd, spread
 from bank.intake.formats.records import SampleRecord
 from bank.intake.formats.seen import CompactMap
@@ -40,7 +40,7 @@ COLUMNS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Question:
     """A sample as a row tells it; ``group``: the first picture."""
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Model
 
-from accounts.records import immutable
 from bank.database import chunks
 from bank.intake.formats.reading import Row, Where
 from bank.intake.formats.records import AS_STORED
@@ -24,7 +23,7 @@ NUMBER = 32  # bits of a pending item's number that say in which order its respo
 Columns = dict[str, Any]  # by name, with one value per row
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class Block:
     """Judgments or labels by column, under the names of their record.
 
