@@ -80,10 +80,14 @@ def tell_of_ends() -> None:
         with transaction.atomic():
             mine = Token.objects.filter(pk=token.pk, tell_at=token.tell_at)
             if mine.update(tell_at=week_before if week_before > now else None) and token.expiry > now:
-                with mail.in_language_of(token.user):
-                    day = date_format(timezone.localtime(token.expiry), "DATE_FORMAT")
-                    text = _("Your token {start}… for the API ends on {day}. Make another before.").format(
-                        start=token.token_key, day=day
-                    )
-                key = f"token-ends:{token.token_key}:{token.tell_at:%Y-%m-%d}"
-                notices.tell(token.user, key=key, text=text, link=reverse("accounts:tokens"))
+                _tell_of_end(token)
+
+
+def _tell_of_end(token: Token) -> None:
+    with mail.in_language_of(token.user):
+        day = date_format(timezone.localtime(token.expiry), "DATE_FORMAT")
+        text = _("Your token {start}… for the API ends on {day}. Make another before.").format(
+            start=token.token_key, day=day
+        )
+    key = f"token-ends:{token.token_key}:{token.tell_at:%Y-%m-%d}"
+    notices.tell(token.user, key=key, text=text, link=reverse("accounts:tokens"))

@@ -42,6 +42,14 @@ class Stored:
     phash: str
 
 
+def _check_extent(image: Image.Image) -> None:
+    """Raises NotAnImage for too many pixels, or several frames."""
+    if image.width * image.height > MAX_PIXELS:
+        raise NotAnImage(f"{image.width} x {image.height} is more than {MAX_PIXELS // 10**6} megapixels")
+    if getattr(image, "n_frames", 1) > 1:
+        raise NotAnImage("an animation; send one frame")
+
+
 def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None) -> Stored:
     """Check a picture by its content, re-encode it without metadata, and store it under the hash of the result.
 
@@ -56,11 +64,7 @@ def ingest(source: Path | bytes, *, keep: bool = True, into: Path | None = None)
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
                 kind = FORMATS[str(image.format)]
-                # Raises NotAnImage for too many pixels, or several frames.
-                if image.width * image.height > MAX_PIXELS:
-                    raise NotAnImage(f"{image.width} x {image.height} is more than {MAX_PIXELS // 10**6} megapixels")
-                if getattr(image, "n_frames", 1) > 1:
-                    raise NotAnImage("an animation; send one frame")
+                _check_extent(image)
                 image.load()
                 if media.exists(home(f"{original}.{kind}")):  # our own encoding, back from an export: not once more
                     return Stored(original, original, kind, *image.size, dhash(image))

@@ -136,8 +136,21 @@ def _make_unless_data(path: Path) -> dict[str, str]:
             f"that file. Put the file back where it was (it belongs to every backup), or set SECRET_KEY and "
             "CRITERIA_KEYS to what it held. No new keys were made."
         )
-    # Write the file completely or not at all; if two processes start at once, the keys of the first one
-    # hold.
+    return _write_new_keys(path)
+
+
+def _holds_rows(database: Path) -> bool:
+    if not database.exists():
+        return False
+    with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
+        try:
+            return bool(connection.execute("SELECT count(*) FROM django_migrations").fetchone()[0])
+        except sqlite3.OperationalError:  # an empty file, or one that was just made
+            return False
+
+
+def _write_new_keys(path: Path) -> dict[str, str]:
+    """Write the file completely or not at all; if two processes start at once, the keys of the first one hold."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     values = {"SECRET_KEY": secrets.token_urlsafe(50), "CRITERIA_KEYS": Fernet.generate_key().decode()}
     draft = path.with_name(f"{path.name}.{os.getpid()}")
@@ -152,13 +165,3 @@ def _make_unless_data(path: Path) -> dict[str, str]:
     finally:
         draft.unlink()
     return values
-
-
-def _holds_rows(database: Path) -> bool:
-    if not database.exists():
-        return False
-    with closing(sqlite3.connect(f"file:{quote(str(database))}?mode=ro", uri=True)) as connection:
-        try:
-            return bool(connection.execute("SELECT count(*) FROM django_migrations").fetchone()[0])
-        except sqlite3.OperationalError:  # an empty file, or one that was just made
-            return False

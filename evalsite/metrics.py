@@ -60,19 +60,9 @@ class Installation(Collector):
     def collect(self) -> Iterable[Metric]:
         with guard.working():
             yield from _of_runs()
-            sums = [
-                ("calls", "calls", "Calls of judges and models"),
-                ("lost", "calls_lost", "Calls that were in flight when their worker died"),
-                ("spent", "spent_dollars", "US dollars spent on calls"),
-                ("verdicts", "verdicts", "Results stored"),
-            ]
-            runs = Run.objects.filter(imported=False).values_list("judge__name").order_by("judge__name")
-            for column, name, words in sums:
-                yield _counters(name, words, ["judge"], runs.annotate(total=Sum(column, default=0)))
-            failed = Attempt.objects.values_list("outcome", "http_status").annotate(n=Count("pk")).order_by()
-            yield _counters("calls_failed", "Calls without a verdict", ["outcome", "status"], failed)
+            yield from _of_calls()
             yield _gauge("workers", "Workers seen in the last minute", _living_workers())
-            yield CounterMetricFamily("evalsite_labels", "Labels given by people", value=Label.objects.count())
+            yield _counter("labels", "Labels given by people", Label.objects.count())
             yield _gauge("jobs_waiting", "Jobs whose time has come", jobs.due())
             yield _gauge("mails_waiting", "Mails that wait to be sent", Mail.objects.count())
             yield _by_state("uploads", "Uploads by state", Upload)
@@ -89,12 +79,30 @@ def _of_runs() -> Iterable[Metric]:
     yield _gauge("calls_in_flight", "Calls that workers wait for", in_flight)
 
 
+def _of_calls() -> Iterable[Metric]:
+    sums = [
+        ("calls", "calls", "Calls of judges and models"),
+        ("lost", "calls_lost", "Calls that were in flight when their worker died"),
+        ("spent", "spent_dollars", "US dollars spent on calls"),
+        ("verdicts", "verdicts", "Results stored"),
+    ]
+    runs = Run.objects.filter(imported=False).values_list("judge__name").order_by("judge__name")
+    for column, name, words in sums:
+        yield _counters(name, words, ["judge"], runs.annotate(total=Sum(column, default=0)))
+    failed = Attempt.objects.values_list("outcome", "http_status").annotate(n=Count("pk")).order_by()
+    yield _counters("calls_failed", "Calls without a verdict", ["outcome", "status"], failed)
+
+
 def _living_workers() -> int:
     return WorkerBeat.objects.filter(seen_at__gte=database.now() - WorkerBeat.SILENT_AFTER).count()
 
 
 def _gauge(name: str, words: str, value: float) -> Metric:
     return GaugeMetricFamily(f"evalsite_{name}", words, value=value)
+
+
+def _counter(name: str, words: str, value: float) -> Metric:
+    return CounterMetricFamily(f"evalsite_{name}", words, value=value)
 
 
 def _by_state(name: str, words: str, model: type[Run] | type[Upload]) -> Metric:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext, override
 
 from accounts import notices
 from accounts.middleware import is_translated, language_of
-from accounts.rules import ANYWHERE, admitted, allowed
+from accounts.rules import ANYWHERE, Viewer, admitted, allowed
 
 
 class May(NamedTuple):
@@ -30,6 +30,19 @@ class May(NamedTuple):
     write_judging: bool
 
 
+def may_of(viewer: Viewer) -> May:
+    return May(
+        administer=allowed(viewer, "administer"),
+        bank=allowed(viewer, "read-bank"),
+        curate=admitted("read-bank", viewer, ANYWHERE, {}),
+        grant=allowed(viewer, "grant-rights"),
+        label=admitted("label", viewer, ANYWHERE, {}),
+        judging=allowed(viewer, "read-judging"),
+        submit=allowed(viewer, "submit"),
+        write_judging=allowed(viewer, "write-judging"),
+    )
+
+
 def chrome(request: HttpRequest) -> dict[str, Any]:
     """The facts about its viewer that the frame of every page needs."""
     user = getattr(request, "user", None)
@@ -40,16 +53,7 @@ def chrome(request: HttpRequest) -> dict[str, Any]:
         "other_language": partial(_other_language, request),
         "preferences": getattr(user, "preferences", {}),
         "unread": partial(notices.unread, user),  # asked of the database by pages that show the bell
-        "may": May(
-            administer=allowed(user, "administer"),
-            bank=allowed(user, "read-bank"),
-            curate=admitted("read-bank", user, ANYWHERE, {}),
-            grant=allowed(user, "grant-rights"),
-            label=admitted("label", user, ANYWHERE, {}),
-            judging=allowed(user, "read-judging"),
-            submit=allowed(user, "submit"),
-            write_judging=allowed(user, "write-judging"),
-        ),
+        "may": may_of(user),
         "version": settings.VERSION,
         "origin": _origin(request),
     }

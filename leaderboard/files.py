@@ -146,30 +146,31 @@ STEPS = ("label", "judge", "random", "none", "no_text")  # in which the option o
 def columns(what: str, rows: list[JSON]) -> list[PrintedColumn]:
     """The columns in which a table is printed: all, or those that were chosen of it."""
     if what == "models":
-        first = rows[0] if rows else {"levels": {}}
-        model: list[PrintedColumn] = [("rank", rank_of), plain_column("model")]
-        kind = next((name for name in OF_MODELS if name in first), "")
-        if kind:
-            digits = 2 if kind == "score" else 3
-            model += [*(interval_column(name, digits=digits) for name in OF_MODELS[kind]), plain_column("n")]
-        if kind == "score":
-            return [*model, *_parts(first)]
-        if kind == "vanilla":
-            steps: PrintedColumn = (
-                "/".join(STEPS),
-                lambda row: "/".join(str(row["extraction"][step]) for step in STEPS),
-            )
-            return [*model, steps]
-        if kind:
-            return model
-        model += [("wins/ties/losses", wtl), interval_column("win_rate")]
-        if any(row.get("win_rate_lc") is not None for row in rows):
-            model.append(interval_column("win_rate_lc", "at equal length"))
-        model += [interval_column("bt", "BT", 2), interval_column("elo", "Elo", 0), plain_column("n")]
-        return [*model, *_parts(first)]
+        return _columns_of_models(rows)
     names = CHOSEN.get(what) or columns_of(rows)
     ends = {f"{name}{end}" for name in names for end in SUFFIXES if end and f"{name}_low" in names}
     return [plain_column(name) for name in names if name not in ends]
+
+
+def _columns_of_models(rows: list[JSON]) -> list[PrintedColumn]:
+    first = rows[0] if rows else {"levels": {}}
+    model: list[PrintedColumn] = [("rank", rank_of), plain_column("model")]
+    kind = next((name for name in OF_MODELS if name in first), "")
+    if kind:
+        digits = 2 if kind == "score" else 3
+        model += [*(interval_column(name, digits=digits) for name in OF_MODELS[kind]), plain_column("n")]
+    if kind == "score":
+        return [*model, *_parts(first)]
+    if kind == "vanilla":
+        steps: PrintedColumn = ("/".join(STEPS), lambda row: "/".join(str(row["extraction"][step]) for step in STEPS))
+        return [*model, steps]
+    if kind:
+        return model
+    model += [("wins/ties/losses", wtl), interval_column("win_rate")]
+    if any(row.get("win_rate_lc") is not None for row in rows):
+        model.append(interval_column("win_rate_lc", "at equal length"))
+    model += [interval_column("bt", "BT", 2), interval_column("elo", "Elo", 0), plain_column("n")]
+    return [*model, *_parts(first)]
 
 
 def _parts(first: JSON) -> list[PrintedColumn]:

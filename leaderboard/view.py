@@ -171,12 +171,7 @@ def scope_of(
     if isinstance(kind, str):
         kind = kinds.get(kind) if kind else kinds.USUAL
     asked = {name: as_stored(value) if name in NAMES else value for name, value in asked.items() if value}
-    # Raises BadScope for a majority rule or a way to compute Elo that does not exist.
-    rules, ways = Benchmark.Majority.values, (*ELO, NO_ELO)
-    if (majority := asked.get("majority")) and majority not in rules:
-        raise BadScope(f"Unknown majority rule: {majority!r}. Rules: {', '.join(rules)}.")
-    if (elo := asked.get("elo")) and elo not in ways:
-        raise BadScope(f"Unknown way to compute Elo: {elo!r}. Ways: {', '.join(ways)}.")
+    _check_words(asked)
     _check_samples(asked, benchmark)
     anchor = asked.pop("anchor", "")
     if anchor and not _is_known(anchor, benchmark, staff=staff):
@@ -188,6 +183,15 @@ def scope_of(
     fields: dict[str, Any] = {"anchor": anchor or (benchmark.anchor.name if benchmark.anchor else "")}
     fields |= {name: _way(definition, asked.pop(name, ""), kind) for name, definition in DEFINITIONS.items()}
     return Scope(benchmark=benchmark, kind=kind, run=run, staff=staff, **fields, **asked)
+
+
+def _check_words(asked: Mapping[str, str]) -> None:
+    """Raises BadScope for a majority rule or a way to compute Elo that does not exist."""
+    rules, ways = Benchmark.Majority.values, (*ELO, NO_ELO)
+    if (majority := asked.get("majority")) and majority not in rules:
+        raise BadScope(f"Unknown majority rule: {majority!r}. Rules: {', '.join(rules)}.")
+    if (elo := asked.get("elo")) and elo not in ways:
+        raise BadScope(f"Unknown way to compute Elo: {elo!r}. Ways: {', '.join(ways)}.")
 
 
 def _check_samples(asked: Mapping[str, str], benchmark: Benchmark) -> None:

@@ -117,10 +117,14 @@ def combine_verdicts(verdicts: Sequence[Verdict]) -> Verdict | None:
         case "choice":
             return {"choice": _combined_choice([verdict["choice"] for verdict in decided])}
         case "score" | "parts" | "grade":
-            return {"score": fmean(number for verdict in decided if (number := verdict_number(verdict)) is not None)}
+            return {"score": _mean_number(decided)}
         case "ranking":
             return {"ranking": mean_ranking([verdict["ranking"] for verdict in decided])}
     return _most_frequent(column, decided)
+
+
+def _mean_number(verdicts: Iterable[Verdict]) -> float:
+    return fmean(number for verdict in verdicts if (number := verdict_number(verdict)) is not None)
 
 
 def _most_frequent(column: str, verdicts: Iterable[Verdict]) -> Verdict | None:
@@ -155,7 +159,7 @@ def _combined_choice(choices: Sequence[str]) -> str:
 def differs(judge: Verdict, people: Verdict) -> bool:
     """Compare a judge's verdict with people's. A tie and "unable to decide" count as the same."""
     judge_column, column = main_column(judge), main_column(people)
-    if judge_column is None or column is None or not (judge_column == column or {judge_column, column} == NUMBERS):
+    if judge_column is None or column is None or not _comparable(judge_column, column):
         return False
     if column == "choice":
         choices = {judge["choice"], people["choice"]}
@@ -165,6 +169,10 @@ def differs(judge: Verdict, people: Verdict) -> bool:
     if column == "ranking":
         return Levenshtein.normalized_distance(_in_line(judge), _in_line(people)) > FAR_RANKING
     return bool(judge[column] != people[column])
+
+
+def _comparable(column: str, other: str) -> bool:
+    return column == other or {column, other} == NUMBERS
 
 
 def _in_line(verdict: Verdict) -> list[int]:

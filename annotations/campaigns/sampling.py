@@ -78,7 +78,12 @@ def parse_plan(data: Mapping[str, Any]) -> Plan:
         raise BadInput(f"Samples cannot be spread by {plan.by!r}. Choose one of: {', '.join(STRATA)}.")
     if len(plan.keys) > MAX_KEYS:
         raise BadInput(f"A list holds at most {MAX_KEYS:,} keys.")
-    # Raise BadInput if the plan lacks something its method needs.
+    _check_method(plan)
+    return plan
+
+
+def _check_method(plan: Plan) -> None:
+    """Raise BadInput if the plan lacks something its method needs."""
     if plan.how in (PER_CAPABILITY, STRATIFIED) and not _is_positive(plan.n):
         raise BadInput("Say how many samples: a number from 1.")
     if plan.how == RUN:
@@ -88,7 +93,6 @@ def parse_plan(data: Mapping[str, Any]) -> Plan:
             raise BadInput(f"Choose at least one reason for doubt: {', '.join(run_doubts.REASONS)}.")
     if plan.how == KEYS and not plan.keys:
         raise BadInput("The list holds no sample keys.")
-    return plan
 
 
 def _is_positive(number: object) -> bool:
@@ -126,29 +130,14 @@ def select_items(
     )
     why: dict[tuple[int, ...], str] = {}
     if plan.models:
-        # Candidates with responses of these models only.
-        others: set[int] = set()
-        for ids in chunks(candidate.item for candidate in selected):
-            rows = ItemResponse.objects.filter(item__in=ids).exclude(
-                response__model__in=_model_ids(plan.models, benchmark)
-            )
-            others.update(rows.values_list("item_id", flat=True))
-        selected = [candidate for candidate in selected if candidate.item not in others]
+        selected = _only_about(selected, _model_ids(plan.models, benchmark))
     if plan.judges:
         selected = _only_by(selected, plan.judges)
     if plan.how == RUN:
         doubtful = select_doubtful(selected, find_run(benchmark, plan.run), plan.reasons)
         selected, why = doubtful.candidates, doubtful.why
     elif plan.how == KEYS:
-        sample_ids: dict[str, int] = {}
-        for batch in chunks(plan.keys):
-            sample_ids |= Sample.objects.filter(benchmark=benchmark, key__in=batch).values_list("key", "pk")
-        missing = [key for key in dict.fromkeys(plan.keys) if key not in sample_ids]
-        if missing:
-            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-            raise BadInput(f"{benchmark} has no sample {missing[0]!r}{more}.")
-        samples = {sample_ids[key] for key in plan.keys}
-        selected = [candidate for candidate in selected if candidate.sample in samples]
+        selected = _with_keys(selected, plan.keys, benchmark)
     elif plan.how in (PER_CAPABILITY, STRATIFIED):
         selected = _spread(plan, selected, rng)
     selected = _at_most(plan.most, selected, rng)
@@ -196,6 +185,15 @@ def _model_ids(models: Iterable[str], benchmark: Benchmark) -> set[int]:
     return {*ids.values(), *([benchmark.anchor_id] if benchmark.anchor_id else [])}
 
 
+def _only_about(candidates: list[Candidate], models: set[int]) -> list[Candidate]:
+    """Candidates with responses of these models only."""
+    others: set[int] = set()
+    for ids in chunks(candidate.item for candidate in candidates):
+        rows = ItemResponse.objects.filter(item__in=ids).exclude(response__model__in=models)
+        others.update(rows.values_list("item_id", flat=True))
+    return [candidate for candidate in candidates if candidate.item not in others]
+
+
 def _only_by(candidates: list[Candidate], names: Sequence[str]) -> list[Candidate]:
     """Candidates whose judgments are all by these judges. Raises BadInput."""
     wanted = dict(Judge.objects.filter(name__in=set(map(as_stored, names))).values_list("name", "pk"))
@@ -207,6 +205,18 @@ def _only_by(candidates: list[Candidate], names: Sequence[str]) -> list[Candidat
         rows = Judgment.objects.filter(pk__in=ids, run__judge__in=wanted.values())
         theirs.update(rows.values_list("pk", flat=True))
     return [candidate for candidate in candidates if theirs.issuperset(candidate.judgments)]
+
+
+def _with_keys(candidates: list[Candidate], keys: Sequence[str], benchmark: Benchmark) -> list[Candidate]:
+    sample_ids: dict[str, int] = {}
+    for batch in chunks(keys):
+        sample_ids |= Sample.objects.filter(benchmark=benchmark, key__in=batch).values_list("key", "pk")
+    missing = [key for key in dict.fromkeys(keys) if key not in sample_ids]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise BadInput(f"{benchmark} has no sample {missing[0]!r}{more}.")
+    samples = {sample_ids[key] for key in keys}
+    return [candidate for candidate in candidates if candidate.sample in samples]
 
 
 def _spread(plan: Plan, candidates: list[Candidate], rng: random.Random) -> list[Candidate]:

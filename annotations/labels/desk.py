@@ -159,14 +159,18 @@ class Row:
         if not self.left:
             return _("every item has its labels")
         question = str(self.ballot.question) if self.ballot else ""
-        # Before the first item.
+        steps = self._first_steps()
+        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
+
+    def _first_steps(self) -> list[str]:
+        """Before the first item."""
         steps = []
         if self.campaign.guidelines and not self.prepared:
             steps.append(_("{minutes} min of guidelines").format(minutes=self.minutes_to_read))
         if self.practises and self.practice:
             items = self.practice.items
             steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
-        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
+        return steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,14 +171,18 @@ def _region(name: str, kind: str, **value: Any) -> dict[str, Any]:
     return {"from_name": name, "to_name": "item", "type": kind, "value": value}
 
 
-def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The columns of a verdict and what stands beside it, a region each."""
-    # Of the columns that hold one value.
+def _plain_regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Of the columns that hold one value."""
     for name, kind in _LABEL_STUDIO.items():
         value = record.get(name)
         if value is not None:
             value = ("yes" if value else "no") if isinstance(value, bool) else value
             yield _region(name, kind, **{kind: [value] if kind == "choices" else value})
+
+
+def _regions(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The columns of a verdict and what stands beside it, a region each."""
+    yield from _plain_regions(record)
     if record.get("ranking"):
         yield _region("ranking", "ranker", ranker={str(rank): group for rank, group in enumerate(record["ranking"], 1)})
     for part in record.get("parts") or ():

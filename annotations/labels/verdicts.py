@@ -113,29 +113,23 @@ def describe(verdict: Columns, protocol: str, *, letters: Sequence[str] = ()) ->
     if name is None:
         return ""
     value = verdict[name]
-    letters = letters or ([_analysis("A"), _analysis("B")] if protocol == ANALYSES else "ABCDEFGHIJ")
+    letters = letters or _default_letters(protocol)
     match name:
         case "choice":
             return _choice_in_words(verdict, letters)
         case "ranking":
             return _ranking_in_words(value, letters)
         case "parts":
-            points = ", ".join(f"{key}: {points:g}" for key, points in verdict["parts"].items())
-            if not points or verdict.get("score") is None:
-                return points
-            total = _("{score} of 10").format(score=f"{round(verdict['score'], 2):g}")
-            return f"{total} ({points})"
+            return _points_in_words(verdict)
         case "option":
-            if is_of_categories(protocol):
-                return str(value)
-            return _("None of the options") if value == "X" else _("Option {label}").format(label=value)
+            return _option_in_words(value, protocol)
         case "agree" | "answer" | "hallucination":
-            return {
-                "agree": (_("Agrees with the judge"), _("Disagrees with the judge")),
-                "answer": (_("Yes"), _("No")),
-                "hallucination": (_("Hallucination"), _("No hallucination")),
-            }[name][0 if value else 1]
+            return _yes_or_no(name)[0 if value else 1]
     return f"{value:g}"
+
+
+def _default_letters(protocol: str) -> Sequence[str]:
+    return [_analysis("A"), _analysis("B")] if protocol == ANALYSES else "ABCDEFGHIJ"
 
 
 def _choice_in_words(verdict: Columns, letters: Sequence[str]) -> str:
@@ -151,6 +145,29 @@ def _choice_in_words(verdict: Columns, letters: Sequence[str]) -> str:
 
 def _ranking_in_words(groups: Iterable[Iterable[int]], letters: Sequence[str]) -> str:
     return " > ".join(" = ".join(letters[position] for position in sorted(group)) for group in groups)
+
+
+def _option_in_words(option: Any, protocol: str) -> str:
+    if is_of_categories(protocol):
+        return str(option)
+    return _("None of the options") if option == "X" else _("Option {label}").format(label=option)
+
+
+def _points_in_words(verdict: Columns) -> str:
+    points = ", ".join(f"{key}: {points:g}" for key, points in verdict["parts"].items())
+    if not points or verdict.get("score") is None:
+        return points
+    total = _("{score} of 10").format(score=f"{round(verdict['score'], 2):g}")
+    return f"{total} ({points})"
+
+
+def _yes_or_no(column: str) -> tuple[str, str]:
+    """The words for true and for false in this column."""
+    return {
+        "agree": (_("Agrees with the judge"), _("Disagrees with the judge")),
+        "answer": (_("Yes"), _("No")),
+        "hallucination": (_("Hallucination"), _("No hallucination")),
+    }[column]
 
 
 def stacked_bar(counts: Iterable[tuple[str, int]], *, width: float, gap: float) -> list[tuple[str, float, float]]:

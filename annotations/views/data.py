@@ -173,19 +173,7 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     texts = request.POST.getlist("judgment")[:MAX_CHOSEN]
     ids = sorted({number for text in texts if (number := whole_number(text)) is not None})
     if "campaign" not in request.POST:
-        judgments = Judgment.objects.filter(pk__in=ids)
-        benchmarks = judgments.order_by().values("run__benchmark")
-        campaigns = Campaign.objects.filter(benchmark__in=benchmarks, imported=False).exclude(
-            state=Campaign.State.CLOSED
-        )
-        context = {
-            "section": "judging",
-            "judgments": judgments.values_list("pk", flat=True).order_by("pk"),
-            "items": judgments.values("item").distinct().count(),
-            "campaigns": campaigns.select_related("benchmark").order_by("-pk"),
-            "benchmark": judgments.values_list("run__benchmark", flat=True).first(),
-        }
-        return render(request, "annotations/judgments-add.html", context)
+        return _which_campaign(request, ids)
     campaign = get_object_or_404(_chosen_campaign(request), imported=False)
     with told(request, Refused):
         selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
@@ -194,6 +182,20 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
         messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")
     return redirect("annotations:campaign-items", campaign.pk)
+
+
+def _which_campaign(request: HttpRequest, ids: list[int]) -> HttpResponse:
+    judgments = Judgment.objects.filter(pk__in=ids)
+    benchmarks = judgments.order_by().values("run__benchmark")
+    campaigns = Campaign.objects.filter(benchmark__in=benchmarks, imported=False).exclude(state=Campaign.State.CLOSED)
+    context = {
+        "section": "judging",
+        "judgments": judgments.values_list("pk", flat=True).order_by("pk"),
+        "items": judgments.values("item").distinct().count(),
+        "campaigns": campaigns.select_related("benchmark").order_by("-pk"),
+        "benchmark": judgments.values_list("run__benchmark", flat=True).first(),
+    }
+    return render(request, "annotations/judgments-add.html", context)
 
 
 def _chosen_campaign(request: HttpRequest) -> QuerySet[Campaign]:

@@ -89,24 +89,18 @@ class BallotForm(Styled):
         typed["choices"] = ["left", "right", *data["allowed"]]
         settings |= {name: value for name, value in typed.items() if name in names}
         if "weights" in names:
-            weights = {}
-            for line in filter(None, (line.strip() for line in (data.get("weights") or "").splitlines())):
-                key, _, points = line.rpartition(" ")
-                weight = parse_number(points)
-                if not key.strip() or weight is None:
-                    raise BadInput(
-                        f"Each line must have a part's key and its weight, like “length 4”, not “{line[:60]}”."
-                    )
-                weights[key.strip()] = weight
-            settings["weights"] = weights
+            settings["weights"] = _weights(data.get("weights") or "")
         if "categories" in names:
             settings["categories"] = categories_in(data["categories"])
         if "scale" in names and data["own_scale"]:
-            scale = self.scale(benchmark)
-            if scale.error:
-                raise BadInput(scale.error)
-            settings["scale"] = scale.steps
+            settings["scale"] = self._own_steps(benchmark)
         return settings
+
+    def _own_steps(self, benchmark: Benchmark) -> list[dict[str, Any]]:
+        scale = self.scale(benchmark)
+        if scale.error:
+            raise BadInput(scale.error)
+        return scale.steps
 
     def scale(self, benchmark: Benchmark | None) -> Scale:
         """The scale in the form: a custom one if ticked, else the benchmark's or the default one."""
@@ -160,6 +154,17 @@ def initial_of(campaign: Campaign) -> dict[str, Any]:
         "categories": as_lines(settings.get("categories", ())),
         "weights": "\n".join(weights),
     }
+
+
+def _weights(text: str) -> dict[str, float]:
+    weights = {}
+    for line in filter(None, (line.strip() for line in text.splitlines())):
+        key, _, points = line.rpartition(" ")
+        weight = parse_number(points)
+        if not key.strip() or weight is None:
+            raise BadInput(f"Each line must have a part's key and its weight, like “length 4”, not “{line[:60]}”.")
+        weights[key.strip()] = weight
+    return weights
 
 
 def _sentence(error: BadSettings) -> str:

@@ -43,12 +43,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         and form.is_valid()
         and (campaign := _make_campaign(form, by=person(request), opened="draft" not in request.POST))
     ):
-        # On to the campaign; to the question first if it was to be opened and is not yet.
-        if campaign.state == Campaign.State.DRAFT and "draft" not in request.POST:
-            return redirect("annotations:campaign-open", campaign.pk)
-        opened = campaign.state == Campaign.State.OPEN
-        messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
-        return redirect("annotations:campaign-detail", campaign.pk)
+        return _after_making(request, campaign)
     context = {
         "section": "campaigns",
         "form": form,
@@ -57,6 +52,15 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         "folds": form.folds,
     }
     return render(request, "annotations/campaign-new.html", context)
+
+
+def _after_making(request: HttpRequest, campaign: Campaign) -> HttpResponse:
+    """On to the campaign; to the question first if it was to be opened and is not yet."""
+    if campaign.state == Campaign.State.DRAFT and "draft" not in request.POST:
+        return redirect("annotations:campaign-open", campaign.pk)
+    opened = campaign.state == Campaign.State.OPEN
+    messages.success(request, f"{campaign.name} is {'open' if opened else 'a draft'}.")
+    return redirect("annotations:campaign-detail", campaign.pk)
 
 
 def _make_campaign(form: CampaignForm, *, by: User, opened: bool) -> Campaign | None:

@@ -116,18 +116,7 @@ def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
     connection.ensure_connection()
     with connection.wrap_database_errors:
         if connection.vendor == "sqlite":
-            # Values that all rows share are bound once: most columns of a thousand rows are constant, and binding
-            # is half of the cost.
-            columns = list(map(compact, values.values()))
-            constants = [column.value for column in columns if isinstance(column, Constant)]
-            varying = [column for column in columns if not isinstance(column, Constant)]
-            row_count = len(columns[0])
-            step = (VARIABLES - len(constants)) // max(len(varying), 1)
-            for start in range(0, row_count, step):
-                rows = min(step, row_count - start)
-                statement = _statement(table, names, tuple(isinstance(column, Constant) for column in columns), rows)
-                values_of_rows = zip(*(column[start : start + rows] for column in varying), strict=True)
-                connection.connection.execute(statement, [*constants, *chain.from_iterable(values_of_rows)])
+            _insert_many(table, names, list(map(compact, values.values())))
         else:
             _copy(table, names, values.values())
 
@@ -139,6 +128,21 @@ def _copy(table: str, names: Sequence[str], columns: Iterable[Column]) -> None:
     with connection.connection.cursor() as cursor, cursor.copy(into) as copy:
         for row in zip(*columns, strict=True):
             copy.write_row(row)
+
+
+def _insert_many(table: str, names: tuple[str, ...], columns: Sequence[Column]) -> None:
+    """Values that all rows share are bound once: most columns of a thousand rows are constant, and binding is half of
+    the cost.
+    """
+    constants = [column.value for column in columns if isinstance(column, Constant)]
+    varying = [column for column in columns if not isinstance(column, Constant)]
+    row_count = len(columns[0])
+    step = (VARIABLES - len(constants)) // max(len(varying), 1)
+    for start in range(0, row_count, step):
+        rows = min(step, row_count - start)
+        statement = _statement(table, names, tuple(isinstance(column, Constant) for column in columns), rows)
+        values_of_rows = zip(*(column[start : start + rows] for column in varying), strict=True)
+        connection.connection.execute(statement, [*constants, *chain.from_iterable(values_of_rows)])
 
 
 def insert_objects(model: type[Model], rows: Sequence[Model]) -> None:

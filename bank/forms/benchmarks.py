@@ -17,6 +17,11 @@ from bank.samples.capability_trees import TITLES
 LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}
 
 
+def scale_as_text(scale: list[dict[str, Any]]) -> str:
+    lines = [f"{step['value']} = {step['label']}" if step.get("label") else str(step["value"]) for step in scale]
+    return "\n".join(lines)
+
+
 class Facts(Styled):
     """The facts about a benchmark."""
 
@@ -90,11 +95,7 @@ class NewBenchmark(Facts):
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:
     """The facts about a stored benchmark, as the form begins with them."""
     names = ("title", "description", "licence", "anchor", "majority", "edition")
-    lines = [
-        f"{step['value']} = {step['label']}" if step.get("label") else str(step["value"])
-        for step in benchmark.score_scale
-    ]
-    return {name: getattr(benchmark, name) for name in names} | {"score_scale": "\n".join(lines)}
+    return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
 
 
 class FileShape(forms.ChoiceField):
@@ -150,18 +151,25 @@ class Export(Styled):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         what, shape = data.get("what", ""), data.get("shape")
-        # Of what another table holds. Only pictures do not go with everything.
-        for name, table in ({"pictures": "samples"} | TICKS).items():
-            if data.get(name) and what not in (table, EVERYTHING if name in TICKS else table):
-                self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+        self._refuse_ticks(data, what)
         if shape and what not in SHAPES[shape].tables:
             self.add_error("shape", f"It is for {' or '.join(SHAPES[shape].tables)}, not for {what}.")
         if shape and data.get("pictures") and SHAPES[shape].maker:
             self.add_error("pictures", "This file holds its pictures, or none: take the tick away.")
         hidden = data.get("criteria") or data.get("analyses")
-        if hidden and (not (data.get("reason") or "").strip()):
+        if hidden and _is_blank(data.get("reason")):
             self.add_error("reason", "Say why hidden text leaves: it goes out only with a reason.")
         return data
+
+    def _refuse_ticks(self, data: dict[str, Any], what: str) -> None:
+        """Of what another table holds. Only pictures do not go with everything."""
+        for name, table in ({"pictures": "samples"} | TICKS).items():
+            if data.get(name) and what not in (table, EVERYTHING if name in TICKS else table):
+                self.add_error(name, f"That belongs to {table}: choose {table}, or take the tick away.")
+
+
+def _is_blank(text: str | None) -> bool:
+    return not (text or "").strip()
 
 
 class SplitDraw(Styled):

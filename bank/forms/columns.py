@@ -40,6 +40,16 @@ class ColumnsForm(forms.Form):
             known = self.proposal.map
         super().__init__(data, initial={"keep": upload.keeps_map if typed is None else "keep" in typed})
         self.label_suffix = ""
+        self._add_columns(known)
+        chosen = known.columns if said is None else self._chosen(said)
+        self.chosen = chosen
+        self._add_values(known, chosen)
+        self._add_constants(known, chosen)
+        for name in self.fields if typed is not None else ():
+            if typed.get(name) or name.startswith("column-"):
+                self.initial[name] = typed.get(name)
+
+    def _add_columns(self, known: ColumnMap) -> None:
         field_of = {column: name for name, column in known.columns.items()}
         choices = [("", "Leave out"), *((name, mapping.label(name)) for name in mapping.FIELDS[self.shape])]
         for number, column in enumerate(self.columns):
@@ -50,22 +60,6 @@ class ColumnsForm(forms.Form):
                 label=f"What {column.name} holds",
                 widget=forms.Select(attrs={"class": "input"}),
             )
-        chosen = known.columns if said is None else self._chosen(said)
-        self.chosen = chosen
-        self._add_values(known, chosen)
-        self.absent = [name for name in mapping.CONSTANTS[self.shape] if name not in chosen]
-        for name in self.absent:
-            self.fields[f"constant-{name}"] = forms.CharField(
-                required=False,
-                max_length=200,
-                initial=known.constants.get(name, ""),
-                label=mapping.label(name),
-                help_text=NOT_THERE.get(name, ""),
-                widget=forms.TextInput(attrs={"class": "input"}),
-            )
-        for name in self.fields if typed is not None else ():
-            if typed.get(name) or name.startswith("column-"):
-                self.initial[name] = typed.get(name)
 
     def _chosen(self, data: Any) -> dict[str, str]:
         """The columns by field as the form was sent."""
@@ -87,6 +81,18 @@ class ColumnsForm(forms.Form):
                     label=f"What {word} stands for",
                     widget=forms.Select(attrs={"class": "input"}),
                 )
+
+    def _add_constants(self, known: ColumnMap, chosen: dict[str, str]) -> None:
+        self.absent = [name for name in mapping.CONSTANTS[self.shape] if name not in chosen]
+        for name in self.absent:
+            self.fields[f"constant-{name}"] = forms.CharField(
+                required=False,
+                max_length=200,
+                initial=known.constants.get(name, ""),
+                label=mapping.label(name),
+                help_text=NOT_THERE.get(name, ""),
+                widget=forms.TextInput(attrs={"class": "input"}),
+            )
 
     @property
     def nearest(self) -> list[Proposal]:

@@ -137,6 +137,10 @@ def _object(line: str) -> Any:
     return line.strip()
 
 
+def objects_as_text(objects: list[Any]) -> str:
+    return "\n".join(o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in objects)
+
+
 class MultipleFiles(forms.ClearableFileInput):
     allow_multiple_selected = True
 
@@ -176,13 +180,15 @@ def _held(token: str) -> images.Stored | None:
         return None
 
 
+def _held_pictures(tokens: list[str]) -> list[images.Stored]:
+    return [held for token in tokens if (held := _held(token))]
+
+
 def _picture_row(data: Any, picture: SampleImage, number: int) -> PictureRow:
     initial = {
         "pk": picture.pk,
         "description": picture.description,
-        "objects_found": "\n".join(
-            o if isinstance(o, str) else json.dumps(o, ensure_ascii=False) for o in picture.objects_found
-        ),
+        "objects_found": objects_as_text(picture.objects_found),
         "order": number,
     }
     return PictureRow(data, prefix=f"p{picture.pk}", initial=initial)
@@ -216,7 +222,7 @@ class Editor:
         self.pictures = [_picture_row(data, picture, number) for number, picture in enumerate(stored, 1)]
         self.shown = list(zip(self.pictures, stored, strict=True))
         self.new = NewPictures(data, files)
-        self.held = [] if data is None else [held for token in data.getlist("held") if (held := _held(token))]
+        self.held = [] if data is None else _held_pictures(data.getlist("held"))
 
     @staticmethod
     def _with_defaults(data: Any, number: int) -> Any:

@@ -110,9 +110,7 @@ class ChoicesForm(forms.Form):
         stored = set(ChoicesForm._versions(values.get("benchmark", "")))
         values["into"] = values["version"] if values["version"] in stored else NEW
         if values["version"] in stored:
-            # A version that does not exist yet: the next whole number.
-            numbers = [number for version in stored if (number := whole_number(version)) is not None]
-            values["version"] = str(max(numbers, default=len(stored)) + 1)
+            values["version"] = next_version(stored)
         return {"benchmark": "", "parts": upload.found.get("parts", [])} | values
 
     @classmethod
@@ -167,3 +165,9 @@ class ChoicesForm(forms.Form):
             return True
         actions.check(upload=self.upload, choices=self.cleaned_data | ({actions.GO_ON: True} if go_on else {}))
         return False
+
+
+def next_version(stored: set[str]) -> str:
+    """A version that does not exist yet: the next whole number."""
+    numbers = [number for version in stored if (number := whole_number(version)) is not None]
+    return str(max(numbers, default=len(stored)) + 1)

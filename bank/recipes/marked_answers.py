@@ -108,13 +108,17 @@ def _order(response: Any, labels: Sequence[str]) -> list[str]:
     return [str(label) for label in response.option_order or labels]
 
 
+def _stated_option(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
+    verbalizer = named(condition)
+    written = verbalizer.labels(labels) if verbalizer else list(labels)
+    answer = response.text if spec.turns[-1].kind == "likelihood" else option_in(response.text, written)
+    return _order(response, labels)[written.index(answer)] if answer in written else ""
+
+
 def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
     last = spec.turns[-1]
     if labels and _of_options(spec):
-        verbalizer = named(condition)
-        written = verbalizer.labels(labels) if verbalizer else list(labels)
-        answer = response.text if spec.turns[-1].kind == "likelihood" else option_in(response.text, written)
-        return _order(response, labels)[written.index(answer)] if answer in written else ""
+        return _stated_option(spec, labels, condition, response)
     if last.kind == "likelihood":
         return str(response.text)
     if spec.metric == "yes-no":

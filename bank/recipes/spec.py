@@ -203,6 +203,10 @@ def _corrupted(rule: Corruption, shots: int) -> tuple[Condition, ...]:
     return (Condition(CORRUPTED, shots, corrupted=True),)
 
 
+def _all_verbalizers() -> list[Verbalizer]:
+    return [one for group in GROUPS for one in of_group(group)]
+
+
 class Spec(Part):
     """A recipe. ``judge`` marks explanations (metric language) or reads options in direct answers that name none;
     ``marked`` says whether it marks those of right answers alone, which alone make the metric.
@@ -288,7 +292,7 @@ class Spec(Part):
             return (Condition(PLAIN), *(Condition(f"shots-{k}", shots=k) for k in range(1, shots + 1)))
         group = self.instruction.verbalizer
         if self.metric == "mr":
-            others = of_group(group) if group != "none" else [one for group in GROUPS for one in of_group(group)]
+            others = of_group(group) if group != "none" else _all_verbalizers()
             return (Condition(PLAIN, shots), *(Condition(each.name, shots, each) for each in others))
         if self.metric == "rrm":
             return (Condition(PLAIN, shots), *_corrupted(self.corruption, shots))
@@ -379,12 +383,7 @@ def from_yaml(text: str) -> Spec:
     if len(text) > 500_000:
         raise BadRecipe("The YAML of a recipe is at most 500,000 characters.")
     try:
-        # Raises BadInput before objects are made of more than any recipe says; YAMLError.
-        for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
-            if number > MOST_PARTS:
-                raise BadRecipe(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.")
-            if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
-                raise BadRecipe(f"{event.value[:20]}... is too long for a number of a recipe.")
+        _check_size(text)
         return parsed(yaml.safe_load(text))
     except BadInput:
         raise
@@ -395,6 +394,15 @@ def from_yaml(text: str) -> Spec:
         where = f" in line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "nested too deeply"
         raise BadRecipe(f"This is not YAML{where}: {problem}.", line=mark.line + 1 if mark else 0) from None
+
+
+def _check_size(text: str) -> None:
+    """Raises BadInput before objects are made of more than any recipe says; YAMLError."""
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+        if number > MOST_PARTS:
+            raise BadRecipe(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.")
+        if isinstance(event, yaml.ScalarEvent) and _LONG_NUMBER.fullmatch(event.value):
+            raise BadRecipe(f"{event.value[:20]}... is too long for a number of a recipe.")
 
 
 def to_yaml(spec: Spec) -> str:

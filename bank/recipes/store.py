@@ -1,5 +1,6 @@
 """Recipes in the database: versions, and those that come with the installation."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def save(spec: Spec, *, by: User | None = None, built_in: bool = False) -> tuple
     """
     rows = list(Recipe.objects.select_for_update().filter(name=spec.name).order_by("-version"))
     digest = specs.digest(spec)
-    if not built_in and (bool(rows) and rows[0].built_in and rows[0].sha256 != digest):
+    if not built_in and _changes_built_in(rows, digest):
         raise BadInput(
             f"{spec.name} came with the installation and stays as it is. Save yours under another name.", "name"
         )
@@ -108,6 +109,10 @@ def save(spec: Spec, *, by: User | None = None, built_in: bool = False) -> tuple
         Recipe.objects.create(name=spec.name, version=version, spec=content, sha256=digest, built_in=built_in, by=by),
         True,
     )
+
+
+def _changes_built_in(versions: Sequence[Recipe], digest: str) -> bool:
+    return bool(versions) and versions[0].built_in and versions[0].sha256 != digest
 
 
 def _keep_note(recipe: Recipe, content: dict[str, Any]) -> bool:

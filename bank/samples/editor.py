@@ -225,8 +225,7 @@ def _hints(sample: Sample, criteria: Sequence[dict[str, Any]], *, near: bool) ->
     return mask | (bit if twins else 0)
 
 
-def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
-    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
+def _check_bulk(values: Mapping[str, Any], note: str) -> None:
     unknown = set(values) - set(BULK)
     if unknown:
         raise ValueError(f"not for bulk editing: {sorted(unknown)}")
@@ -234,6 +233,11 @@ def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str,
         raise BadInput("Choose what to change.")
     if values.get("status") == Sample.Status.REJECTED and not note.strip():
         raise BadInput("Say why the samples are rejected.")
+
+
+def change_many(*, by: User | None, samples: QuerySet[Sample], values: dict[str, Any], note: str = "") -> int:
+    """Set the same values (of ``BULK``) on many samples, with one revision each. Returns how many changed."""
+    _check_bulk(values, note)
     changed = 0
     with transaction.atomic():
         rows = samples.order_by("pk").select_related("capability")

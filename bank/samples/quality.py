@@ -169,6 +169,13 @@ def lookalikes(sample: Sample, *, among: list[int] | None = None) -> list[int]:
     return sorted({rows[index][0] for index in np.flatnonzero(close) if values[index]})
 
 
+def update_duplicates(benchmark: Benchmark) -> None:
+    """Set or clear the near-duplicate hint of every sample."""
+    fresh, former = duplicate_changes(benchmark)
+    set_duplicate_hint(fresh, former)
+    mark_checked(benchmark)
+
+
 def duplicate_changes(benchmark: Benchmark) -> tuple[set[int], set[int]]:
     """Samples that need the near-duplicate hint, and samples that should lose it."""
     pictures = SampleImage.objects.filter(sample__benchmark=benchmark).order_by()
@@ -213,10 +220,7 @@ def check(*, benchmark: Benchmark, user: User) -> dict[str, int]:
                 changed[mask].append(sample.pk)
         for mask, ids in changed.items():
             Sample.objects.filter(pk__in=ids).update(quality_hints=mask)
-    # Set or clear the near-duplicate hint of every sample.
-    fresh, former = duplicate_changes(benchmark)
-    set_duplicate_hint(fresh, former)
-    mark_checked(benchmark)
+    update_duplicates(benchmark)
     counts = dict.fromkeys(BY_NAME, 0)
     for mask, n in benchmark.samples.order_by().values_list("quality_hints").annotate(n=Count("pk")):
         for hint in hints_in(mask):

@@ -67,6 +67,30 @@ def _shared(drafts: list[Sample], reviewers: Sequence[User], per_sample: int) ->
     return sorted(pairs, key=lambda pair: order[pair[0].pk])
 
 
+def _check_open(review: SampleReview, sample: Sample, by: User) -> None:
+    """Raises BadInput if this person cannot give this review, or not any more."""
+    if review.reviewer_id != by.pk:
+        raise BadInput("This review belongs to somebody else.")
+    if sample.author_id == by.pk:
+        raise BadInput("You cannot review your own sample.")
+    if review.round.closed_at or review.verdict:
+        raise BadInput("This review is closed." if review.round.closed_at else "You have reviewed this sample already.")
+    if sample.status != Sample.Status.REVIEW:
+        raise BadInput("This sample is no longer under review.")
+
+
+def _check_verdict(verdict: str, points: dict[str, Any], note: str) -> None:
+    """Raises BadInput for one that its points or its note do not bear out."""
+    if verdict not in Verdict.values:
+        raise BadInput("Choose fine, revise or reject.")
+    failed = _failed(points)
+    if verdict == Verdict.FINE:
+        if failed:
+            raise BadInput("A point does not hold, so the sample is not fine: ask for a revision, or reject it.")
+    elif not note.strip() and not any(points[name].get("note") for name in failed):
+        raise BadInput("Say what needs to change, or why the sample is rejected.")
+
+
 def _failed(points: dict[str, Any]) -> list[str]:
     """The points of the guideline that do not hold. Raises BadInput if it is not said of each."""
     missing = [title for name, (title, _) in GUIDELINE.items() if not isinstance(points.get(name, {}).get("ok"), bool)]
@@ -83,24 +107,8 @@ def give_review(*, review: SampleReview, by: User, verdict: str, points: dict[st
     """
     review = SampleReview.objects.select_for_update(of=("self",)).select_related("round").get(pk=review.pk)
     sample = Sample.objects.select_for_update().get(pk=review.sample_id)
-    # Raises BadInput if this person cannot give this review, or not any more.
-    if review.reviewer_id != by.pk:
-        raise BadInput("This review belongs to somebody else.")
-    if sample.author_id == by.pk:
-        raise BadInput("You cannot review your own sample.")
-    if review.round.closed_at or review.verdict:
-        raise BadInput("This review is closed." if review.round.closed_at else "You have reviewed this sample already.")
-    if sample.status != Sample.Status.REVIEW:
-        raise BadInput("This sample is no longer under review.")
-    # Raises BadInput for one that its points or its note do not bear out.
-    if verdict not in Verdict.values:
-        raise BadInput("Choose fine, revise or reject.")
-    failed = _failed(points)
-    if verdict == Verdict.FINE:
-        if failed:
-            raise BadInput("A point does not hold, so the sample is not fine: ask for a revision, or reject it.")
-    elif not note.strip() and not any(points[name].get("note") for name in failed):
-        raise BadInput("Say what needs to change, or why the sample is rejected.")
+    _check_open(review, sample, by)
+    _check_verdict(verdict, points, note)
     review.verdict, review.points, review.note, review.at = verdict, points, note.strip(), timezone.now()
     review.save()
     _settle(review.round, sample, by)

@@ -58,16 +58,7 @@ def as_frame(
             key = kind_and_key[1]
             letters = (letter_of(said, response, sample.labels), letter_of(key, response, sample.labels))
             rows.append((*about, key, response.variant, said, how, said == key, response.pk, *letters))
-    # Rotations that were not asked count as wrong while one that was asked is wrong; where the key has
-    # changed since, nobody knows what they would have been, and they are left out.
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    skipped = frame["how"] == SKIPPED
-    if not skipped.any():
-        return frame
-    wrong = frame[(frame["how"] == LABEL) & ~frame["right"].astype(bool)]
-    pairs = pd.MultiIndex.from_frame(frame[["model", "sample"]])
-    known = pairs.isin(pd.MultiIndex.from_frame(wrong[["model", "sample"]]))
-    return frame[~skipped | known].reset_index(drop=True)
+    return _with_skipped(pd.DataFrame(rows, columns=COLUMNS))
 
 
 def letter_of(option: str, response: Any, labels: tuple[str, ...]) -> str:
@@ -75,6 +66,19 @@ def letter_of(option: str, response: Any, labels: tuple[str, ...]) -> str:
     shift = shift_of(response.variant)
     shown = (label for label in labels if shown_as(label, labels, shift=shift, order=response.option_order) == option)
     return next(shown, option)
+
+
+def _with_skipped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rotations that were not asked count as wrong while one that was asked is wrong; where the key has changed since,
+    nobody knows what they would have been, and they are left out.
+    """
+    skipped = frame["how"] == SKIPPED
+    if not skipped.any():
+        return frame
+    wrong = frame[(frame["how"] == LABEL) & ~frame["right"].astype(bool)]
+    pairs = pd.MultiIndex.from_frame(frame[["model", "sample"]])
+    known = pairs.isin(pd.MultiIndex.from_frame(wrong[["model", "sample"]]))
+    return frame[~skipped | known].reset_index(drop=True)
 
 
 def _pages(samples: QuerySet[Sample], kind: str) -> Iterator[list[KeyedSample]]:

@@ -1,6 +1,7 @@
 """The drafts of endpoints for a benchmark's samples, to be read by people."""
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -22,15 +23,7 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     waiting = drafts.waiting(benchmark)
     if request.method == "POST":
-        # Carry out what was chosen for the drafts that were ticked.
-        chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
-        with told(request):
-            if "take" in request.POST:
-                messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
-            else:
-                messages.success(
-                    request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed."
-                )
+        _take_or_dismiss(request, waiting)
         return redirect("bank:benchmark-drafts", benchmark)
     page = page_of(request, waiting, PAGE)
     if proposed := [draft.sample_id for draft in page if draft.part == Draft.SAMPLE]:  # they may become criteria
@@ -45,3 +38,13 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
         "taken": taken.count(),
     }
     return render(request, "bank/drafts.html", context)
+
+
+def _take_or_dismiss(request: HttpRequest, waiting: QuerySet[Draft]) -> None:
+    """Carry out what was chosen for the drafts that were ticked."""
+    chosen = waiting.filter(pk__in=[pk for text in request.POST.getlist("draft") if (pk := whole_number(text))])
+    with told(request):
+        if "take" in request.POST:
+            messages.success(request, f"{drafts.take(drafts=chosen, by=person(request)):,} drafts are taken.")
+        else:
+            messages.success(request, f"{drafts.dismiss(drafts=chosen, by=person(request)):,} drafts are dismissed.")

@@ -105,13 +105,7 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     if form.is_valid():
         with faults_in(form):
             context["step"] = _step(form, request)
-    # For each kind: its name, how many items there are, and whether there are more than were counted.
-    counted = []
-    for kind, word in WORDS.items():
-        items = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by()
-        n = items.values("pk")[: MOST_COUNTED + 1].count()
-        counted.append((word, min(n, MOST_COUNTED), n > MOST_COUNTED))
-    context |= {"there": counted, "aside": bool(request.htmx)}
+    context |= {"there": _existing(benchmark), "aside": bool(request.htmx)}
     return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
 
@@ -141,6 +135,16 @@ def _step(form: MakeItems, request: HttpRequest) -> dict[str, Any]:
         "done": after >= len(plan.samples),
         "fields": fields,
     }
+
+
+def _existing(benchmark: Benchmark) -> list[tuple[str, int, bool]]:
+    """For each kind: its name, how many items there are, and whether there are more than were counted."""
+    counted = []
+    for kind, word in WORDS.items():
+        items = Item.objects.filter(sample__benchmark=benchmark, kind=kind).order_by()
+        n = items.values("pk")[: MOST_COUNTED + 1].count()
+        counted.append((word, min(n, MOST_COUNTED), n > MOST_COUNTED))
+    return counted
 
 
 def _number(text: str) -> int:

@@ -1,6 +1,7 @@
 """Facts about evaluated models beside their name: who made them, and whether their weights are open."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from accounts.rules import requires
 from bank.errors import BadInput
-from bank.models import EvaluatedModel, Response
+from bank.models import Benchmark, EvaluatedModel, Response
 from bank.views.common import benchmark_named, form_page, page_of, told
 
 LONGEST = 200
@@ -45,8 +46,7 @@ WORDS = [("", "not known"), ("open", "open"), ("closed", "closed")]
 def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     """A row a model. Only rows that were changed on the page are written, so that two people do not undo each other."""
     benchmark = benchmark_named(name)
-    answered = Response.objects.filter(sample__benchmark=benchmark).order_by().values("model")
-    page = page_of(request, EvaluatedModel.objects.filter(pk__in=answered).order_by("name"), A_PAGE)
+    page = page_of(request, _models_of(benchmark), A_PAGE)
     if request.method == "POST":
         with told(request):
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
@@ -62,6 +62,11 @@ def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
         "organisations": list(known.values_list("organisation", flat=True).distinct()[:500]),
     }
     return render(request, "bank/models.html", context)
+
+
+def _models_of(benchmark: Benchmark) -> Any:
+    answered = Response.objects.filter(sample__benchmark=benchmark).order_by().values("model")
+    return EvaluatedModel.objects.filter(pk__in=answered).order_by("name")
 
 
 def _facts_in(values: QueryDict, ids: list[int]) -> dict[int, tuple[str, bool | None]]:

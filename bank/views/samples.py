@@ -166,14 +166,26 @@ def _criteria(request: HttpRequest, sample: Sample | None) -> list[bank.criteria
     return bank.criteria.for_staff(user=person(request), samples=[sample], how="editor").get(sample.pk, [])
 
 
+def _draft(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> Draft | None:
+    """The draft that the editor was opened with."""
+    pk = whole_number((request.POST if request.method == "POST" else request.GET).get("draft"))
+    return drafts.waiting(benchmark).filter(sample=sample, part=Draft.SAMPLE, pk=pk).first() if pk else None
+
+
+def _after_saving(request: HttpRequest, saved: Sample, draft: Draft | None) -> HttpResponse:
+    if draft is not None:
+        drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
+    if "another" in request.POST:
+        messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
+        return redirect("bank:sample-new", saved.benchmark)
+    messages.success(request, f"Saved {saved.key}.")
+    return redirect("bank:sample-detail", saved.pk)
+
+
 def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> HttpResponse:
     posted = request.method == "POST"
     context: dict[str, Any] = {"section": "bank", "tab": "edit", "benchmark": benchmark, "sample": sample}
-    # The draft that the editor was opened with.
-    pk = whole_number((request.POST if request.method == "POST" else request.GET).get("draft"))
-    draft = context["draft"] = (
-        drafts.waiting(benchmark).filter(sample=sample, part=Draft.SAMPLE, pk=pk).first() if pk else None
-    )
+    draft = context["draft"] = _draft(request, benchmark, sample)
     if posted:
         editor = Editor(benchmark=benchmark, sample=sample, criteria=[], data=request.POST, files=request.FILES)
     else:
@@ -199,13 +211,7 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
         except BadInput as error:
             editor.fields.add_error("key", str(error))
         else:
-            if draft is not None:
-                drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
-            if "another" in request.POST:
-                messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
-                return redirect("bank:sample-new", saved.benchmark)
-            messages.success(request, f"Saved {saved.key}.")
-            return redirect("bank:sample-detail", saved.pk)
+            return _after_saving(request, saved, draft)
     context |= {"editor": editor, "suggestions": suggestions(benchmark)}
     return render(request, "bank/sample-form.html", context)
 
@@ -216,6 +222,11 @@ def _since(sample: Sample | None, edition: int | None) -> list[Any]:
         return []
     revisions = sample.revisions.select_related("by").filter(edition__gt=edition or 0)
     return [(revision, _lines(revision.changes)) for revision in revisions[:5]]
+
+
+def _changed_in_words(changed: int, count: int) -> str:
+    same = f" {count - changed:,} had these values already." if changed < count else ""
+    return f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}"
 
 
 @requires("write-bank", of=BY_NAME)
@@ -237,8 +248,7 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
             form.add_error("note", "Say why the samples are rejected.")
         elif request.POST.get("confirmed") == str(count):
             changed = actions.change_many(by=person(request), samples=samples, values=values, note=note)
-            same = f" {count - changed:,} had these values already." if changed < count else ""
-            messages.success(request, f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}")
+            messages.success(request, _changed_in_words(changed, count))
             return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_remaining_filter(chosen, values)}")
         else:
             context["ask"] = True

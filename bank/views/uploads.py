@@ -21,6 +21,11 @@ PAGE = 30
 HERE = {"section": "bank"}
 
 
+def _has_columns(upload: Upload) -> bool:
+    """Whether its columns can be named now."""
+    return upload.state in (Upload.State.MAPPING, Upload.State.CHECKED) and bool(staging.columns(upload)[1])
+
+
 @requires("write-bank")
 def upload_list(request: HttpRequest) -> HttpResponse:
     """Where files are dropped, and the uploads so far. A plain form's files come in by POST."""
@@ -82,7 +87,7 @@ def upload_confirm(request: HttpRequest, pk: int) -> HttpResponse:
 def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
     """What the columns of a table hold; by POST it is checked so, with ``look`` the form is only drawn again."""
     upload = _upload(pk)
-    if not (upload.state in (Upload.State.MAPPING, Upload.State.CHECKED) and bool(staging.columns(upload)[1])):
+    if not _has_columns(upload):
         return redirect("bank:upload-detail", pk)
     looks = "look" in request.POST
     sent = {"typed": request.POST} if looks else {"data": request.POST or None}

@@ -24,13 +24,8 @@ from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
 TRIAL = "evalsite_verify_"  # begins the name of the place, and database, into which a backup is restored to look at it
 
 
-def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[], dict[str, str]] | None = None) -> Path:
-    """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys.
-
-    ``pictures`` puts them elsewhere, and returns the SHA-256 of each by its name in the manifest.
-    """
-    # The installation's sealed key. Raises Failed, WrongKeys if it cannot be backed up there or with
-    # these keys.
+def _checked_key(folder: Path) -> str:
+    """The installation's sealed key. Raises Failed, WrongKeys if it cannot be backed up there or with these keys."""
     if folder.resolve().is_relative_to(settings.MEDIA_ROOT):
         raise Failed(f"{folder} is in the folder of pictures, which would be backed up into itself.")
     if not databases.tables():
@@ -38,6 +33,15 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
     key = installation_key.sealed()
     if key and not installation_key.opens(key, settings.CRITERIA_KEYS):
         raise installation_key.WrongKeys
+    return key
+
+
+def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[], dict[str, str]] | None = None) -> Path:
+    """Back up the installation into a new folder there, while it runs. Raises Failed, WrongKeys.
+
+    ``pictures`` puts them elsewhere, and returns the SHA-256 of each by its name in the manifest.
+    """
+    key = _checked_key(folder)
     if not without_pictures and not media_matches_database():
         raise Failed(
             f"The pictures of this database are not in {media.place()}: set EVALSITE_DATA, or S3_BUCKET, to what "

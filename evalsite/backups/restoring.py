@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -69,28 +69,32 @@ def take_keys(backup: Path, manifest: Manifest) -> str:
     return f"The keys of the backup are in {place} now. Those that were there, which do not fit, are in {aside.name}."
 
 
-def restore(backup: Path, manifest: Manifest, *, link: bool = False) -> str:
-    """Restore a backup that was checked; returns what came back. Raises Failed if that is not what was backed up.
-
-    ``link``: the pictures are the backup's own files, in a place that is thrown away.
-    """
-    # Pictures and rows, or nothing.
+def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], object]) -> None:
+    """Pictures and rows, or nothing."""
     away = objects.of("default")
 
     def put_one(name: str) -> None:
         if away is None:
-            (folders.link if link else folders.copy)(backup / MEDIA / name, settings.MEDIA_ROOT / name)
+            put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
             return
         with (backup / MEDIA / name).open("rb") as file:
             away.put(name, file)
 
     try:
-        deque(objects.at_once(put_one, manifest.pictures), 0)
+        deque(objects.at_once(put_one, pictures), 0)
         databases.load(backup / DATABASE)
     except BaseException:
-        for name in manifest.pictures:  # it is as empty as it was
+        for name in pictures:  # it is as empty as it was
             media.remove(name)
         raise
+
+
+def restore(backup: Path, manifest: Manifest, *, link: bool = False) -> str:
+    """Restore a backup that was checked; returns what came back. Raises Failed if that is not what was backed up.
+
+    ``link``: the pictures are the backup's own files, in a place that is thrown away.
+    """
+    _put_in(backup, manifest.pictures, folders.link if link else folders.copy)
     rows = databases.rows()
     faults = [f"{table} has another number of rows" for table in rows if rows[table] != manifest.rows.get(table)]
     if doctor.migrations().is_fault:

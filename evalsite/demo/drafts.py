@@ -48,18 +48,7 @@ def load_drafts(*, folder: Path, people: dict[str, User]) -> None:
     decide(sample=benchmark.samples.get(key="three-lamps-faulty"), by=people["admin"], decision="approve")
     clearer = "Three of us share this bill in equal parts, and nobody tips. What does each of us pay, to the cent?"
     revised = benchmark.samples.get(key="bill-for-three")
-    picture = revised.images.get()
-    save_sample(
-        by=people["curator"],
-        benchmark=revised.benchmark,
-        sample=revised,
-        edition=revised.edition,
-        fields=WORDS | {"key": revised.key, "instruction": clearer, "question_type": revised.question_type},
-        capability=revised.capability,
-        pictures=[Picture(pk=picture.pk, description=picture.description)],
-        criteria=_criteria(rows["bill-for-three"]),
-        note="The tip is out of it now.",
-    )
+    _revise(revised, clearer, rows["bill-for-three"], people["curator"])
     again = [revised, _write(benchmark, rows["recipe-order"], folder, people)]
     open_round(by=people["admin"], benchmark=benchmark, samples=again, reviewers=staff)
     _write(benchmark, rows["shadow-time"], folder, people)
@@ -86,4 +75,19 @@ def _write(benchmark: Benchmark, row: dict[str, Any], folder: Path, people: dict
         capability=benchmark.capabilities.get(path=row["capability"]),
         pictures=[Picture(stored=images.ingest(data), description=row["description"])],
         criteria=_criteria(row),
+    )
+
+
+def _revise(sample: Sample, instruction: str, row: dict[str, Any], by: User) -> None:
+    picture = sample.images.get()
+    save_sample(
+        by=by,
+        benchmark=sample.benchmark,
+        sample=sample,
+        edition=sample.edition,
+        fields=WORDS | {"key": sample.key, "instruction": instruction, "question_type": sample.question_type},
+        capability=sample.capability,
+        pictures=[Picture(pk=picture.pk, description=picture.description)],
+        criteria=_criteria(row),
+        note="The tip is out of it now.",
     )

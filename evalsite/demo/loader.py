@@ -188,12 +188,7 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     labels = simulation.labels()
     for day in FROZEN:
         _add("labels", [row for row in labels if row["at"] < day.isoformat()])
-        # A snapshot of the board of models by what people had said until then.
-        scope = scope_of(benchmark=benchmark, kind="pair", source=HUMANS)
-        board = replace(boards.cached(scope, "models", boards.models), computed_at=day)
-        view = {"kind": scope.kind.name, "source": scope.source}
-        snapshot = freeze(what="models", scope=scope, view=view, board=board, by=people["curator"])
-        Snapshot.objects.filter(pk=snapshot.pk).update(created_at=day)
+        _freeze(benchmark, by=people["curator"], at=day)
     _add("labels", labels)
     _add("judgments", simulation.judgments())
     # One of those who labelled signs in as the demo's annotator, and so has a history.
@@ -215,6 +210,15 @@ def _add(part: str, rows: Iterable[simulation.Row]) -> None:
         file = Path(folder) / f"{part}.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
         _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+
+
+def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:
+    """A snapshot of the board of models by what people had said until then."""
+    scope = scope_of(benchmark=benchmark, kind="pair", source=HUMANS)
+    board = replace(boards.cached(scope, "models", boards.models), computed_at=at)
+    view = {"kind": scope.kind.name, "source": scope.source}
+    snapshot = freeze(what="models", scope=scope, view=view, board=board, by=by)
+    Snapshot.objects.filter(pk=snapshot.pk).update(created_at=at)
 
 
 def _played(campaign: Campaign, *, person: User) -> None:

@@ -212,16 +212,20 @@ def _pictures() -> dict[str, tuple[list[Shape], dict[str, Row]]]:
     made = {}
     for number in range(1, PICTURES + 1):
         rng = random.Random(f"{SEED} picture {number}")
-        # Shapes in cells of a grid, of which one stands alone at the left; one kind of shape is there once.
-        columns, rows = CELLS
-        lone, *others = rng.sample(SHAPES, len(SHAPES))
-        cells = rng.sample(list(product(range(1, columns), range(rows))), rng.randint(6, 9))
-        kinds = [lone, *(rng.choice(others) for _ in cells[1:])]
-        kinds_left = rng.choice([kind for kind in SHAPES if kind in kinds and kind != lone])
-        placed = [*zip(kinds, cells, strict=True), (kinds_left, (0, rng.randrange(rows)))]
-        shapes = [(rng.choice(list(COLOURS)), kind, column, row) for kind, (column, row) in placed]
+        shapes = _scene(rng)
         made[f"picture-{number:02}"] = shapes, _asked(rng, shapes)
     return made
+
+
+def _scene(rng: random.Random) -> list[Shape]:
+    """Shapes in cells of a grid, of which one stands alone at the left; one kind of shape is there once."""
+    columns, rows = CELLS
+    lone, *others = rng.sample(SHAPES, len(SHAPES))
+    cells = rng.sample(list(product(range(1, columns), range(rows))), rng.randint(6, 9))
+    kinds = [lone, *(rng.choice(others) for _ in cells[1:])]
+    kinds_left = rng.choice([kind for kind in SHAPES if kind in kinds and kind != lone])
+    placed = [*zip(kinds, cells, strict=True), (kinds_left, (0, rng.randrange(rows)))]
+    return [(rng.choice(list(COLOURS)), kind, column, row) for kind, (column, row) in placed]
 
 
 def _drawn(rng: random.Random, shapes: Sequence[Shape]) -> Image.Image:
@@ -252,17 +256,21 @@ def _asked(rng: random.Random, shapes: Sequence[Shape]) -> dict[str, Row]:
     others = [kind for kind in SHAPES if kind != left]
     there = sorted({(colour, kind) for colour, kind, *_ in shapes})
     absent = [pair for pair in product(COLOURS, SHAPES) if pair not in there and pair[1] in kinds]
-    counted = rng.choice([kind for kind in SHAPES if kinds.count(kind) > 1])
-    count = kinds.count(counted)
-    near = [n for n in range(max(0, count - 3), count + 4) if n != count]
-    wrong = [str(n) for n in rng.sample(near, 3)]
     return {
-        "count": _choice(rng, "Counting", f"How many {counted}s are there?", str(count), wrong),
+        "count": _about_number(rng, kinds),
         "colour": _about_colour(rng, shapes, kinds),
         "place": _choice(rng, "Places", "Which shape is furthest to the left?", left, others),
         "present": _yes_no("random", rng.choice(there), "yes"),
         "absent": _yes_no("adversarial", rng.choice(absent), "no"),
     }
+
+
+def _about_number(rng: random.Random, kinds: Sequence[str]) -> Row:
+    counted = rng.choice([kind for kind in SHAPES if kinds.count(kind) > 1])
+    count = kinds.count(counted)
+    near = [n for n in range(max(0, count - 3), count + 4) if n != count]
+    wrong = [str(n) for n in rng.sample(near, 3)]
+    return _choice(rng, "Counting", f"How many {counted}s are there?", str(count), wrong)
 
 
 def _about_colour(rng: random.Random, shapes: Sequence[Shape], kinds: Sequence[str]) -> Row:

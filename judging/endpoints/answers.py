@@ -172,6 +172,10 @@ def _error_inside(error: Any, content: bytes) -> Answer | None:
     return replace(refused(status, orjson.dumps({"error": error}), {}), detail=_detail(content))
 
 
+def _is_out_of_quota(status: int, code: str) -> bool:
+    return status == 402 or (status == 429 and code in QUOTA_CODES)
+
+
 BY_STATUS: tuple[tuple[Container[int], Outcome, str], ...] = (
     ((429,), Outcome.RATE, "rate limit ({})"),
     ((401, 403), Outcome.AUTHENTICATION, "the key was not accepted ({})"),
@@ -191,7 +195,7 @@ def refused(status: int, content: bytes, headers: Mapping[str, str]) -> Answer:
     def answer(outcome: Outcome, words: str) -> Answer:
         return Answer(outcome, 0.0, status, words=words, detail=_detail(content), retry_after=retry_after)
 
-    if (status == 402 or (status == 429 and code in QUOTA_CODES)) or NO_CREDIT in content:
+    if _is_out_of_quota(status, code) or NO_CREDIT in content:
         return answer(Outcome.QUOTA, "the account has no quota left")
     if any(one.get("reason") == "API_KEY_INVALID" for one in _details(content)):
         return answer(Outcome.AUTHENTICATION, f"the key was not accepted ({status})")

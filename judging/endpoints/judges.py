@@ -204,16 +204,7 @@ def check_address(address: str, *, field: str, setting: str, otherwise: str = ""
     """Raises BadInput for an address that may not be called: its host is not in a setting ("" allows any), or what is
     sent there could be read on the way. ``otherwise`` says what else could be done.
     """
-    # Raises BadInput for what is no plain URL.
-    try:
-        parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise BadInput("The address is not a URL.", field) from None
-    if parts.scheme not in ("http", "https") or not host or len(address) > 500:
-        raise BadInput("The address must be a URL like https://api.example.org/v1.", field)
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadInput("The address must not contain a user name, password, ? or #.", field)
+    host = _host_of(address, field)
     if not setting:
         return
     hosts: Sequence[str] = getattr(settings, setting)
@@ -225,6 +216,20 @@ def check_address(address: str, *, field: str, setting: str, otherwise: str = ""
         )
     if not unchanged and (fault := _address_fault(address, hosts, setting)):
         raise BadInput(f"{fault} The operator of this site can change that{otherwise}.", field)
+
+
+def _host_of(address: str, field: str) -> str:
+    """Raises BadInput for what is no plain URL."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise BadInput("The address is not a URL.", field) from None
+    if parts.scheme not in ("http", "https") or not host or len(address) > 500:
+        raise BadInput("The address must be a URL like https://api.example.org/v1.", field)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput("The address must not contain a user name, password, ? or #.", field)
+    return host
 
 
 def _check_variable(name: str, *, any_name: bool) -> None:

@@ -147,15 +147,23 @@ def _shows(name: str, answer: Answer, colour: str) -> bool:
     if reply is None:
         return False
     if name == "vision":
-        return [colour for colour in COLOURS if colour in reply.text.casefold()] == [colour]
+        return _colours_in(reply.text) == [colour]
     if name == "logprobs":
         return any(len(token.candidates) > 1 for token in reply.tokens)
     if name == "prompt_logprobs":
         return bool(reply.prompt_tail) and "".join(token for token, _ in reply.prompt_tail).rstrip().endswith("4")
     if name == "json_schema":
-        try:
-            parsed = json.loads(reply.text)
-        except ValueError:
-            return False
-        return isinstance(parsed, dict) and set(parsed) == {"digit"} and parsed["digit"] in range(1, 6)
+        return _follows_schema(reply.text)
     return True
+
+
+def _colours_in(text: str) -> list[str]:
+    return [colour for colour in COLOURS if colour in text.casefold()]
+
+
+def _follows_schema(text: str) -> bool:
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(parsed, dict) and set(parsed) == {"digit"} and parsed["digit"] in range(1, 6)

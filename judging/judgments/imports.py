@@ -181,12 +181,7 @@ class Judgments:
     def _missing_run_items(self, wanted: Mapping[tuple[RunKey, int], None]) -> list[tuple[RunKey, int]]:
         """Of these pairs of a run and an item those that must be added; they count as added from then on."""
         unknown = [pair for pair, known in zip(wanted, self.run_items.find(list(wanted)), strict=True) if not known]
-        # Those of these pairs of a run and an item that are stored.
-        runs = {run.pk: key for key in {key for key, _ in unknown} if (run := self.runs.get(key))}
-        existing: set[tuple[RunKey, int]] = set()
-        for items in chunks(item for _, item in unknown if item > 0 and runs):
-            rows = RunItem.objects.filter(run__in=list(runs), item__in=items).order_by().values_list("run", "item")
-            existing.update((runs[run], item) for run, item in rows)
+        existing = self._stored_run_items(unknown)
         self.run_items.add(unknown, [ADDED] * len(unknown))
         missing = [pair for pair in unknown if pair not in existing]
         self.pending_run_items += len(missing)
@@ -214,6 +209,15 @@ class Judgments:
             judgments = Judgment.objects.filter(run__in=runs, item__in=ids).order_by()
             for row in judgments.values_list("run_id", "item_id", "order", "repeat", "status", *COLUMNS):
                 stored[row[:4]] = row[4:]
+        return stored
+
+    def _stored_run_items(self, pairs: Sequence[tuple[RunKey, int]]) -> set[tuple[RunKey, int]]:
+        """Those of these pairs of a run and an item that are stored."""
+        runs = {run.pk: key for key in {key for key, _ in pairs} if (run := self.runs.get(key))}
+        stored: set[tuple[RunKey, int]] = set()
+        for items in chunks(item for _, item in pairs if item > 0 and runs):
+            rows = RunItem.objects.filter(run__in=list(runs), item__in=items).order_by().values_list("run", "item")
+            stored.update((runs[run], item) for run, item in rows)
         return stored
 
     def _run(self, key: RunKey, settings: dict[str, Any], reported: str, simulated: bool) -> Run:

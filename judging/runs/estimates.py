@@ -78,11 +78,7 @@ def estimate(
     if not number or judge.is_baseline:
         return Estimate(int(number), judgments)
     absent = 0 if settings["context"] == "none" else _without_pictures(items, int(number))
-    jobs = [
-        plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
-        for subject in plan.subjects_by_item(_spread(items.order_by(), int(number))).values()
-        for order in plan.orders(run, subject.content_hash, len(subject.answers))
-    ]
+    jobs = _jobs(run, _spread(items.order_by(), int(number)))
     template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
     counted = _count(run, jobs, template, protocol, reuse=reuse)
     share = judgments / len(jobs)
@@ -100,6 +96,15 @@ def _without_pictures(items: QuerySet[Item], number: int) -> int:
     """How many of the first items lack a picture of theirs here."""
     first = items.order_by().values("pk")[:number]
     return items.filter(pk__in=first).exclude(sample__absent_images=[]).count()
+
+
+def _jobs(run: Run, items: Sequence[int]) -> list[plan.Job]:
+    """The first repeat of these items, with placeholders for criteria."""
+    return [
+        plan.Job(replace(subject, criteria=PLACEHOLDER_CRITERIA), order, 0)
+        for subject in plan.subjects_by_item(items).values()
+        for order in plan.orders(run, subject.content_hash, len(subject.answers))
+    ]
 
 
 @dataclass(frozen=True, slots=True)

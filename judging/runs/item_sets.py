@@ -4,7 +4,7 @@ Given as ``{"split", "level", "models", "ids", "campaign", "run", "sample", "see
 run.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -37,9 +37,7 @@ def canonical(value: Any, *, of_items: bool = True) -> ItemSet:
         return {}
     if not isinstance(value, Mapping):
         raise BadItemSet('items: an object, e.g. {"sample": 100, "seed": 1}.')
-    allowed = NAMES if of_items else ("split", "level", "sample", "seed")
-    if unknown := sorted(str(name) for name in set(value) - set(allowed)):
-        raise BadItemSet(f"items: {unknown[0][:60]} is not part of an item set. Known parts: {', '.join(allowed)}.")
+    _check_parts(value, NAMES if of_items else ("split", "level", "sample", "seed"))
     item_set: ItemSet = {}
     for name in ("split", "level", "campaign"):
         if value.get(name) not in (None, ""):
@@ -51,16 +49,25 @@ def canonical(value: Any, *, of_items: bool = True) -> ItemSet:
     for name, low in (("run", 1), ("sample", 1), ("seed", 0)):
         if value.get(name) is not None:
             item_set[name] = _whole_number(name, value[name], low)
-    # A sample is drawn with seed 0 where none is given.
+    return _with_seed(item_set)
+
+
+def _check_parts(value: Mapping[Any, Any], allowed: Sequence[str]) -> None:
+    if unknown := sorted(str(name) for name in set(value) - set(allowed)):
+        raise BadItemSet(f"items: {unknown[0][:60]} is not part of an item set. Known parts: {', '.join(allowed)}.")
+
+
+def _models(value: Any) -> list[str]:
+    return sorted({_text("models", name) for name in _list("models", value)})
+
+
+def _with_seed(item_set: ItemSet) -> ItemSet:
+    """A sample is drawn with seed 0 where none is given."""
     if "sample" in item_set:
         return item_set | {"seed": item_set.get("seed", 0)}
     if "seed" in item_set:
         raise BadItemSet("items: a seed needs a sample; say how many items to draw.")
     return item_set
-
-
-def _models(value: Any) -> list[str]:
-    return sorted({_text("models", name) for name in _list("models", value)})
 
 
 def items(item_set: ItemSet, *, benchmark: Benchmark, query: "QuerySet[Item]") -> "QuerySet[Item]":

@@ -126,16 +126,7 @@ def _canonical_orders(frames: Sequence[pd.DataFrame]) -> dict[int, str]:
 def _check(name: str, members: Sequence[Run]) -> None:
     if not re.fullmatch(r"\S(?:.{0,198}\S)?", name) or name.startswith("baseline-"):
         raise BadInput("A jury needs a name that does not begin with baseline-.", "name")
-    if len(members) < FEWEST_MEMBERS:
-        raise BadInput("A jury needs at least two members.", "runs")
-    if len({run.judge_id for run in members}) < len(members):
-        raise BadInput("A judge is a member twice: choose one run of each judge.", "runs")
-    if len({(run.benchmark_id, run.protocol) for run in members}) > 1:
-        raise BadInput("The runs must use one benchmark and one protocol.", "runs")
-    if not all(map(_is_of_judge, members)):
-        raise BadInput("Members must be runs of judges, not of juries.", "runs")
-    if any(run.judge.baseline == OVERLAP for run in members):
-        raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "runs")
+    _check_members(members)
     existing = Judge.objects.filter(name=name).first()
     if existing is None:
         return
@@ -157,6 +148,19 @@ def _has_others(run: Run, members: Sequence[Run]) -> bool:
 
 def _is_of_judge(run: Run) -> bool:
     return run.kind == Run.Kind.JUDGMENTS and not members_of(run)
+
+
+def _check_members(members: Sequence[Run]) -> None:
+    if len(members) < FEWEST_MEMBERS:
+        raise BadInput("A jury needs at least two members.", "runs")
+    if len({run.judge_id for run in members}) < len(members):
+        raise BadInput("A judge is a member twice: choose one run of each judge.", "runs")
+    if len({(run.benchmark_id, run.protocol) for run in members}) > 1:
+        raise BadInput("The runs must use one benchmark and one protocol.", "runs")
+    if not all(map(_is_of_judge, members)):
+        raise BadInput("Members must be runs of judges, not of juries.", "runs")
+    if any(run.judge.baseline == OVERLAP for run in members):
+        raise BadInput("The overlap baseline uses the hidden criteria, so its verdicts stay with staff.", "runs")
 
 
 def _missing_verdicts(voted: int, members: int) -> str:

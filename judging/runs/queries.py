@@ -188,20 +188,23 @@ def progress(run: Run, *, viewer: Viewer) -> Progress:
         workers=[hold.worker for hold in holds],
     )
     reports = [hold.live for hold in holds]
-    # With what workers report of the endpoint: how many calls it takes at once, and what waits for
-    # another try.
+    told = _with_reports(told, run, reports)
+    return _with_usage(told, run, reports) if usage else told
+
+
+def _with_reports(told: Progress, run: Run, reports: Sequence[dict[str, Any]]) -> Progress:
+    """With what workers report of the endpoint: how many calls it takes at once, and what waits for another try."""
     retrying: Counter[str] = Counter()
     for report in reports:
         retrying.update(report.get("retrying", {}))
     pause = max((int(report.get("pause") or 0) for report in reports), default=0)
-    told = replace(
+    return replace(
         told,
         limit=sum(int(report.get("limit") or 0) for report in reports) or run.judge.concurrency,
         retrying=[(OUTCOMES.get(why, why), count) for why, count in retrying.items()],
         limited=pause > 0 or any(report.get("limited") for report in reports),
         pause=pause,
     )
-    return _with_usage(told, run, reports) if usage else told
 
 
 def _with_usage(told: Progress, run: Run, reports: Sequence[dict[str, Any]]) -> Progress:
@@ -443,14 +446,7 @@ def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
     if len(points) < 3 or not any(points):
         return None
     rates = [number / total["width"] for number in points]
-    # The next round number that is easy to halve: 2, 4, 6, 8, 10, 20, ...
-    value = max(rates)
-    scale = 1.0
-    while value > 10 * scale:
-        scale *= 10
-    while value <= scale and scale > 0.01:
-        scale /= 10
-    top = next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
+    top = _round_up(max(rates))
     step = (RIGHT - LEFT) / (len(rates) - 1)
     height = (FLOOR - TOP) / top
     line = " ".join(f"{LEFT + n * step:.1f},{FLOOR - rate * height:.1f}" for n, rate in enumerate(rates))
@@ -466,6 +462,16 @@ def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
 
 def _short(number: float) -> str:
     return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
+
+
+def _round_up(value: float) -> float:
+    """The next round number that is easy to halve: 2, 4, 6, 8, 10, 20, ..."""
+    scale = 1.0
+    while value > 10 * scale:
+        scale *= 10
+    while value <= scale and scale > 0.01:
+        scale /= 10
+    return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
 
 
 def recent_texts(run: Run, *, viewer: Viewer, failed: bool) -> list[Collected]:

@@ -283,6 +283,15 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
     ``weighted`` also asks for the log-probabilities of the tokens. Each repeat of a seeded call gets its own seed.
     """
     settings, abilities = run.settings, run.abilities
+    parameters = _sampling_parameters(settings, abilities, repeat)
+    if "max_tokens" in settings and abilities.get("max_tokens") != "":
+        parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
+    if weighted and abilities.get("logprobs"):
+        parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
+    return parameters | settings.get("extra_body", {})
+
+
+def _sampling_parameters(settings: Mapping[str, Any], abilities: Mapping[str, Any], repeat: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if abilities.get("temperature") is not False:
         parameters["temperature"] = settings.get("temperature", 0.0)
@@ -291,11 +300,7 @@ def request_parameters(run: Run, *, repeat: int = 0, weighted: bool = False) -> 
             parameters[name] = settings[name]
     if abilities.get("seed") is not False and ("seed" in settings or abilities.get("seed")):
         parameters["seed"] = settings.get("seed", 0) + repeat
-    if "max_tokens" in settings and abilities.get("max_tokens") != "":
-        parameters[abilities.get("max_tokens") or _token_limit_name(settings)] = settings["max_tokens"]
-    if weighted and abilities.get("logprobs"):
-        parameters |= {"logprobs": True, "top_logprobs": TOP_TOKENS}
-    return parameters | settings.get("extra_body", {})
+    return parameters
 
 
 def with_likelihoods(run: Run, parameters: dict[str, Any], call: Any) -> dict[str, Any]:

@@ -161,17 +161,7 @@ def progress(submission: Submission, *, staff: bool) -> Progress | None:
     if submission.model_id is None or (row is None and (judging is None or not judging.active)):
         return None
     if not staff and _holds_criteria(judging, row):
-        # Its state when the day (UTC) began; neither its place nor any counts.
-        today = day_of(timezone.now())
-        if row is None or row.state == WAITING or row.day >= today:
-            return Progress(WAITING.value if submission.state in STORED else "withdrawn")
-        run = row.run
-        if submission.state not in STORED:
-            return Progress("withdrawn", run=run)
-        if row.state == JUDGING or not is_told(row, today=today):
-            return Progress(JUDGING.value, run=run)
-        reason = _told_reason(row) if row.state == STOPPED else ""
-        return Progress(row.state, reason, run=run, finished_at=row.finished_at and on_the_day(row.finished_at))
+        return _as_at_midnight(submission, row)
     progress = _of_row(row)
     if submission.state not in STORED:
         return replace(progress, state="withdrawn")
@@ -235,6 +225,20 @@ def _told_reason(row: QueuedSubmission) -> str:
     return OTHER_REASON
 
 
+def _as_at_midnight(submission: Submission, row: QueuedSubmission | None) -> Progress:
+    """Its state when the day (UTC) began; neither its place nor any counts."""
+    today = day_of(timezone.now())
+    if row is None or row.state == WAITING or row.day >= today:
+        return Progress(WAITING.value if submission.state in STORED else "withdrawn")
+    run = row.run
+    if submission.state not in STORED:
+        return Progress("withdrawn", run=run)
+    if row.state == JUDGING or not is_told(row, today=today):
+        return Progress(JUDGING.value, run=run)
+    reason = _told_reason(row) if row.state == STOPPED else ""
+    return Progress(row.state, reason, run=run, finished_at=row.finished_at and on_the_day(row.finished_at))
+
+
 def is_told(row: QueuedSubmission, *, today: date) -> bool:
     """Whether its sender may know that it has come to its end: on the next day, where prompts held criteria."""
     if row.state not in (JUDGED, STOPPED) or row.finished_at is None:
@@ -276,13 +280,7 @@ def advance(pk: int) -> None:
     going = False
     for row in rows.select_related("run__judge", "submission__by", "submission__benchmark"):
         if row.submission.state not in STORED:
-            # A submission that was withdrawn leaves the queue, and its run ends unless it is about others, too.
-            run = row.run
-            if run is not None and run.state not in (Run.State.FINISHED, Run.State.CANCELLED):
-                own = ItemResponse.objects.filter(item=OuterRef("item"), response__submission=row.submission_id)
-                if not RunItem.objects.filter(run=run).exclude(Exists(own)).exists():
-                    cancel_run(run=run)
-            row.delete()  # a submission that is restored queues again
+            _leave(row)
         elif row.state == JUDGING:
             _follow(row, judging)
             going |= row.state == JUDGING and row.run is not None and row.run.state in Run.GOING
@@ -309,6 +307,16 @@ def _follow(row: QueuedSubmission, judging: SubmissionJudging) -> None:
 def _end(row: QueuedSubmission, state: str, reason: str = "") -> None:
     row.state, row.reason, row.finished_at = state, reason, timezone.now()
     row.save()
+
+
+def _leave(row: QueuedSubmission) -> None:
+    """A submission that was withdrawn leaves the queue, and its run ends unless it is about others, too."""
+    run = row.run
+    if run is not None and run.state not in (Run.State.FINISHED, Run.State.CANCELLED):
+        own = ItemResponse.objects.filter(item=OuterRef("item"), response__submission=row.submission_id)
+        if not RunItem.objects.filter(run=run).exclude(Exists(own)).exists():
+            cancel_run(run=run)
+    row.delete()  # a submission that is restored queues again
 
 
 def _next(judging: SubmissionJudging) -> None:

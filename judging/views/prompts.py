@@ -118,6 +118,16 @@ def template_preview(request: SignedInRequest) -> HttpResponse:
     return page(request, "judging/_template_preview.html", context)
 
 
+def _example_settings(protocol: protocols.Protocol, *, criteria: bool, reasoning: str) -> dict[str, Any]:
+    """With these choices, where the protocol leaves them."""
+    settings = protocol.settings(protocol.example)
+    if "criteria" not in protocol.fixed:
+        settings["criteria"] = criteria
+    if reasoning in protocol.reasonings:
+        settings["reasoning"] = reasoning
+    return settings
+
+
 def _preview(
     user: User,
     *,
@@ -145,12 +155,7 @@ def _preview(
     if item is None:
         subject = f"Sample {sample}" if sample else str(benchmark.title)
         return {"problem": f"{subject} has no items of kind {used_protocol.kind}."}
-    # With these choices, where the protocol leaves them.
-    settings = used_protocol.settings(used_protocol.example)
-    if "criteria" not in used_protocol.fixed:
-        settings["criteria"] = criteria
-    if reasoning in used_protocol.reasonings:
-        settings["reasoning"] = reasoning
+    settings = _example_settings(used_protocol, criteria=criteria, reasoning=reasoning)
     draft = prompts.Prompt(protocol, "draft", 0, text, "")
     try:
         call = requests.preview_request(template=draft, settings=settings, item=item, user=user)

@@ -80,6 +80,10 @@ def _board(run: Run) -> str:
     return reverse("leaderboard:judges", args=[run.benchmark]) + kind
 
 
+def _is_as_printed(protocol: Any, run: Run) -> bool:
+    return bool(protocol and protocol.printed and protocol.printed.holds(run.settings))
+
+
 def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     run = _seen(request, pk)
     show = request.GET.get("show", "all")
@@ -96,7 +100,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
-        "printed": bool(protocol and protocol.printed and protocol.printed.holds(run.settings)),
+        "printed": _is_as_printed(protocol, run),
         "items": queries.item_count(run),
         "progress": progress,
         "rows": queries.recent(run, viewer=request.user, show=show),

@@ -114,7 +114,7 @@ class Session(CallResults):
     async def _renew_share(self) -> None:
         """Tell other workers what this one has of the judge, and hear what it may have; for all its runs at once."""
         loop, limiter = asyncio.get_running_loop(), self.limiter
-        self.limiter.want(self.wake, bool(self.ready or self.later or self.calls or not self.exhausted))
+        self._say_whether_there_are_calls()
         if loop.time() - limiter.renewed_at < self.patience.tick / 2:
             return
         limiter.renewed_at = now = loop.time()
@@ -129,6 +129,9 @@ class Session(CallResults):
         if agreed.closed_for:
             limiter.closed_until = max(limiter.closed_until, loop.time() + agreed.closed_for)
         limiter.set_share(agreed.calls, of=agreed.of)
+
+    def _say_whether_there_are_calls(self) -> None:
+        self.limiter.want(self.wake, bool(self.ready or self.later or self.calls or not self.exhausted))
 
     async def calling(self) -> None:
         """Make the calls, until the session is asked to end."""
@@ -162,11 +165,7 @@ class Session(CallResults):
                 self.end(self.stopped.state, self.stopped.reason)
                 return
             now = loop.time()
-            room = self.open_jobs < 4 * self.limiter.share + 2 * self.patience.batch
-            low = len(self.ready) < max(self.limiter.share, FEW) and room and self.limiter.share > 0
-            if low and not self.exhausted and self.fetching is None:
-                self.fetching = asyncio.create_task(self._fetch())
-                self.fetching.add_done_callback(self._crashed)
+            self._refill()
             too_long = self.patience.longest_wait + ROUNDING
             if not (self.calls or self.unstored) and (pause := self._pause(now)) > too_long:
                 self.wait(self.health.words or "it asked for a pause", retry_after=pause)
@@ -214,6 +213,13 @@ class Session(CallResults):
         if self.start_at is None:
             self.start_at = await self.pacer.next_start(now)
         return max(0.0, self.start_at - now)
+
+    def _refill(self) -> None:
+        room = self.open_jobs < 4 * self.limiter.share + 2 * self.patience.batch
+        low = len(self.ready) < max(self.limiter.share, FEW) and room and self.limiter.share > 0
+        if low and not self.exhausted and self.fetching is None:
+            self.fetching = asyncio.create_task(self._fetch())
+            self.fetching.add_done_callback(self._crashed)
 
     async def _fetch(self) -> None:
         try:

@@ -59,17 +59,7 @@ class TableView(APIView):
     table: Table
 
     def get(self, request: Request) -> HttpResponse:
-        given = {
-            name: str(value).replace("\x00", "")[:700]
-            for name, value in request.query_params.items()
-            if name != "format"
-        }
-        accepted = ("benchmark", *self.table.view, *self.table.takes)
-        if unknown := given.keys() - set(accepted):
-            words = f"Not a parameter here. There are: {', '.join(accepted)}."
-            raise ValidationError(dict.fromkeys(sorted(unknown), words))
-        if not given.get("benchmark"):
-            raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
+        given = self._parameters(request)
         try:
             benchmark = Benchmark.objects.visible_to(request.user).select_related("anchor").named(given["benchmark"])
         except Benchmark.DoesNotExist:
@@ -92,6 +82,20 @@ class TableView(APIView):
 
     def _waits(self, request: Request) -> Response:
         return Response({"detail": WAITS}, status=202, headers={"Retry-After": str(AGAIN_AFTER)})
+
+    def _parameters(self, request: Request) -> Parameters:
+        parameters = {
+            name: str(value).replace("\x00", "")[:700]
+            for name, value in request.query_params.items()
+            if name != "format"
+        }
+        accepted = ("benchmark", *self.table.view, *self.table.takes)
+        if unknown := parameters.keys() - set(accepted):
+            words = f"Not a parameter here. There are: {', '.join(accepted)}."
+            raise ValidationError(dict.fromkeys(sorted(unknown), words))
+        if not parameters.get("benchmark"):
+            raise ValidationError({"benchmark": "Say which: SLUG or SLUG@VERSION."})
+        return parameters
 
 
 def as_rows(name: str, rows_are: Mapping[type[Row], Mapping[str, type]]) -> dict[tuple[int, str], Any]:

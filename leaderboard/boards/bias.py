@@ -222,10 +222,7 @@ def _position(scope: Scope, run: Run, runs: list[Run], items: pd.DataFrame, trut
     if not len(group):
         return _absent(run, "position", "no pair has a verdict in both orders")
     result = position(straight=straight, turned=turned, cluster=group)
-    # +1 where the two verdicts lean to the first place, -1 to the second, 0 to neither.
-    placed = np.select([straight == "first", straight == "second"], [1, -1], 0)
-    placed = placed + np.select([turned == "second", turned == "first"], [1, -1], 0)
-    lean = np.sign(placed)
+    lean = _lean(straight, turned)
     detail = Detail(
         consistent=number(result.consistent),
         first=result.first.value,
@@ -284,6 +281,13 @@ def _in_both_orders(scope: Scope, runs: list[Run], items: pd.DataFrame) -> tuple
     straight, turned, place = (np.concatenate(column) for column in zip(*parts, strict=True))
     choices = [pd.Series(pd.Categorical.from_codes(codes, categories=list(VERDICTS))) for codes in (straight, turned)]
     return *choices, items["group"].cat.codes.to_numpy()[place]
+
+
+def _lean(straight: Any, turned: Any) -> Any:
+    """+1 where the two verdicts lean to the first place, -1 to the second, 0 to neither."""
+    placed = np.select([straight == "first", straight == "second"], [1, -1], 0)
+    placed = placed + np.select([turned == "second", turned == "first"], [1, -1], 0)
+    return np.sign(placed)
 
 
 def _labels_with_order(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
@@ -469,8 +473,7 @@ def of_scores(scope: Scope) -> BiasBoard:
         rows.append(_length_of_scores(run, of_judge, items, lengths))
         rows.append(_self_of_scores(run, paired, families, high - low))
     if len(labels):
-        counted = labels["value"].value_counts(normalize=True).sort_index()
-        shares = {f"{step:g}": float(part) for step, part in counted.items()}
+        shares = _distribution(labels["value"])
         rows.append(_bias_row(None, "high_score", None, Detail(people=shares, reason="people are the reference")))
         rows.append(_length_of_scores(None, truth.rename("value").reset_index(), items, lengths))
         rows.append(_absent(None, "self", "people are the reference, and of no family"))
@@ -527,6 +530,11 @@ def _self_of_scores(run: Run, paired: pd.DataFrame, families: dict[str, str], wi
     if paired.empty:
         return _absent(run, "self", "no answer was scored by people, too")
     return _own(run, paired.assign(model=paired["models"].str[0]), families, width=width)
+
+
+def _distribution(values: "pd.Series[Any]") -> dict[str, float]:
+    counted = values.value_counts(normalize=True).sort_index()
+    return {f"{step:g}": float(part) for step, part in counted.items()}
 
 
 # ---- rankings ----

@@ -339,17 +339,20 @@ class Comparison:
             others = (by_item.transform("sum") - many["value"]) / (by_item.transform("size") - 1)
             return many[["item"]].assign(judged=many["value"], value=others)
         if isinstance(many["value"].iloc[0], str):
-            # The most frequent word of the others, the first in alphabetical order of several; see
-            # ``scores.mean_of``.
-            codes, names = pd.factorize(many["value"], sort=True)
-            others = _counts_of_others(many["item"], codes, len(names))
-            return many[["item"]].assign(judged=many["value"], value=np.asarray(names)[others.argmax(axis=1)])
+            return _leave_one_out_words(many)
         rows = [
             (item, value, scores.mean_of(labels["value"].drop(index)))
             for item, labels in many.groupby("item")
             for index, value in labels["value"].items()
         ]
         return pd.DataFrame(rows, columns=["item", "judged", "value"])
+
+
+def _leave_one_out_words(labels: pd.DataFrame) -> pd.DataFrame:
+    """The most frequent word of the others, the first in alphabetical order of several; see ``scores.mean_of``."""
+    codes, names = pd.factorize(labels["value"], sort=True)
+    others = _counts_of_others(labels["item"], codes, len(names))
+    return labels[["item"]].assign(judged=labels["value"], value=np.asarray(names)[others.argmax(axis=1)])
 
 
 class PairComparison(Comparison):

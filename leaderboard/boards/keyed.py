@@ -158,16 +158,7 @@ def models(scope: Scope) -> ModelsBoard:
     refuse_live(scope)
     split = hidden_split(scope)
     if split is not None:
-        # A hidden split as a whole: for every model its kept half, or all of it if nothing is kept back.
-        frame, runs, half = _hidden_answers(scope, split)
-        if frame["sample"].nunique() < MIN_SAMPLES:
-            few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
-            return scope.kind.board([], [few], runs)
-        counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
-        board = _keyed_board(scope, frame, levels=False)
-        return replace(
-            board, runs=runs, half=half, apart=(), withheld=f"This counts {counted}. No letters and no levels."
-        )
+        return _of_hidden(scope, split)
     frame, runs = _counted(scope)
     if frame.empty:
         return scope.kind.board([], [NO_ANSWERS], runs)
@@ -689,6 +680,20 @@ def _ranked(rows: list[K], counted: dict[str, pd.DataFrame], measure: str) -> tu
     ranked = sorted((replace(row, **ranks(places.get(row.model))) for row in rows), key=by_rank)
     neighbours = apart(ranked, measure, next_better([*places], [*places.values()]))
     return ranked, best_of({name: place.best for name, place in places.items()}), neighbours
+
+
+# ---- hidden splits ----
+
+
+def _of_hidden(scope: Scope, split: str) -> ModelsBoard:
+    """A hidden split as a whole: for every model its kept half, or all of it if nothing is kept back."""
+    frame, runs, half = _hidden_answers(scope, split)
+    if frame["sample"].nunique() < MIN_SAMPLES:
+        few = f"The hidden split {split!r} has fewer than {MIN_SAMPLES} answered samples, too few for a ranking."
+        return scope.kind.board([], [few], runs)
+    counted = "half of the hidden split, drawn once, whose score ranks" if half else "the whole hidden split"
+    board = _keyed_board(scope, frame, levels=False)
+    return replace(board, runs=runs, half=half, apart=(), withheld=f"This counts {counted}. No letters and no levels.")
 
 
 def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataFrame, tuple[int, ...], bool]:

@@ -142,9 +142,6 @@ def compared(scope: Scope) -> Board[ComparedRow]:
             continue
         used += [*groups[one], *groups[other]]
         a, b = groups[one][-1], groups[other][-1]
-        verdicts = majority(labels=of_two, rule="plurality")["choice"]
-        cluster = verdicts.index.map(of_two.groupby("item")["group"].first()).to_numpy()
-        worth = verdicts.map(WORTH).astype(float)
         rows.append(
             ComparedRow(
                 a=a.judge.name,
@@ -152,10 +149,7 @@ def compared(scope: Scope) -> Board[ComparedRow]:
                 b=b.judge.name,
                 b_run=b.pk,
                 kind=scope.kind.name,
-                **{
-                    "preferred": number(mean(values=worth.fillna(0.5).to_numpy(), cluster=cluster, ends=(0.0, 1.0))),
-                    "ties": number(rate(hits=worth.isna().to_numpy(), cluster=cluster)),
-                },
+                **_preference(of_two),
                 items=int(of_two["item"].nunique()),
                 labels=len(of_two),
                 a_simulated=a.judge.simulated,
@@ -164,6 +158,16 @@ def compared(scope: Scope) -> Board[ComparedRow]:
         )
     runs = dict.fromkeys(run.pk for run in used)
     return Board(rows, [] if rows else [NONE_COMPARED], tuple(runs))
+
+
+def _preference(labels: pd.DataFrame) -> dict[str, Number]:
+    verdicts = majority(labels=labels, rule="plurality")["choice"]
+    cluster = verdicts.index.map(labels.groupby("item")["group"].first()).to_numpy()
+    worth = verdicts.map(WORTH).astype(float)
+    return {
+        "preferred": number(mean(values=worth.fillna(0.5).to_numpy(), cluster=cluster, ends=(0.0, 1.0))),
+        "ties": number(rate(hits=worth.isna().to_numpy(), cluster=cluster)),
+    }
 
 
 @guard.working()

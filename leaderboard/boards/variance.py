@@ -70,14 +70,18 @@ def of_judges(scope: Scope) -> Board[VarianceRow]:
         if scope.run is not None and scope.run not in [run.pk for run in runs]:
             continue
         frame = _verdicts(scope, runs)
-        value, item, prompt, order = (frame[column].to_numpy() for column in ("value", "item", "group", "order"))
-        found = components(value=value, item=item, prompt=prompt, crossed=order, name="order")
+        found = _components(frame)
         used += runs
         if found is None:
             notes.append(f"{runs[-1].judge}: {NO_VARIANCE}.")
             continue
         rows += rows_of(found, len(frame), judge=runs[-1].judge.name, run=runs[-1].pk)
     return Board(rows, notes, tuple(run.pk for run in used))
+
+
+def _components(frame: pd.DataFrame) -> Components | None:
+    value, item, prompt, order = (frame[column].to_numpy() for column in ("value", "item", "group", "order"))
+    return components(value=value, item=item, prompt=prompt, crossed=order, name="order")
 
 
 def _verdicts(scope: Scope, runs: list[Run]) -> pd.DataFrame:

@@ -470,21 +470,22 @@ def _sample_facts(scope: Scope) -> pd.DataFrame:
     facts = by_sample.reset_index().astype({"model": str})
     facts["answer"] = facts["answer"].map({answer: _hash(answer) for answer in facts["answer"].unique()})
     if exposure.inputs_of_all(scope.kind.hidden) & exposure.KEYS:
-        # By model and sample, the fact that boards of keyed answers have of the same answer, where its text
-        # names one.
-        parts = []
-        for kind in KINDS.values():
-            if not kind.keyed:
-                continue
-            frame, _, _ = keyed.counted_answers(replace(scope, kind=kind, run=None, without=()))
-            frame = frame[(frame["variant"] == "") & (frame["said"] != "")]
-            parts.append(frame[["model", "sample"]].assign(fact=keyed.given(frame)))
-        as_read = (
-            pd.concat(parts).drop_duplicates(["model", "sample"]).set_index(["model", "sample"])["fact"].astype(object)
-        )  # where it is empty, too
+        as_read = _as_read(scope).astype(object)  # where it is empty, too
         known = pd.MultiIndex.from_frame(facts[["model", "sample"]])
         facts["answer"] = as_read.reindex(known).fillna(pd.Series(facts["answer"].to_numpy(), index=known)).to_numpy()
     return facts
+
+
+def _as_read(scope: Scope) -> "pd.Series[str]":
+    """By model and sample, the fact that boards of keyed answers have of the same answer, where its text names one."""
+    parts = []
+    for kind in KINDS.values():
+        if not kind.keyed:
+            continue
+        frame, _, _ = keyed.counted_answers(replace(scope, kind=kind, run=None, without=()))
+        frame = frame[(frame["variant"] == "") & (frame["said"] != "")]
+        parts.append(frame[["model", "sample"]].assign(fact=keyed.given(frame)))
+    return pd.concat(parts).drop_duplicates(["model", "sample"]).set_index(["model", "sample"])["fact"]
 
 
 def _of_scores(scope: Scope) -> pd.DataFrame:
@@ -616,10 +617,7 @@ def _near(cells: Cells, earlier: Sequence[Published], pieces: Any, binary: Colle
     told: dict[str, list[tuple[str, Cell]]] = {}  # by piece: the model, and what it told
     for edition in earlier:
         for model, numbers in edition.cells.items():
-            # Whether its facts tell answers apart: others than of keyed answers did not before they held a second
-            # part.
-            fact = next((fact for cell in numbers.values() for fact in cell.values()), "")
-            if edition.family == KEYED or BEHIND in fact:
+            if _has_answers(edition, numbers):
                 _gather(told, model, pieces(numbers))
     new: dict[str, list[tuple[str, Cell]]] = {}
     for model in order:
@@ -657,6 +655,12 @@ def _gather(into: dict[str, list[tuple[str, Cell]]], model: str, pieces: Mapping
             if cell not in seen:
                 entries.append((model, cell))
                 seen.append(cell)
+
+
+def _has_answers(edition: Published, numbers: Mapping[str, Cell]) -> bool:
+    """Whether its facts tell answers apart: others than of keyed answers did not before they held a second part."""
+    fact = next((fact for cell in numbers.values() for fact in cell.values()), "")
+    return edition.family == KEYED or BEHIND in fact
 
 
 # ---- what must not be revealed ----
@@ -776,13 +780,12 @@ def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
         live, board = board, cast(PairsBoard, models(others))
         board = replace(board, items=live.items, runs=live.runs)
         cells = {name: numbers for name, numbers in cells.items() if name in most} | cells_of(others)
-    rows = [
-        replace(row, levels={}, win_rate_best=None, win_rate_worst=None, win_rate_lc=UNKNOWN)
-        if row.model in cells
-        else row
-        for row in board.rows
-    ]
+    rows = [_pair_as_a_whole(row) if row.model in cells else row for row in board.rows]
     return replace(board, rows=[*rows, *apart]), cells
+
+
+def _pair_as_a_whole(row: PairRow) -> PairRow:
+    return replace(row, levels={}, win_rate_best=None, win_rate_worst=None, win_rate_lc=UNKNOWN)
 
 
 def _pair_as_interval(row: PairRow, *, most: bool) -> PairRow:

@@ -73,41 +73,13 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
     benchmark = address.benchmark
     (counts,) = queries.benchmark_counts([benchmark], address.viewer)
     summary = home.summary_of(counts, Address(address.viewer, "leaderboard:models", address.name, benchmark))
-    # Of each part what there is more than once, the most frequent.
-    rows = contents_of(Scope(address.benchmark, kinds.USUAL, staff=address.staff), address.viewer)
-    found = []
-    for part, (title, noun) in TITLES.items():
-        top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
-        if top:
-            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
-            found.append(Counted(title, number_of(top[0].of, noun), shares))
-    # The first with a picture, as visitors see them, each with the page of one of its pairs if that is
-    # open to all.
-    visitor = AnonymousUser()
-    samples = Sample.objects.visible_to(visitor).filter(benchmark=address.benchmark).select_related("capability")
-    pictured = samples.filter(Exists(SampleImage.objects.filter(sample=OuterRef("pk"))))
-    shown = list(pictured.prefetch_related("images").order_by("position", "pk")[:SAMPLES]) or list(samples[:SAMPLES])
-    open_samples = Sample.objects.verdicts_visible_to(visitor).filter(pk__in=[sample.pk for sample in shown])
-    pairs = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
-    items = dict(pairs.values_list("sample", "pk"))
-    cards = []
-    for sample in shown:
-        item = items.get(sample.pk)
-        before_code = sample.instruction.partition("```")[0].strip()
-        cards.append(
-            SampleCard(
-                sample=sample,
-                instruction=before_code or sample.instruction,
-                link=reverse("leaderboard:item", args=[address.name, item]) if item else "",
-            )
-        )
     return BenchmarkPage(
         lead=benchmark.description,
         entry=summary.entries[0],
         summary=summary,
         levels=_levels(address),
-        samples=cards,
-        contents=found,
+        samples=_samples(address),
+        contents=_contents(address),
         facts=_facts(address, counts),
         sealed=parts_of(benchmark),
     )
@@ -158,6 +130,41 @@ TITLES = {
     "words": ("How instructions begin", "instruction"),
     "objects": ("What pictures show", "picture"),
 }
+
+
+def _contents(address: Address) -> list[Counted]:
+    """Of each part what there is more than once, the most frequent."""
+    rows = contents_of(Scope(address.benchmark, kinds.USUAL, staff=address.staff), address.viewer)
+    found = []
+    for part, (title, noun) in TITLES.items():
+        top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
+        if top:
+            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
+            found.append(Counted(title, number_of(top[0].of, noun), shares))
+    return found
+
+
+def _samples(address: Address) -> list[SampleCard]:
+    """The first with a picture, as visitors see them, each with the page of one of its pairs if that is open to all."""
+    visitor = AnonymousUser()
+    samples = Sample.objects.visible_to(visitor).filter(benchmark=address.benchmark).select_related("capability")
+    pictured = samples.filter(Exists(SampleImage.objects.filter(sample=OuterRef("pk"))))
+    shown = list(pictured.prefetch_related("images").order_by("position", "pk")[:SAMPLES]) or list(samples[:SAMPLES])
+    open_samples = Sample.objects.verdicts_visible_to(visitor).filter(pk__in=[sample.pk for sample in shown])
+    pairs = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
+    items = dict(pairs.values_list("sample", "pk"))
+    cards = []
+    for sample in shown:
+        item = items.get(sample.pk)
+        before_code = sample.instruction.partition("```")[0].strip()
+        cards.append(
+            SampleCard(
+                sample=sample,
+                instruction=before_code or sample.instruction,
+                link=reverse("leaderboard:item", args=[address.name, item]) if item else "",
+            )
+        )
+    return cards
 
 
 def _facts(address: Address, counts: queries.BenchmarkCounts) -> list[Fact]:

@@ -462,17 +462,21 @@ def _panels(address: Address, rows: list[Row], shown: _Shown) -> list[Panel]:
     return [panel for panel in panels if panel.figures]
 
 
+def _length_cells(detail: Detail, kind: Kind) -> list[tuple[str, ...]]:
+    write = percent if kind.pairwise else signed
+    return [
+        (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
+        for point in detail.curve or ()
+    ]
+
+
 def _figure(address: Address, sort: str, row: Row, shown: _Shown, scales: "_Curves") -> Figure:
     kind, name, detail = shown.kind, shown.label(row.run), row.detail
     heads: tuple[str, ...]
     rows: list[tuple[str, ...]]
     if sort == "length":
         words, heads = f"n {whole(row.n)}", ("Difference", "Longer won %" if kind.pairwise else "Points", "95%", "n")
-        write = percent if kind.pairwise else signed
-        rows = [
-            (f"{point.low:g} to {point.high:g}", write(point.value.value), interval(point.value, write), whole(point.n))
-            for point in detail.curve or ()
-        ]
+        rows = _length_cells(detail, kind)
     elif sort == "orders":
         rows = [(order, percent(part)) for order, part in (detail.orders or {}).items()]
         words, heads = f"{len(rows)} orders, n {whole(row.n)}", ("Order", "%")

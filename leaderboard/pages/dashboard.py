@@ -82,23 +82,11 @@ class Dashboard:
 def dashboard_of(viewer: User) -> Dashboard:
     now = timezone.now()
     decisions = sorted(_decisions(viewer), key=lambda each: each.since or now, reverse=True)
-    queued = Run.objects.filter(state=Run.State.QUEUED).count()
-    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
-    lines = [
-        Fact("Worker", "at work" if worker_seen() else "none is running"),
-        Fact("Runs that wait", f"{queued:,}"),
-        Fact("Spent on runs of this month", f"${spent:.2f}"),
-        Fact("Mail", "set up") if mail.is_set_up() else Fact("Mail", "not set up", MAIL_CURE),
-    ]
-    if allowed(viewer, "administer"):
-        failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
-        lines += [Fact("Failed sign-ins, 24 h", f"{failed:,}"), Fact("Backup", "by a command", BACKUP_CURE)]
     return Dashboard(
         decisions=decisions[:MOST],
         under_way=[*_runs_under_way(), *_campaigns_under_way()][: 2 * SHOWN],
         benchmarks=_benchmarks(viewer),
-        machine=lines,
+        machine=_machine(viewer, now),
         setup=list(_setup(viewer)),
         is_hidden=viewer.preferences.get(SETUP) == "hidden",
     )
@@ -271,6 +259,22 @@ def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, str, str]]:
         step = next((step for step in steps if step.state == NOW), steps[-1])
         rows.append((counts, *(step.actions or steps[-1].actions)[0]))
     return rows
+
+
+def _machine(viewer: User, now: datetime) -> list[Fact]:
+    queued = Run.objects.filter(state=Run.State.QUEUED).count()
+    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
+    lines = [
+        Fact("Worker", "at work" if worker_seen() else "none is running"),
+        Fact("Runs that wait", f"{queued:,}"),
+        Fact("Spent on runs of this month", f"${spent:.2f}"),
+        Fact("Mail", "set up") if mail.is_set_up() else Fact("Mail", "not set up", MAIL_CURE),
+    ]
+    if allowed(viewer, "administer"):
+        failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
+        lines += [Fact("Failed sign-ins, 24 h", f"{failed:,}"), Fact("Backup", "by a command", BACKUP_CURE)]
+    return lines
 
 
 def _setup(viewer: User) -> Iterator[tuple[str, str, bool]]:

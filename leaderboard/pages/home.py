@@ -272,9 +272,7 @@ def _entry(
         more_models=max(0, len(_with_number(place)) - len(top)),
         judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
         judges_note=_judges_note(place, ranked),
-        judges_unit=f"{place.metric.within_sentence} with people{', in %' if place.metric.is_share else ''}"
-        if ranked
-        else "",
+        judges_unit=_judges_unit(place) if ranked else "",
         more_judges=max(0, len(_measured(place)) - len(ranked)),
         people=_people(place, of_judges) if ranked else BLANK,
         label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
@@ -346,6 +344,10 @@ def _by_other_measure(place: _Place, run: Run) -> str:
     if row is None or people is None:
         return ""
     return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(people)}"
+
+
+def _judges_unit(place: _Place) -> str:
+    return f"{place.metric.within_sentence} with people{', in %' if place.metric.is_share else ''}"
 
 
 def _with_number(place: _Place) -> list[ModelRow]:

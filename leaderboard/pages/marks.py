@@ -130,13 +130,7 @@ def interval_bar(
     else:
         if low is not None and high is not None:
             words += f", 95%: {write(low)} to {write(high)}"
-        # A dot with its interval, which is dotted where the number is provisional.
-        bar = ""
-        if low is not None and high is not None:
-            left, right = scale.x(low), scale.x(high)
-            bar = f'<path class="{"ghost" if provisional else "rng"}" d="M{left} 8H{right}"/>'
-            bar += "" if provisional else f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
-        body += f'{bar}<circle class="pt" cx="{scale.x(value)}" cy="8" r="2.8"/>'
+        body += _dot(scale, value, low, high, provisional=provisional)
     return _on_axis(scale, format_html('role="img" aria-label="{}"', words), body)
 
 
@@ -153,6 +147,16 @@ def _zone(scale: Axis, ends: tuple[float | None, float | None], css: str) -> str
     left, right = scale.x(start), scale.x(end)
     size = f'width="{round(right - left, 1)}" height="{scale.row}"'
     return f'<rect class="{css}" x="{left}" y="{8 - scale.row // 2}" {size}/>'
+
+
+def _dot(scale: Axis, value: float, low: float | None, high: float | None, *, provisional: bool) -> str:
+    """A dot with its interval, which is dotted where the number is provisional."""
+    bar = ""
+    if low is not None and high is not None:
+        left, right = scale.x(low), scale.x(high)
+        bar = f'<path class="{"ghost" if provisional else "rng"}" d="M{left} 8H{right}"/>'
+        bar += "" if provisional else f'<path class="end" d="M{left} 5v6M{right} 5v6"/>'
+    return f'{bar}<circle class="pt" cx="{scale.x(value)}" cy="8" r="2.8"/>'
 
 
 def below(scale: Axis, value: float, words: str) -> SafeString:

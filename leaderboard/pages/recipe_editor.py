@@ -361,25 +361,7 @@ def _put(new: dict[str, Any], spec: Spec, each: Field) -> None:
     first, *rest = each.name.split(".")
     value = _typed(each)
     if first == "corruption":
-        what = rest[0]
-        rule = new.setdefault("corruption", {})
-        if what == "severity":
-            rule.pop("severity", None)
-            if value:
-                rule["severity"] = int(value)
-        elif what == "method":
-            rule.pop("image", None)
-            rule.pop("text", None)
-            rule["image" if value in images.METHODS else "text"] = value
-        elif value == "none":
-            del new["corruption"]
-        elif value == "single":
-            new["corruption"] = {"strategy": "single", "image": MEANS[0]}
-        elif value == "each":
-            new["corruption"] = {"strategy": "each", "image": True}
-        else:
-            kinds = ("image", "text") if value == "both" else (value,)
-            new["corruption"] = {"strategy": "composed"} | dict.fromkeys(kinds, True)
+        _put_damage(new, rest[0], value)
     elif each.name == "instruction.examples.how":
         instruction = new.setdefault("instruction", {})
         instruction["examples"] = _examples(spec, value)
@@ -396,18 +378,21 @@ def _put(new: dict[str, Any], spec: Spec, each: Field) -> None:
         turn = new["turns"][int(rest[0])]
         turn["pool"] = ["one answer", "another"] if value == "own" else value
     else:
-        path = [first, *rest]
-        at: Any = new
-        for step, after in pairwise(path):
-            at = at[int(step)] if isinstance(at, list) else at.setdefault(step, [] if after.isdecimal() else {})
-        last = path[-1]
-        if isinstance(at, list):
-            at.extend([""] * (int(last) + 1 - len(at)))
-            at[int(last)] = value
-        elif value in ("", [], False) and last != "temperature":
-            at.pop(last, None)
-        else:
-            at[last] = value
+        _put_plain(new, [first, *rest], value)
+
+
+def _put_plain(new: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    at: Any = new
+    for step, after in pairwise(path):
+        at = at[int(step)] if isinstance(at, list) else at.setdefault(step, [] if after.isdecimal() else {})
+    last = path[-1]
+    if isinstance(at, list):
+        at.extend([""] * (int(last) + 1 - len(at)))
+        at[int(last)] = value
+    elif value in ("", [], False) and last != "temperature":
+        at.pop(last, None)
+    else:
+        at[last] = value
 
 
 def _typed(each: Field) -> Any:
@@ -424,6 +409,27 @@ def _number(value: str, of: Callable[[str], Any]) -> Any:
         return of(value)
     except ValueError:
         return value
+
+
+def _put_damage(new: dict[str, Any], what: str, value: Any) -> None:
+    rule = new.setdefault("corruption", {})
+    if what == "severity":
+        rule.pop("severity", None)
+        if value:
+            rule["severity"] = int(value)
+    elif what == "method":
+        rule.pop("image", None)
+        rule.pop("text", None)
+        rule["image" if value in images.METHODS else "text"] = value
+    elif value == "none":
+        del new["corruption"]
+    elif value == "single":
+        new["corruption"] = {"strategy": "single", "image": MEANS[0]}
+    elif value == "each":
+        new["corruption"] = {"strategy": "each", "image": True}
+    else:
+        kinds = ("image", "text") if value == "both" else (value,)
+        new["corruption"] = {"strategy": "composed"} | dict.fromkeys(kinds, True)
 
 
 def _examples(spec: Spec, how: str) -> dict[str, Any]:
@@ -517,12 +523,16 @@ def _turns_of(talk: Conversation, stored: tuple[SampleImage, ...]) -> Iterator[S
     while call is not None and call.turn < len(talk.spec.turns):
         if call.turn > turn:
             turn = call.turn
-            asked = next(message for message in reversed(call.conversation) if message.role == "user")
-            about = f"about {text_tokens(asked.text):,.0f} tokens"
-            of = "turns" if call.turn else "instruction scenario"
-            yield Section(f"Turn {call.turn + 1}", about, of, asked.text, call.pool, (stored if not turn else ()))
+            yield _section(talk, call, stored if not turn else ())
         talk = talk.after(_stand_in(talk.spec, call))
         call = talk.next_call()
+
+
+def _section(talk: Conversation, call: RecipeCall, stored: tuple[SampleImage, ...]) -> Section:
+    asked = next(message for message in reversed(call.conversation) if message.role == "user")
+    about = f"about {text_tokens(asked.text):,.0f} tokens"
+    of = "turns" if call.turn else "instruction scenario"
+    return Section(f"Turn {call.turn + 1}", about, of, asked.text, call.pool, stored)
 
 
 def _stand_in(spec: Spec, call: RecipeCall) -> Collected:

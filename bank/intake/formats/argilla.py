@@ -58,12 +58,7 @@ def parts(path: Path) -> set[str]:
 def labels(path: Path) -> Iterator[Row | Problem]:
     """One label for each person who answered a record; of a file, or of the folder that Argilla writes."""
     records = path / RECORDS if path.is_dir() else path
-    # The types of a dataset's questions by name; none without its settings.
-    settings = records.parent / SETTINGS
-    found = json_value(settings) if settings.is_file() else {}
-    questions = found.get("questions") if isinstance(found, dict) else None
-    named = [one for one in questions or () if isinstance(one, dict) and isinstance(one.get("settings"), dict)]
-    types = {str(one.get("name")): str(one["settings"].get("type")) for one in named}
+    types = _types(records.parent / SETTINGS)
 
     def labels_of(row: Row) -> list[dict[str, Any]]:
         try:
@@ -72,6 +67,14 @@ def labels(path: Path) -> Iterator[Row | Problem]:
             raise BadRow("responses", str(error)) from None
 
     return converted(rows(records), labels_of, LabelRecord)
+
+
+def _types(settings: Path) -> dict[str, str]:
+    """The types of a dataset's questions by name; none without its settings."""
+    found = json_value(settings) if settings.is_file() else {}
+    questions = found.get("questions") if isinstance(found, dict) else None
+    named = [one for one in questions or () if isinstance(one, dict) and isinstance(one.get("settings"), dict)]
+    return {str(one.get("name")): str(one["settings"].get("type")) for one in named}
 
 
 def _records(data: dict[str, Any], types: dict[str, str]) -> list[dict[str, Any]]:

@@ -38,14 +38,7 @@ def _pair(row: Row) -> dict[str, Any]:
     if "prompt" in data and "winner" not in data:
         return _pair_at_kaggle(data)
     both = [turns_of(data, name) for name in CONVERSATIONS]
-    # The number of the turn that is judged, from 1: the last, where the row does not say. Raises BadRow.
-    judged = data.get("turn") if data.get("turn") not in (None, "") else len(both[0])
-    if isinstance(judged, str) and judged.isascii() and judged.isdigit():
-        judged = int(judged)
-    if isinstance(judged, bool) or not isinstance(judged, int) or judged < 1:
-        raise BadRow("turn", "is no number of turns")
-    if judged > min(map(len, both)):
-        raise BadRow("turn", f"is {judged}, but the conversations have {min(map(len, both))}")
+    judged = _judged_turn(data, both)
     asked, others = ([question for question, _ in turns[:judged]] for turns in both)
     if asked != others:
         raise BadRow("conversation_b", "asks something else than conversation_a")
@@ -62,6 +55,18 @@ def _pair(row: Row) -> dict[str, Any]:
     if data.get("anony") in (False, "False", "false"):
         pair["flags"] = [NAMES_SHOWN]
     return pair
+
+
+def _judged_turn(data: dict[str, Any], both: Sequence[Sequence[tuple[str, str]]]) -> int:
+    """The number of the turn that is judged, from 1: the last, where the row does not say. Raises BadRow."""
+    turn = data.get("turn") if data.get("turn") not in (None, "") else len(both[0])
+    if isinstance(turn, str) and turn.isascii() and turn.isdigit():
+        turn = int(turn)
+    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 1:
+        raise BadRow("turn", "is no number of turns")
+    if turn > min(map(len, both)):
+        raise BadRow("turn", f"is {turn}, but the conversations have {min(map(len, both))}")
+    return turn
 
 
 def _pair_at_kaggle(data: dict[str, Any]) -> dict[str, Any]:

@@ -444,14 +444,18 @@ def _by_content(shape: str, free: Iterable[Column]) -> Iterator[tuple[str, Colum
     if shape == "pairs":
         yield from zip(("prompt", "response_a", "response_b"), texts, strict=False)
         yield from (("winner", column) for column in left if column.is_verdict)
-        # Two columns with the same names in them are the models; others name who decided.
-        twins = [one for one in names if any(_share(one, other) for other in names if other is not one)]
-        yield from zip(("model_a", "model_b"), twins, strict=False)
-        yield from (("annotator", column) for column in names if column not in twins)
+        yield from _names_in_pairs(names)
         return
     yield from zip(("prompt", "response"), texts, strict=False)
     yield from zip(("model", "annotator"), names, strict=False)
     yield from (("score", column) for column in left if column.is_number and column.values is not None)
+
+
+def _names_in_pairs(names: Sequence[Column]) -> Iterator[tuple[str, Column]]:
+    """Two columns with the same names in them are the models; others name who decided."""
+    twins = [one for one in names if any(_share(one, other) for other in names if other is not one)]
+    yield from zip(("model_a", "model_b"), twins, strict=False)
+    yield from (("annotator", column) for column in names if column not in twins)
 
 
 def _share(one: Column, other: Column) -> bool:

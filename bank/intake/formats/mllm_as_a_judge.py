@@ -182,15 +182,19 @@ def verdict_of(kind: str, text: str, count: int) -> dict[str, Any] | None:
     return {"ranking": places} if sorted(places) == list(range(count)) else None
 
 
+def spelled_in(analysis: str, kind: str) -> str:
+    """The last verdict in double brackets of an analysis; empty where there is none."""
+    verdicts = (SEVERAL if kind == "batch" else SINGLE).findall(re.sub(r"\s", "", analysis))
+    return verdicts[-1] if verdicts else ""
+
+
 def _judgment(row: Row) -> Iterator[Problem | dict[str, Any]]:
     item: Item = row.data
     result: Result | None = item.data.result
     if result is None:
         return
     stated = "" if result.judge is None else str(result.judge).strip()
-    # The last verdict in double brackets of an analysis; empty where there is none.
-    verdicts = (SEVERAL if item.kind == "batch" else SINGLE).findall(re.sub(r"\s", "", (result.analysis or "")))
-    spelled = verdicts[-1] if verdicts else ""
+    spelled = spelled_in(result.analysis or "", item.kind)
     verdict, spelled_verdict = (
         verdict_of(item.kind, text, len(item.refs)) if text else None for text in (stated, spelled)
     )

@@ -227,28 +227,7 @@ def _against_baseline(row: Row, told: set[str], baseline: str) -> Iterator[Probl
     if not baseline:
         raise BadRow("baseline", "is missing, and no single model's answer is A in the prompt of the first game")
     if model != baseline:
-        # One game or two: in the first the baseline is A, in the second B.
-        games = _list(row.data["games"], "games")
-        if len(games) > 2:
-            raise BadRow("games", f"holds {len(games)}; which of them has which order is not known")
-        for game, order in zip(games, ([baseline, model], [model, baseline]), strict=False):
-            about = {"kind": "pair", "protocol": "pair", "responses": [model, baseline], "order": order}
-            if game is None:  # the endpoint failed
-                yield about | {"status": "error"}
-                continue
-            if not isinstance(game, dict):
-                raise BadRow("games", "holds what is no game")
-            score = game.get("score")
-            about |= _said(game, "judgment", "judgement")
-            better = BETTER.get(score.strip("[] \n")) if isinstance(score, str) else None
-            if better is None and score is not None:
-                reason = f"the score {str(score)[:50]!r} is none of A>>B, A>B, A=B, B>A and B>>A; kept as no verdict"
-                yield odd(row, "games", reason)
-            if better is None or "status" in about:
-                yield _failed() | about
-                continue
-            first = {"A": order[0] == model, "B": order[1] == model}
-            yield about | {"choice": "tie" if better == "tie" else "first" if first[better] else "second"}
+        yield from _arena_hard_games(row, model, baseline)
         return
     if not told:
         yield odd(row, "model", "is the baseline itself; left out, as are further rows like this")
@@ -280,6 +259,31 @@ def _mt_bench_games(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         said = _said(data, f"{game}_judgment")
         about = {"kind": "pair", "protocol": "pair", "responses": models, "order": order}
         yield about | won[winner] | said if "status" not in said else about | said
+
+
+def _arena_hard_games(row: Row, model: str, baseline: str) -> Iterator[Problem | dict[str, Any]]:
+    """One game or two: in the first the baseline is A, in the second B."""
+    games = _list(row.data["games"], "games")
+    if len(games) > 2:
+        raise BadRow("games", f"holds {len(games)}; which of them has which order is not known")
+    for game, order in zip(games, ([baseline, model], [model, baseline]), strict=False):
+        about = {"kind": "pair", "protocol": "pair", "responses": [model, baseline], "order": order}
+        if game is None:  # the endpoint failed
+            yield about | {"status": "error"}
+            continue
+        if not isinstance(game, dict):
+            raise BadRow("games", "holds what is no game")
+        score = game.get("score")
+        about |= _said(game, "judgment", "judgement")
+        better = BETTER.get(score.strip("[] \n")) if isinstance(score, str) else None
+        if better is None and score is not None:
+            reason = f"the score {str(score)[:50]!r} is none of A>>B, A>B, A=B, B>A and B>>A; kept as no verdict"
+            yield odd(row, "games", reason)
+        if better is None or "status" in about:
+            yield _failed() | about
+            continue
+        first = {"A": order[0] == model, "B": order[1] == model}
+        yield about | {"choice": "tie" if better == "tie" else "first" if first[better] else "second"}
 
 
 def _baseline(file: Path, answers: list[Path]) -> str:

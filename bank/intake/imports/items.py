@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from bank.database import chunks
 from bank.intake.formats.reading import Row, Where
-from bank.intake.formats.records import AS_STORED
+from bank.intake.formats.records import AS_STORED, VerdictRecord
 from bank.intake.formats.seen import NameIndex
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
@@ -46,7 +46,7 @@ class Block:
 
 def block_of(rows: Sequence[Row]) -> Block:
     """Not for empty lists."""
-    records: list[Any] = [row.data for row in rows]
+    records: list[VerdictRecord] = [row.data for row in rows]
     values = [vars(record) for record in records]
     columns: Columns = {name: [of_record[name] for of_record in values] for name in type(records[0]).model_fields}
     columns["responses"] = list(map(tuple, columns["responses"]))
@@ -54,10 +54,14 @@ def block_of(rows: Sequence[Row]) -> Block:
     graded = [preference is not None for preference in columns["preference"]]
     columns["protocol"] = [GRADED if each else name for each, name in zip(graded, columns["protocol"], strict=True)]
     if "order" in columns:
-        columns["order"] = [tuple(map(record.responses.index, record.order or record.responses)) for record in records]
+        columns["order"] = [_presented(record) for record in records]
     if "revisions" in columns:
-        columns["revisions"] = [record.earlier() for record in records]
+        columns["revisions"] = [record.earlier() for record in records]  # type: ignore[attr-defined]
     return Block([row.where for row in rows], columns)
+
+
+def _presented(record: Any) -> tuple[int, ...]:
+    return tuple(map(record.responses.index, record.order or record.responses))
 
 
 @dataclass(slots=True)
@@ -115,8 +119,7 @@ class VerdictItems:
                 missing.setdefault(spec.content_hash, spec)
         for (name, spec), code in zip(missing.items(), self.context.items.find(list(missing)), strict=True):
             if code:
-                ranks = sorted(spec.response_ids)
-                order = tuple(ranks[int(rank)] for rank in str(code & (1 << NUMBER) - 1)[1:])
+                order = _by_order_number(code & (1 << NUMBER) - 1, spec.response_ids)
                 items[name] = StoredItem(FIRST_PENDING - (code >> NUMBER), order)
             else:
                 items[name] = StoredItem(0, spec.response_ids)
@@ -135,9 +138,7 @@ class VerdictItems:
                 place = self.context.pending_items + len(new.hashes)
                 number = announced[name] = FIRST_PENDING - place
                 responses = items[name].response_ids
-                # The order of these ids as one number: 1, then the rank of each.
-                ranks = sorted(responses)
-                codes.append(place << NUMBER | int("1" + "".join(str(ranks.index(pk)) for pk in responses)))
+                codes.append(place << NUMBER | _order_number(responses))
                 new.kinds.append(spec.kind)
                 new.samples.append(spec.sample_id)
                 new.responses.append(responses)
@@ -254,6 +255,17 @@ class VerdictItems:
         if not refused:
             return block, specs
         return block.without(refused), [spec for row, spec in enumerate(specs) if row not in refused]
+
+
+def _order_number(ids: Sequence[int]) -> int:
+    """The order of these ids as one number: 1, then the rank of each."""
+    ranks = sorted(ids)
+    return int("1" + "".join(str(ranks.index(pk)) for pk in ids))
+
+
+def _by_order_number(number: int, ids: Sequence[int]) -> tuple[int, ...]:
+    ranks = sorted(ids)
+    return tuple(ranks[int(rank)] for rank in str(number)[1:])
 
 
 @lru_cache(maxsize=1000)

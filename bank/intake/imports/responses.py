@@ -37,14 +37,7 @@ class AnswerImporter:
         self.models: dict[str, int] = dict(EvaluatedModel.objects.values_list("name", "pk"))
         self.new_models: set[str] = set()
         self.new = 0
-        # What the files say of models, by name. Raises BadFile at the first bad row.
-        read: dict[str, ModelRecord] = {}
-        source = context.source
-        for row in source.module.cards(source.path) if hasattr(source.module, "cards") else ():
-            if isinstance(row, Problem):
-                raise BadFile(row.where, f"{row.field} {row.reason}")
-            read[row.data.name] = row.data
-        self.cards = read
+        self.cards = _cards(context)
 
     def known(self, rows: list[Row], report: Report) -> Iterator[tuple[Row, Place]]:
         """The rows whose sample exists, each with the place of its answer; the others become problems."""
@@ -186,3 +179,14 @@ class Responses(AnswerImporter):
             stored = Response.objects.filter(model__name=name, sample__benchmark=self.context.benchmark)
             self.answering[name] = self.context.benchmark is not None and name in self.models and stored.exists()
         return self.answering[name]
+
+
+def _cards(context: ImportContext) -> dict[str, ModelRecord]:
+    """What the files say of models, by name. Raises BadFile at the first bad row."""
+    read: dict[str, ModelRecord] = {}
+    source = context.source
+    for row in source.module.cards(source.path) if hasattr(source.module, "cards") else ():
+        if isinstance(row, Problem):
+            raise BadFile(row.where, f"{row.field} {row.reason}")
+        read[row.data.name] = row.data
+    return read

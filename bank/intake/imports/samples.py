@@ -79,10 +79,7 @@ class Samples:
                 report.refuse(row.where, "key", f"{record.key!r} already occurs at {taken[number]}")
                 continue
             if not ids[number]:
-                # Of an option that says what a spreadsheet writes into an empty cell.
-                for label, text in row.data.options.items():
-                    if text.strip().casefold() in NO_TEXT:
-                        report.add(Problem(row.where, f"options.{label}", EMPTY_CELL, warning=True))
+                _warn_of_empty_options(row, report)
             pictures_of_row = self._pictures(row, report) if record.images else []
             if pictures_of_row is None:
                 continue
@@ -278,6 +275,13 @@ class Samples:
             self.context.writer.make(node)
             self.capabilities[path] = node.pk
         return self.capabilities[path]
+
+
+def _warn_of_empty_options(row: Row, report: Report) -> None:
+    """Of an option that says what a spreadsheet writes into an empty cell."""
+    for label, text in row.data.options.items():
+        if text.strip().casefold() in NO_TEXT:
+            report.add(Problem(row.where, f"options.{label}", EMPTY_CELL, warning=True))
 
 
 def _values(record: SampleRecord, pictures: Pictures, hidden: list[importing.CriterionValues]) -> tuple[Any, ...]:

@@ -34,20 +34,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Raises CommandError for one that would be reached by others, or where nothing can listen.
-        bind = options["bind"]
-        host, port = address = _parse_bind(bind)
-        if settings.LOCAL and not (host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)):
-            raise CommandError(
-                f"{host} can be reached by others, and this is an installation for this machine: its accounts have "
-                "passwords that everybody knows. Set ALLOWED_HOSTS, SECRET_KEY, CRITERIA_KEYS: docs/operations.md."
-            )
-        if problem := _why_not_bound(address):
-            raise CommandError(
-                f"Port {port} is in use. Stop what listens there, or set PORT to another."
-                if problem.errno == errno.EADDRINUSE
-                else f"Nothing can listen at {bind}: {problem.strerror or problem}."
-            )
+        address = _checked_address(options["bind"])
         doctor.wait_for_database()
         demo = self._prepare(with_demo=settings.LOCAL and not options["no_demo"])
         if options["no_worker"]:
@@ -94,6 +81,27 @@ def _parse_bind(bind: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and int(port) < 2**16):
         raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000 or [::1]:8000, not {bind!r}.")
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104 (all addresses, as gunicorn reads :PORT)
+
+
+def _checked_address(bind: str) -> tuple[str, int]:
+    """Raises CommandError for one that would be reached by others, or where nothing can listen."""
+    host, port = address = _parse_bind(bind)
+    if settings.LOCAL and not _is_here(host):
+        raise CommandError(
+            f"{host} can be reached by others, and this is an installation for this machine: its accounts have "
+            "passwords that everybody knows. Set ALLOWED_HOSTS, SECRET_KEY, CRITERIA_KEYS: docs/operations.md."
+        )
+    if problem := _why_not_bound(address):
+        raise CommandError(
+            f"Port {port} is in use. Stop what listens there, or set PORT to another."
+            if problem.errno == errno.EADDRINUSE
+            else f"Nothing can listen at {bind}: {problem.strerror or problem}."
+        )
+    return address
+
+
+def _is_here(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ip_address(host).is_loopback)
 
 
 def _is_address(host: str) -> bool:

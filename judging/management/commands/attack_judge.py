@@ -43,15 +43,18 @@ class Command(RunCommand):
             rows = attack_report.MovedSerializer(attack_report.report(run).rows, many=True).data
             out.write(json.dumps(rows, ensure_ascii=False, indent=1))
         elif run.state == Run.State.FINISHED:
-            from judging.runs.attack_report import report
+            self._print(run)
 
-            results = report(run)
-            line = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
-            self.stdout.write(line.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))
-            for row in results.rows:
-                numbers = [row.plain.value, row.attacked.value, row.change.value, row.unread.value]
-                plain, attacked, change, unread = ("-" if number is None else f"{number:.3f}" for number in numbers)
-                interval = row.change.interval
-                interval_text = f"{interval.low:+.3f} to {interval.high:+.3f}" if interval else "-"
-                cells = (row.attack.name, row.change.n, plain, attacked, change, interval_text, unread)
-                self.stdout.write(line.format(*cells).rstrip())
+    def _print(self, run: Run) -> None:
+        from judging.runs.attack_report import report
+
+        results = report(run)
+        line = "{:<16} {:>6} {:>8} {:>8} {:>8}  {:<18} {:>10}"
+        self.stdout.write(line.format("attack", "items", "plain", "attacked", "change", "95%", "no verdict"))
+        for row in results.rows:
+            numbers = [row.plain.value, row.attacked.value, row.change.value, row.unread.value]
+            plain, attacked, change, unread = ("-" if number is None else f"{number:.3f}" for number in numbers)
+            interval = row.change.interval
+            interval_text = f"{interval.low:+.3f} to {interval.high:+.3f}" if interval else "-"
+            cells = (row.attack.name, row.change.n, plain, attacked, change, interval_text, unread)
+            self.stdout.write(line.format(*cells).rstrip())
