@@ -29,7 +29,7 @@ class Registered:
     """
 
     path: str
-    heavy: bool = False
+    heavy: bool
     every: timedelta | None = None
 
     @property

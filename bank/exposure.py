@@ -101,6 +101,6 @@ def seen_singly(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
     return seen | where(viewer, "read-hidden", f"{sample}benchmark__")
 
 
-def answers_closed(sample: str = "") -> Q:
+def answers_closed(sample: str) -> Q:
     """Samples whose answers are closed: with a key among few options, or in a hidden split."""
     return Q(any_of(Inputs.ANSWER_KEY, f"{sample}closed")) | in_hidden_splits(sample)

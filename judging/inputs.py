@@ -23,7 +23,7 @@ def fields_of(takes: Input) -> dict[str, Any]:
     return dict(takes().fields.items())
 
 
-def form_field(field: Any, label: str | None = None, widget: forms.Widget | None = None) -> forms.Field:
+def form_field(field: Any, label: str | None, widget: forms.Widget | None = None) -> forms.Field:
     """The field of a form for the field of an input."""
     options: dict[str, Any] = {"label": label, "help_text": field.help_text or "", "required": field.required}
     if isinstance(field, serializers.BooleanField):

@@ -31,7 +31,7 @@ from leaderboard.votes import samples_in, scores
 
 
 @transaction.atomic
-def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: User) -> Snapshot:
+def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board[Any], by: User) -> Snapshot:
     """The snapshot of a view with its data; the existing one if it was frozen before. Raises BadScope.
 
     ``scope`` is the view below staff: a snapshot is for everybody, without names and without the overlap baseline.
@@ -47,7 +47,7 @@ def freeze(*, what: str, scope: Scope, view: dict[str, str], board: Board, by: U
     return snapshot
 
 
-def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board) -> Snapshot:
+def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board[Any]) -> Snapshot:
     """The snapshot that freezing this view would make; it is not stored."""
     rows = board.as_json()
     beside = rated_otherwise(scope, board)
@@ -64,7 +64,7 @@ def as_of_now(*, what: str, scope: Scope, view: dict[str, str], board: Board) ->
     )
 
 
-def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
+def _made_from(scope: Scope, board: Board[Any]) -> dict[str, Any]:
     edition = board.edition if isinstance(board, ModelsBoard) else None
     visibility = {"edition": edition} if edition else {} if hidden.rests_on_hidden(scope) else {"open": True}
     runs = Run.objects.filter(pk__in=board.runs).select_related("judge").order_by("pk")
@@ -93,7 +93,7 @@ def _made_from(scope: Scope, board: Board) -> dict[str, Any]:
     }
 
 
-def _labels(scope: Scope, board: Board) -> dict[str, int]:
+def _labels(scope: Scope, board: Board[Any]) -> dict[str, int]:
     """How many labels count in a board of models by people's verdicts; other boards say it themselves."""
     if not isinstance(board, ModelsBoard) or scope.run is not None or scope.source not in PEOPLE or board.edition:
         return {}

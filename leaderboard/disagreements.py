@@ -35,7 +35,7 @@ class DisagreementRow(OfJudge):
     n: int
     of: int
     items: list[int]
-    simulated: bool = False
+    simulated: bool
 
 
 def disagreements(scope: Scope, viewer: Viewer) -> list[DisagreementRow]:

@@ -43,7 +43,7 @@ class Limit:
 
     number: str
     value: float
-    at_most: bool = False
+    at_most: bool
 
     @property
     def words(self) -> str:

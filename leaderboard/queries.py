@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -180,7 +180,7 @@ def sealed_items(benchmark: Benchmark, viewer: Viewer) -> set[int]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class VoteTable(Board):
+class VoteTable(Board[Any]):
     """``table``: one row per item of a model, with the columns ``model, other, item, level, sample`` and the number of
     ``win``, ``tie`` and ``loss``; ``models``: all models with votes, by name. Of everybody's verdicts on the item, the
     model named first: how many people gave ``first``, ``even`` and ``second``, their majority ``people``, one column
@@ -190,7 +190,7 @@ class VoteTable(Board):
 
     table: pd.DataFrame
     models: list[str]
-    judges: list[Run] = field(default_factory=list)
+    judges: list[Run]
 
 
 def vote_table(scope: Scope, model: str) -> VoteTable:
@@ -280,8 +280,8 @@ class VoteList:
     losses: int
     items: int
     others: list[str]
-    due: date | None = None  # when the last of these campaigns is to be done, if that is known
-    parts: Mapping[str, int] = field(default_factory=dict)  # how many rows are in each of ``ONLY``
+    due: date | None  # when the last of these campaigns is to be done, if that is known
+    parts: Mapping[str, int]  # how many rows are in each of ``ONLY``
 
 
 ONLY: dict[str, Callable[[pd.DataFrame], "pd.Series[bool]"]] = {

@@ -15,7 +15,6 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.text import get_valid_filename
 
 from accounts import notices
@@ -107,9 +106,9 @@ def offers(person: User, now: datetime) -> list[dict[str, Any]]:
         rules = benchmark.submission_rules
         remaining = quota.left(rules=rules, person=person, now=now)
         splits = needed_splits(benchmark, rules)
-        named = urlencode({"benchmark": benchmark.slug, "version": benchmark.version})
+        named = {"benchmark": benchmark.slug, "version": benchmark.version}
         row = {"benchmark": benchmark, "rules": rules, "left": remaining, "needed": splits}
-        rows.append(row | {"questions": f"{reverse('api-sample-list')}?{named}"})
+        rows.append(row | {"questions": reverse("api-sample-list", query=named)})
     return rows
 
 

@@ -21,7 +21,7 @@ from bank.text.names import as_stored
 from leaderboard import boards, kinds, queries, votes
 from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
 from leaderboard.boards.agreement import AgreementRow
-from leaderboard.boards.base import ApartRow
+from leaderboard.boards.base import ApartRow, Board
 from leaderboard.boards.bias import BiasRow, PlaceRow, by_place
 from leaderboard.boards.contents import PARTS, ContentRow, contents_of
 from leaderboard.boards.declared import (
@@ -324,7 +324,7 @@ def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
             notes.append(f"{labelled.name}: its verdicts have no place on a scale, or there are none.")
         else:
             rows += variance.rows_of(found, len(labels), campaign=labelled.name)
-    board = cached(scope, "variance", variance.of_judges) if not scope.campaign else variance.VarianceBoard()
+    board = cached(scope, "variance", variance.of_judges) if not scope.campaign else Board[variance.VarianceRow]()
     return Rows(plain([*rows, *board.rows]), [*notes, *board.notes])
 
 

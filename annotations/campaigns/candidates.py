@@ -56,7 +56,7 @@ def lacks_criteria_alone(*, benchmark: Benchmark, ballot: Ballot) -> bool:
     return items_for(benchmark=benchmark, ballot=ballot, shows_criteria=True).exists()
 
 
-def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> str:
+def why_no_items(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool) -> str:
     """Why there is nothing to label, and what to do about it."""
     if ballot.kind and not Item.objects.filter(sample__benchmark=benchmark, kind=ballot.kind).exists():
         command = f"manage.py make_items {ballot.kind} --benchmark {benchmark}"
@@ -88,7 +88,7 @@ class Candidate:
         return self.judgments or (self.item,)
 
 
-def comparisons_for(*, benchmark: Benchmark, run: Run | None = None) -> Iterator[Candidate]:
+def comparisons_for(*, benchmark: Benchmark, run: Run | None) -> Iterator[Candidate]:
     """Every two judges on every item, once: two judgments as in ``judgments_for`` whose analyses annotators may read,
     with verdicts of one kind, by different judges, or by one with different protocols or settings; with ``run``, one of
     them of this run.

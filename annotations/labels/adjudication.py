@@ -78,7 +78,7 @@ class ItemList(Sequence[ItemRow]):
         ]
 
 
-def list_items(campaign: Campaign, *, show: str = "", search: str = "") -> ItemList:
+def list_items(campaign: Campaign, *, show: str, search: str = "") -> ItemList:
     """The items of a campaign that pass a filter in ``FILTERS`` and whose sample key contains ``search``.
 
     Least agreement comes first, then most labels.

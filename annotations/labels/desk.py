@@ -37,8 +37,8 @@ class Practice:
     needed: int
     passed: bool
     failed: bool
-    right: int = 0
-    of: int = 0
+    right: int
+    of: int
 
     @property
     def result(self) -> str:

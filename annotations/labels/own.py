@@ -124,10 +124,10 @@ class Day:
 class Sides:
     """Verdicts on pairs as they were shown: the left answer is the first."""
 
-    first: int = 0
-    tie: int = 0
-    second: int = 0
-    unable: int = 0
+    first: int
+    tie: int
+    second: int
+    unable: int
 
     @property
     def total(self) -> int:

@@ -1,7 +1,6 @@
 """Exports of labels, and items that judges' runs leave in doubt."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -133,7 +132,7 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
         "section": "judging",
         "run": run,
         "reasons": reasons,
-        "new_campaign": f"{reverse('annotations:campaign-new')}?{urlencode(parameters)}",
+        "new_campaign": reverse("annotations:campaign-new", query=parameters),
         "subsets": [(name, words, len(subset_of(run, name))) for name, words in SUBSETS.items()],
         "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
         "doubted": len(doubts),

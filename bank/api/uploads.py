@@ -6,7 +6,6 @@ from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
-from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,6 +13,7 @@ from rest_framework.response import Response
 from accounts.models import User
 from accounts.rules import ANYWHERE
 from bank.api.base import PlainJSON, sent
+from bank.api.resources import posted
 from bank.api.strict import described
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -167,8 +167,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict("Another piece of this upload is coming in.", offset=upload.received)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request={"application/json": MapSerializer}, responses={200: UploadSerializer})
-    @action(detail=True, methods=["post"])
+    @posted({"application/json": MapSerializer}, {200: UploadSerializer})
     def map(self, request: Request, pk: str) -> Response:
         """Say what the columns of a table hold, where the state is `mapping` (`found.nearest` proposes) or `checked`;
         it is checked so then."""
@@ -183,8 +182,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict(error, state=upload.state)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request={"application/json": CHOICES}, responses={200: UploadSerializer})
-    @action(detail=True, methods=["post"])
+    @posted({"application/json": CHOICES}, {200: UploadSerializer})
     def confirm(self, request: Request, pk: str) -> Response:
         """Bring the checked files in. Choices that change what would be made have them checked again instead: the
         state is then `received`, and another call confirms."""
@@ -200,8 +198,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
             return _conflict(error, state=upload.state)
         return Response(self.get_serializer(upload).data)
 
-    @extend_schema(request=None, responses={200: UploadSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(None, {200: UploadSerializer})
     def cancel(self, request: Request, pk: str) -> Response:
         """End the upload; nothing of it stays. During an import the worker undoes what it began, which takes a
         moment."""

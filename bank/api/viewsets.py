@@ -15,6 +15,7 @@ import bank.criteria
 from accounts.models import User
 from accounts.rules import allowed, demand, through
 from bank.api.base import FILES, conflicts, sent
+from bank.api.resources import Visible, posted
 from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
 from bank.errors import BadInput, Stale
@@ -113,7 +114,7 @@ QUOTAS = inline_serializer(
 )
 
 
-class Benchmarks(ReadOnly):
+class Benchmarks(Visible, ReadOnly):
     """Benchmarks that the caller may see."""
 
     serializer_class = BenchmarkSerializer
@@ -126,9 +127,6 @@ class Benchmarks(ReadOnly):
         "export": "write-bank",
     }
     access_of = through(Benchmark, "slug")
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(request=BenchmarkIn, responses={201: BenchmarkSerializer})
     def create(self, request: Request) -> Response:
@@ -147,8 +145,7 @@ class Benchmarks(ReadOnly):
             change_benchmark(benchmark=benchmark, edition=benchmark.edition, **changes)
         return Response(self.get_serializer(self.get_object()).data)
 
-    @extend_schema(request=VisibilityIn, responses=BenchmarkSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(VisibilityIn, BenchmarkSerializer)
     def publish(self, request: Request, pk: str) -> Response:
         """Let everybody see its approved samples and its boards, or staff alone again. For staff."""
         given = sent(request, VisibilityIn)
@@ -162,8 +159,7 @@ class Benchmarks(ReadOnly):
         rows = capabilities.quotas_of(self.get_object())
         return Response([asdict(row) | {"missing": row.missing} for row in rows])
 
-    @extend_schema(request=EXPORT, responses=FILES)
-    @action(detail=True, methods=["post"])
+    @posted(EXPORT, FILES)
     def export(self, request: Request, pk: str) -> HttpResponseBase:
         """A table as a file: samples as JSON Lines, if nothing else is said. Hidden text leaves only with a reason, and
         is logged. For curators.
@@ -218,14 +214,12 @@ class Drafts(ReadOnly):
                 bank.criteria.record(who=cast(User, self.request.user), how="drafts", sample_ids=proposed)
         return serializer
 
-    @extend_schema(request=None, responses=DraftSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(None, DraftSerializer)
     def take(self, request: Request, pk: str) -> Response:
         """Take a question in other words; what is to become part of a sample is taken in its editor."""
         return self._decided(request, drafts.take)
 
-    @extend_schema(request=None, responses=DraftSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(None, DraftSerializer)
     def dismiss(self, request: Request, pk: str) -> Response:
         return self._decided(request, drafts.dismiss)
 
@@ -326,7 +320,7 @@ class CriterionSerializer(serializers.Serializer[bank.criteria.Text]):
     text = serializers.CharField()
 
 
-class Samples(TakesRows, ReadOnly):
+class Samples(Visible, TakesRows, ReadOnly):
     """Samples that the caller may see: image, instruction, options; of what they are judged by only what is public."""
 
     part = "samples"
@@ -342,9 +336,6 @@ class Samples(TakesRows, ReadOnly):
     }
     access_rules = {"criteria": "read-criteria", **dict.fromkeys(("create", "partial_update"), "write-bank")}
     access_of = through(Sample, "benchmark__slug")
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(request=SampleChanges(partial=True), responses=SampleSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
@@ -487,7 +478,7 @@ class MadeItemsSerializer(serializers.Serializer[Any]):
     after = serializers.IntegerField(allow_null=True, help_text="Send it again with this; null where all are there")
 
 
-class Items(ReadOnly):
+class Items(Visible, ReadOnly):
     """What is judged and labelled, responses in canonical order."""
 
     access_rule = "read-labels"
@@ -500,9 +491,6 @@ class Items(ReadOnly):
         "sample": "sample__key",
         "kind": "kind",
     }
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(request=MakeItemsSerializer, responses={200: MadeItemsSerializer})
     def create(self, request: Request) -> Response:

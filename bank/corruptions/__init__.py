@@ -129,7 +129,7 @@ def encoded(image: Image.Image) -> bytes:
     return images.encoded(image)
 
 
-def apply_text(text: str, steps: Sequence[Step], seed: str, written: Mapping[str, str] | None = None) -> str:
+def apply_text(text: str, steps: Sequence[Step], seed: str, written: Mapping[str, str] | None) -> str:
     """The question after these corruptions, in sequence. ``written``: the stored texts, by method."""
     for step in steps:
         text = texts.corrupt(

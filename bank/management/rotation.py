@@ -5,7 +5,7 @@ The columns are found by walking the models, so a new one is never forgotten. No
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
@@ -65,7 +65,7 @@ class Count:
 class Unreadable(Exception):
     """Texts that none of CRITERIA_KEYS decrypts, by column. Nothing was written."""
 
-    columns: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, int]
 
     def __str__(self) -> str:
         places = ", ".join(f"{count:,} in {name}" for name, count in self.columns.items())

@@ -1,7 +1,7 @@
 """The capability tree of a benchmark: read in order; add, rename, move, reorder, merge, delete."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -189,10 +189,10 @@ class Node:
 
     capability: Capability
     depth: int
-    own: int = 0
-    all: int = 0
-    below: list[int] = field(default_factory=list)  # ids of the subtree, itself included
-    first: bool = False
+    own: int
+    all: int
+    below: list[int]  # ids of the subtree, itself included
+    first: bool
     last: bool = False
 
     @property

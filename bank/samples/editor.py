@@ -101,7 +101,7 @@ ANSWER = ("answer", "answer_key")  # key and kind of the criterion that is the r
 
 
 @transaction.atomic
-def change_sample(*, by: User, sample: Sample, values: dict[str, Any], note: str = "") -> Sample:
+def change_sample(*, by: User, sample: Sample, values: dict[str, Any], note: str) -> Sample:
     """Change some of ``FIELDS``, the capability and the status; pictures and criteria stay as they are. Reads the
     criteria, which is logged. Raises Stale, BadInput.
     """
@@ -301,9 +301,7 @@ def describe(*, texts: Mapping[tuple[int, int], str], origin: str, by: User | No
     )
 
 
-def list_objects(
-    *, objects: Mapping[tuple[int, int], list[str]], origin: str, by: User | None, replace: bool = False
-) -> int:
+def list_objects(*, objects: Mapping[tuple[int, int], list[str]], origin: str, by: User | None, replace: bool) -> int:
     """Store lists of objects by (sample id, picture position), as ``describe`` does descriptions; returns how many."""
     return _fill_pictures(objects, column="objects_found", note=f"Objects listed by {origin}", by=by, replace=replace)
 

@@ -1,7 +1,7 @@
 """Drawing a dev and a test split by stratified sampling (MMBench, 3.3: 4 to 6 within each leaf ability)."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from django.db import transaction
 
@@ -19,9 +19,9 @@ SHARE = 0.4
 class Drawn:
     """The samples of each split; ``by_leaf``: (capability, dev, test)."""
 
-    dev: list[int] = field(default_factory=list)
-    test: list[int] = field(default_factory=list)
-    by_leaf: list[tuple[str, int, int]] = field(default_factory=list)
+    dev: list[int]
+    test: list[int]
+    by_leaf: list[tuple[str, int, int]]
 
 
 def draw(*, benchmark: Benchmark, share: float = SHARE, seed: int = 0) -> Drawn:

@@ -105,7 +105,7 @@ def read_responses(path: Path, *, benchmark: Benchmark, name: str, most: int) ->
     many it holds, none.
     """
     if not path.stat().st_size:
-        raise BadFile(Where(path.name), "is empty")
+        raise BadFile(path, "is empty")
     if kind_of(path) == "parquet" and parquet_length(path) > most:
         raise too_many(Where(path.name), most)
     reader = formats.reader(_format_of(path), "responses")

@@ -95,7 +95,7 @@ def _responses(ids: list[int]) -> Iterator[Any]:
     yield from responses.values_list(*names, named=True).iterator(chunk_size=2000)
 
 
-def _read_answer(response: Any, labels: tuple[str, ...], read: Read | None, pope: bool = False) -> tuple[str, str]:
+def _read_answer(response: Any, labels: tuple[str, ...], read: Read | None, pope: bool) -> tuple[str, str]:
     if response.status == Response.Status.SKIPPED:
         return SKIPPED, SKIPPED
     if response.status != Response.Status.OK:

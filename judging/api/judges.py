@@ -4,12 +4,12 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, serializers, status
-from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.rules import allowed
 from bank.api.base import Conflict, conflicts, sent
+from bank.api.resources import posted
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from judging.api import Resource
@@ -96,8 +96,7 @@ class Judges(mixins.RetrieveModelMixin, Resource[Judge]):
         known = {name: getattr(judge, name) for name in fields_of(JudgeIn) if name not in replaced | {"key"}}
         return self.responded(add_judge(**known | given))
 
-    @extend_schema(request=None, responses={200: JudgeSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(None, {200: JudgeSerializer})
     def probe(self, request: Request, pk: str) -> Response:
         """Test with a few short calls what the endpoint can do; runs that start afterwards use the results."""
         judge = self.get_object()

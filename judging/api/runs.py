@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from accounts.rules import allowed, demand, through
 from bank.api.base import conflicts, sent
+from bank.api.resources import Visible, posted
 from bank.errors import BadInput
 from judging.api import Resource
 from judging.models import Run
@@ -114,14 +115,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         return self._counts(run).failed
 
 
-class RunResource(Resource[Run]):
+class RunResource(Visible, Resource[Run]):
     """What the resources of runs and of juries share."""
 
     serializer_class = RunSerializer
     queryset = Run.objects.select_related("judge", "benchmark")
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {**super().get_serializer_context(), "counts": {}}
@@ -162,20 +160,17 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
         run.refresh_from_db()
         return self.responded(run)
 
-    @extend_schema(request=None, responses={200: RunSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(None, {200: RunSerializer})
     def cancel(self, request: Request, pk: str) -> Response:
         """End a run for good; its verdicts stay."""
         return self._act(actions.cancel_run)
 
-    @extend_schema(request=None, responses={200: RunSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(None, {200: RunSerializer})
     def pause(self, request: Request, pk: str) -> Response:
         """Pause a run."""
         return self._act(actions.pause_run)
 
-    @extend_schema(request=ResumeIn, responses={200: RunSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(ResumeIn, {200: RunSerializer})
     def resume(self, request: Request, pk: str) -> Response:
         """Resume a paused run, optionally with another budget."""
         given = sent(request, ResumeIn)
@@ -184,8 +179,7 @@ class Runs(mixins.RetrieveModelMixin, RunResource):
         actions.check_budget(self.get_object().judge, given["budget"])
         return self._act(actions.resume_run, **given)
 
-    @extend_schema(request=RetryIn, responses={200: RunSerializer})
-    @action(detail=True, methods=["post"])
+    @posted(RetryIn, {200: RunSerializer})
     def retry(self, request: Request, pk: str) -> Response:
         """Judge again what ended without a verdict. Verdicts stay; without failures nothing changes."""
         return self._act(actions.retry_failed, **sent(request, RetryIn))

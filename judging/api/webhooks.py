@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from accounts.models import Delivery, Webhook
 from bank.api.base import sent
+from bank.api.resources import posted
 from judging.api import Resource
 from judging.webhooks import WebhookIn, add_webhook, remove_webhook, send_test
 
@@ -58,8 +59,7 @@ class Webhooks(Resource[Webhook]):
         remove_webhook(webhook=self.get_object(), by=self.request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=None, responses={204: None})
-    @action(detail=True, methods=["post"])
+    @posted(None, {204: None})
     def test(self, request: Request, pk: str) -> Response:
         """Have a delivery sent that tells nothing."""
         send_test(webhook=self.get_object())

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -97,7 +97,7 @@ class Received:
 
     status: int
     content: bytes
-    headers: dict[str, str] = field(default_factory=dict)  # only those that ask for a pause, or tell limits
+    headers: dict[str, str]  # only those that ask for a pause, or tell limits
 
 
 class Failed(Exception):

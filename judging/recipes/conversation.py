@@ -55,7 +55,7 @@ class Example:
 
     sample: Sample
     key: str
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[Picture, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Conversation:
     order: tuple[str, ...]
     instruction: str
     query: str
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[Picture, ...]
     examples: tuple[Example, ...] = ()
     pool_keys: tuple[str, ...] = ()
     problem: str = ""

@@ -71,7 +71,7 @@ def samples_of(spec: Spec, scenario: Scenario) -> tuple[Benchmark, list[Sample]]
     return benchmark, found
 
 
-def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | None = None) -> list[RunTask]:
+def tasks_of(recipe: Recipe, spec: Spec, scenario: Scenario, *, limit: int | None) -> list[RunTask]:
     """The tasks of a recipe in one scenario, unsaved. Raises BadInput in words for what it cannot ask."""
     from bank.recipes import examples  # loads scipy, which most workers never need
 

@@ -27,7 +27,7 @@ class Likelihoods:
 
     pool: tuple[tuple[str, float | None], ...]
     by: str
-    mass: float | None = None
+    mass: float | None
     sum: str = "total"
 
     @property

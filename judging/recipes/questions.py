@@ -153,7 +153,7 @@ def numbers_around(key: str, span: int) -> Iterator[str]:
 
 
 def corruption_of(
-    spec: Spec, condition: Condition, sample: Sample, *, pictures: bool, written: Collection[str] = ()
+    spec: Spec, condition: Condition, sample: Sample, *, pictures: bool, written: Collection[str]
 ) -> corruptions.Composition:
     """The corruption of a question, by the recipe's seed and the question's key. ``written``: in which other words the
     question is stored.

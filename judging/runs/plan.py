@@ -61,7 +61,7 @@ class Subject:
     options: tuple[Option, ...]
     images: tuple[SampleImage, ...]
     absent: bool  # an image of the sample is not stored here
-    unanswered: tuple[str, ...] = ()  # of each answer, why it is none, or ""
+    unanswered: tuple[str, ...]  # of each answer, why it is none, or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Offer:
 
     protocol: Protocol
     items: int
-    problem: str = ""
+    problem: str
 
     @property
     def words(self) -> str:
@@ -202,7 +202,7 @@ def planned_judgments(run: Run) -> int:
     return run.run_items.count() * judgments_per_item(run)
 
 
-def unfinished_items(run: Run, *, after: int = 0) -> "QuerySet[RunItem]":
+def unfinished_items(run: Run, *, after: int) -> "QuerySet[RunItem]":
     """The run's items with fewer judgments than planned, filtered by the database."""
     stored = judgment_table_of(run).objects.filter(run=run, item=OuterRef("item")).order_by().values("run")
     count = Coalesce(Subquery(stored.annotate(n=Count("pk")).values("n")), 0)
@@ -210,7 +210,7 @@ def unfinished_items(run: Run, *, after: int = 0) -> "QuerySet[RunItem]":
     return run.run_items.filter(pk__gt=after).alias(stored=count).filter(stored__lt=planned).order_by("pk")
 
 
-def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool = True) -> list[Job]:
+def missing_jobs(run: Run, run_items: Sequence[RunItem], *, read_criteria: bool) -> list[Job]:
     """The judgments that these items of the run still need.
 
     Items are in the order of their samples, so calls with the same images come close together. Criteria are read for

@@ -361,7 +361,7 @@ class Listed:
     total: int
     done: int | None
     failed: int | None
-    unasked: int = 0
+    unasked: int
 
     @property
     def faulty(self) -> int:

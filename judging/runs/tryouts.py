@@ -106,9 +106,7 @@ def next_prompt(run: Run) -> tuple[str, int]:
 
 
 @transaction.atomic
-def try_again(
-    *, run: Run, by: User | None, text: str = "", changes: Mapping[str, Any] | None = None, others: bool = False
-) -> Run:
+def try_again(*, run: Run, by: User | None, text: str, changes: Mapping[str, Any] | None, others: bool) -> Run:
     """Try the same items once more, or as many ``others``. Raises BadInput.
 
     A changed ``text`` is stored as the next version of the prompt. ``changes`` are settings; None takes one out.

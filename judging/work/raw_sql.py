@@ -69,9 +69,7 @@ def _shape(columns: Mapping[str, object]) -> tuple[Shape, list[Any]]:
 
 
 @lru_cache(maxsize=512)
-def _select(
-    model: type[Model], names: tuple[str, ...], shape: Shape, *, lock: bool = False, arrived: bool = False
-) -> str:
+def _select(model: type[Model], names: tuple[str, ...], shape: Shape, *, lock: bool = False, arrived: bool) -> str:
     table = model._meta.db_table
     named = ", ".join(f'"{name}"' for name in names) or "*"
     sql = f'SELECT {named} FROM "{table}" WHERE {_where(shape)}'  # noqa: S608 (names of ours)

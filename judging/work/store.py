@@ -46,8 +46,8 @@ class Seen:
     failed: int  # of them
     spent: float
     budget: float | None
-    elsewhere: int = 0  # calls in flight of other workers; counted where there is a budget
-    other_model: bool = False  # another worker's calls were answered first, by another model: these were not stored
+    elsewhere: int  # calls in flight of other workers; counted where there is a budget
+    other_model: bool  # another worker's calls were answered first, by another model: these were not stored
 
 
 def commit(*, run: Run, batch: Batch) -> Seen:

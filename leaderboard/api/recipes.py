@@ -7,7 +7,6 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -17,6 +16,7 @@ from rest_framework.views import APIView
 from accounts.models import User
 from accounts.rules import allowed
 from bank.api.base import sent
+from bank.api.resources import posted
 from bank.api.strict import StrictSerializer
 from bank.models import Recipe
 from bank.recipes import spec as specs
@@ -88,8 +88,7 @@ class Recipes(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         store.remove(self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=None, responses={201: PUBLISHED})
-    @action(detail=True, methods=["post"])
+    @posted(None, {201: PUBLISHED})
     def publish(self, request: Request, name: str = "") -> Response:
         """Publish an edition of what rests on hidden keys in the recipe's board: {"edition": its number}."""
         edition = recipe_editions.publish(self.get_object(), by=cast(User, request.user))
@@ -176,8 +175,7 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             raise ValidationError({"recipe": str(error)}) from None
         return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=None, responses=EvaluationSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(None, EvaluationSerializer)
     def retry(self, request: Request, pk: str = "") -> Response:
         """Ask again what failed, and go on with what paused."""
         evaluations.retry(self.get_object())

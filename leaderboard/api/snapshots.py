@@ -1,7 +1,5 @@
 """API of frozen views: a list, one with what made it, and its rows."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -9,6 +7,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from bank.api.resources import Visible
 from bank.api.viewsets import ReadOnly
 from leaderboard.api import CsvRenderer
 from leaderboard.models import Snapshot
@@ -26,7 +25,7 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
 ROWS = {(200, "application/json"): serializers.ListSerializer(child=serializers.DictField()), (200, "text/csv"): str}
 
 
-class Snapshots(ReadOnly):
+class Snapshots(Visible, ReadOnly):
     """Frozen views of boards, newest first: what was asked for, and what made it. They never change."""
 
     serializer_class = SnapshotSerializer
@@ -34,9 +33,6 @@ class Snapshots(ReadOnly):
     filters = {"benchmark": "benchmark__slug", "what": "what"}
     lookup_field = "code"
     lookup_value_regex = "[-a-zA-Z0-9_]+"
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(responses=ROWS, parameters=[])
     @action(detail=True, pagination_class=None, renderer_classes=[JSONRenderer, CsvRenderer])

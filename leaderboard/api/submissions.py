@@ -5,13 +5,13 @@ from typing import Any, cast
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import exceptions, mixins, serializers, status, viewsets
-from rest_framework.decorators import action
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
 from bank.api.base import Conflict, PlainJSON, conflicts, sent
+from bank.api.resources import Visible, posted
 from bank.api.strict import StrictSerializer
 from bank.errors import BadInput
 from bank.models import Benchmark, Submission
@@ -93,7 +93,7 @@ class ReasonIn(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 
 
-class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]):
+class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]):
     """One's own submissions, for curators and administrators all; POST sends one (multipart)."""
 
     access_rule = "submit"
@@ -107,9 +107,6 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         "model": "name",
         "state": "state",
     }
-
-    def get_queryset(self) -> Any:
-        return self.queryset.visible_to(self.request.user)
 
     @extend_schema(
         request={"multipart/form-data": SubmissionIn},
@@ -160,20 +157,17 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             output["detail"] = "The file did not pass; nothing of it is stored."
         return Response(output, status=status.HTTP_400_BAD_REQUEST if failed else status.HTTP_201_CREATED)
 
-    @extend_schema(request=ReasonIn, responses=SubmissionSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(ReasonIn, SubmissionSerializer)
     def withdraw(self, request: Request, pk: str) -> Response:
         """Take a submission out of what counts. It stays listed."""
         return self._changed(request, needs_reason=False, change=actions.withdraw)
 
-    @extend_schema(request=ReasonIn, responses=SubmissionSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(ReasonIn, SubmissionSerializer)
     def restore(self, request: Request, pk: str) -> Response:
         """Take a withdrawal back, with the reason. For curators and administrators."""
         return self._changed(request, needs_reason=True, change=actions.restore)
 
-    @extend_schema(request=None, responses=SubmissionSerializer)
-    @action(detail=True, methods=["post"])
+    @posted(None, SubmissionSerializer)
     def release(self, request: Request, pk: str) -> Response:
         """Show the kept half's score to whoever submitted. For curators and administrators."""
         submission = self.get_object()
@@ -181,8 +175,7 @@ class Submissions(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
             actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
         return Response(self.get_serializer(submission).data)
 
-    @extend_schema(request=None, responses=SubmissionSerializer)
-    @action(detail=True, methods=["post"], url_path="judge-again")
+    @posted(None, SubmissionSerializer, url_path="judge-again")
     def judge_again(self, request: Request, pk: str) -> Response:
         """Let a submission whose judging was stopped queue again. For curators and administrators."""
         submission = self.get_object()

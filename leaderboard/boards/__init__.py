@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from judging.protocols.prompts.stored import AS_PUBLISHED, any_as_published
 from judging.runs import queries
@@ -58,7 +58,7 @@ def _with_lengths(scope: Scope, board: ModelsBoard) -> ModelsBoard:
     return replace(board, rows=rows)
 
 
-def rated_otherwise(scope: Scope, board: Board) -> PairsBoard | None:
+def rated_otherwise(scope: Scope, board: Board[Any]) -> PairsBoard | None:
     """The same board with length held equal, or with nothing held equal where it has something; to set beside it.
 
     None of other kinds, and of so many votes that it is computed on request alone.

@@ -1,7 +1,6 @@
 """How well all models together do on each ability (MMBench, arXiv 2307.06281, 5.3)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,18 +29,13 @@ class AbilityRow(Row):
     n: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AbilitiesBoard(Board):
-    rows: Sequence[AbilityRow] = field(default=(), kw_only=False)
-
-
-def abilities(scope: Scope) -> AbilitiesBoard:
+def abilities(scope: Scope) -> Board[AbilityRow]:
     """Every ability of the view, hardest first: the number that ranks the models, over all of them."""
     if shows_edition(scope):
-        return AbilitiesBoard([], [OF_EDITION])
+        return Board([], [OF_EDITION])
     frame = _of_keys(scope) if scope.kind.keyed else _of_scores(scope)
     if frame.empty:
-        return AbilitiesBoard([], [NONE])
+        return Board([], [NONE])
     ends = (0.0, 1.0) if scope.kind.keyed else scope.kind.ends(scope.benchmark)
     rows = []
     for ability, part in frame.groupby("ability"):
@@ -52,7 +46,7 @@ def abilities(scope: Scope) -> AbilitiesBoard:
                 ability=str(ability), mean=number(average), models=int(part["model"].nunique()), n=len(of_sample)
             )
         )
-    return AbilitiesBoard(sorted(rows, key=lambda row: (row.mean.value or 0.0, row.ability)))
+    return Board(sorted(rows, key=lambda row: (row.mean.value or 0.0, row.ability)))
 
 
 def _of_keys(scope: Scope) -> pd.DataFrame:

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from annotations.models import Annotator
-from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards.base import Board
 from leaderboard.metrics import ON_SCALE, beyond_chance_of_choices, kappa
@@ -48,11 +47,12 @@ class Voter:
     key: str
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AgreementBoard(Board):
+@dataclass(frozen=True, eq=False)
+class AgreementBoard(Board[AgreementRow]):
     """``voters`` in the order of the rows: annotators by name, the majority, judges."""
 
-    rows: Sequence[AgreementRow] = field(default=(), kw_only=False)
+    rows: Sequence[AgreementRow] = ()
+    _: KW_ONLY
     voters: list[Voter] = field(default_factory=list)
 
 
@@ -75,7 +75,18 @@ def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
         majorities = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
         frames.append(majorities.assign(who=len(voters)))
         voters.append(Voter(MAJORITY, "majority", len(majorities), MAJORITY))
-    _judges(scope, groups, items, voters, frames)
+    # Adds each judge's first repeat.
+    times = Counter(runs[0].judge.name for runs in groups)
+    for runs in groups:
+        outcomes = votes.of_runs(scope, runs)
+        frame = outcomes.frame[(outcomes.frame["repeat"] == 0) & outcomes.frame["item"].isin(items.index)]
+        if frame.empty:
+            continue
+        name = str(runs[0].judge)
+        name = f"{name} (run {runs[-1].pk})" if times[runs[0].judge.name] > 1 else name
+        frames.append(frame[["item", "choice"]].assign(who=len(voters)))
+        kind = "baseline" if runs[0].judge.is_baseline else "judge"
+        voters.append(Voter(name, kind, len(frame), f"run-{runs[-1].pk}"))
     if not frames:
         return AgreementBoard([], ["Nobody has given a verdict yet."])
     verdicts = pd.concat(frames, ignore_index=True)
@@ -97,23 +108,6 @@ def _annotators(labels: pd.DataFrame, *, names: bool, reserved: set[str]) -> tup
     voters = [Voter(names_by_id[pk], "annotator", int(counts[pk]), keys[pk]) for pk in order]
     frame = labels[["item", "choice"]].assign(who=labels["annotator"].map(place))
     return voters, [frame] if len(frame) else []
-
-
-def _judges(
-    scope: Scope, groups: list[list[Run]], items: pd.DataFrame, voters: list[Voter], frames: list[pd.DataFrame]
-) -> None:
-    """Adds each judge's first repeat."""
-    times = Counter(runs[0].judge.name for runs in groups)
-    for runs in groups:
-        outcomes = votes.of_runs(scope, runs)
-        frame = outcomes.frame[(outcomes.frame["repeat"] == 0) & outcomes.frame["item"].isin(items.index)]
-        if frame.empty:
-            continue
-        name = str(runs[0].judge)
-        name = f"{name} (run {runs[-1].pk})" if times[runs[0].judge.name] > 1 else name
-        frames.append(frame[["item", "choice"]].assign(who=len(voters)))
-        kind = "baseline" if runs[0].judge.is_baseline else "judge"
-        voters.append(Voter(name, kind, len(frame), f"run-{runs[-1].pk}"))
 
 
 def _rows(verdicts: pd.DataFrame, voters: list[Voter], items: pd.DataFrame) -> list[AgreementRow]:

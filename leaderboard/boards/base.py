@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from math import ceil
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,23 +22,25 @@ from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
+from stats.arrays import BoolArray
 from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
 from stats.proportions import t_quantile
-from stats.ranks import Behind, Place, places_of_means
+from stats.ranks import Behind, Place, benjamini_hochberg, places_of_means
 
-B = TypeVar("B", bound="Board")
+B = TypeVar("B", bound="Board[Any]")
+R = TypeVar("R", bound=Row, covariant=True)
 COMPUTED = Histogram("evalsite_board_seconds", "Boards that were computed", ["board"], buckets=(0.1, 0.3, 1, 3, 10, 30))
 DAY = 24 * 3600  # seconds
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class Board(Generic[R]):
     """Rows, and the runs they come from. Subclasses add what their page shows beside the rows.
 
     ``key`` identifies the view with its data: equal keys mean equal boards.
     """
 
-    rows: Sequence[Row] = ()
+    rows: Sequence[R] = ()
     notes: Sequence[str] = ()
     runs: tuple[int, ...] = ()
     rated: ClassVar[bool] = False  # whether models have strengths, which may hold something equal
@@ -74,6 +76,23 @@ def best_of(places: Mapping[str, bool | None]) -> list[str]:
         return []
     named = listed(sorted(best)) if len(best) <= MOST_NAMED else f"{len(best)} of {len(places)} models"
     return [f"May be the best, all together with 95%: {named}."]
+
+
+class Tested(Row):
+    """A row about a test: ``significant`` at 5% with all tests that are made together."""
+
+    p: float | None
+    significant: bool | None
+
+
+T = TypeVar("T", bound=Tested)
+
+
+def with_significance(rows: Sequence[T], correct: Callable[..., BoolArray] = benjamini_hochberg) -> list[T]:
+    """With the tests that are significant at 5% after this correction for their number marked."""
+    found = [row.p for row in rows if row.p is not None]
+    counts = iter(correct(p=found) if found else ())
+    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]  # type: ignore[type-var]
 
 
 class Level(Row):
@@ -166,14 +185,15 @@ def apart(rows: Sequence["ModelRow"], measure: str, behind: Mapping[str, tuple[s
     return [row for _, row in sorted(found, key=lambda each: each[0])]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ModelsBoard(Board):
+@dataclass(frozen=True, eq=False)
+class ModelsBoard(Board[ModelRow]):
     """``items``: how many items, or samples, were counted; ``ranked_by``: the column that ranks; ``edition``: its
     number if this board is a published edition; ``apart``: of a live board, how many items more would tell neighbours
     apart that share a rank.
     """
 
-    rows: Sequence[ModelRow] = field(default=(), kw_only=False)
+    rows: Sequence[ModelRow] = ()
+    _: KW_ONLY
     items: int = 0
     ranked_by: str = ""
     edition: int | None = None
@@ -204,7 +224,7 @@ def as_stored(board: ModelsBoard) -> JSON:
     return stored
 
 
-def whole_as_text(board: Board) -> str:
+def whole_as_text(board: Board[Any]) -> str:
     """The whole board as JSON text, which keeps the order of its parts on every database."""
     return TypeAdapter(type(board)).dump_json(board, exclude={"key", "computed_at"}).decode()
 

@@ -12,7 +12,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from itertools import combinations
 from string import ascii_uppercase
 from typing import Any
@@ -24,7 +24,7 @@ from bank.models import EvaluatedModel, Item, ItemResponse
 from judging.models import Run
 from judging.runs.juries import members_of
 from leaderboard import votes
-from leaderboard.boards.base import Board, share
+from leaderboard.boards.base import Board, Tested, share, with_significance
 from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
 from leaderboard.scope import PEOPLE, BadScope, Scope
@@ -41,7 +41,6 @@ from stats.bias import (
     within_samples,
 )
 from stats.proportions import mean
-from stats.ranks import benjamini_hochberg
 from stats.results import Estimate
 from stats.verdicts import FIRST, SECOND, VERDICTS, majority
 
@@ -78,7 +77,7 @@ class OfModel(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Detail(Row):
+class Detail(Tested):
     """The numbers behind a bias, or the ``reason`` why there is no value. Fields that do not apply are None.
 
     Position: the shares of verdicts that stay the same in either order (``consistent``), lean to the ``first`` and to
@@ -137,11 +136,12 @@ class BiasRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BiasBoard(Board):
+@dataclass(frozen=True, eq=False)
+class BiasBoard(Board[BiasRow]):
     """``biases``: those that are measured for this kind of verdict; ``labels``: how many people gave."""
 
-    rows: Sequence[BiasRow] = field(default=(), kw_only=False)
+    rows: Sequence[BiasRow] = ()
+    _: KW_ONLY
     biases: tuple[str, ...] = ()
     labels: int = 0
 
@@ -178,13 +178,10 @@ def _bias_board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.D
     """The board, with the sign tests that are significant at 5% after Benjamini-Hochberg marked."""
     if not rows:
         return BiasBoard([], [NOTHING])
-    tested = [row.detail.p for row in rows if row.detail.p is not None]
-    counts = iter(benjamini_hochberg(p=tested) if tested else ())
-    marked = [
-        row if row.detail.p is None else replace(row, detail=replace(row.detail, significant=bool(next(counts))))
-        for row in rows
-    ]
-    notes = ["Tests on one page count at 5% after Benjamini-Hochberg."] if tested else []
+    details = with_significance([row.detail for row in rows])
+    marked = [replace(row, detail=detail) for row, detail in zip(rows, details, strict=True)]
+    several = any(detail.p is not None for detail in details)
+    notes = ["Tests on one page count at 5% after Benjamini-Hochberg."] if several else []
     runs = tuple(run.pk for run in used)
     return BiasBoard(marked, notes, runs, biases=scope.kind.biases, labels=len(labels))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accounts.rules import Viewer
 from leaderboard.boards.base import Board, cached
@@ -60,7 +60,7 @@ class Table:
     make: Callable[[Scope, TableQuery], Rows]
     board: str
     rows_are: Mapping[type[Row], Mapping[str, type]]
-    whole: Callable[[Scope], Board] | None = None
+    whole: Callable[[Scope], Board[Any]] | None = None
     fits: Callable[["Kind"], bool] = lambda kind: True
     view: tuple[str, ...] = OF_MODELS
     takes: tuple[str, ...] = ()
@@ -74,11 +74,11 @@ def chosen_part(asked: TableQuery, parts: Sequence[str]) -> str:
     return asked.part or parts[0]
 
 
-def board_rows(board: Board) -> Rows:
+def board_rows(board: Board[Any]) -> Rows:
     return Rows(board.as_json(), board.notes)
 
 
-def kept(name: str, compute: Callable[[Scope], Board], words: str) -> Callable[[Scope, TableQuery], Rows]:
+def kept(name: str, compute: Callable[[Scope], Board[Any]], words: str) -> Callable[[Scope, TableQuery], Rows]:
     """The rows of a board as it is kept; ``words``: what the API says of them."""
 
     def rows(scope: Scope, asked: TableQuery) -> Rows:

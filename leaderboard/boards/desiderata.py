@@ -100,10 +100,9 @@ class QualityCorrelationRow(Row):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DesiderataBoard(Board):
+class DesiderataBoard(Board[DesiderataRow]):
     """``recipes``: the one that each quality was measured with, of the ``choices``; ``boards`` theirs."""
 
-    rows: Sequence[DesiderataRow] = field(default=(), kw_only=False)
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     choices: Mapping[str, Sequence[Recipe]] = field(default_factory=dict)
     boards: Mapping[str, RecipeBoard] = field(default_factory=dict)

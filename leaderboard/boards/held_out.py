@@ -1,7 +1,7 @@
 """A judge's run against people on the half that its benchmark holds out, as requests told it, beside the open half."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bank.models import Benchmark
 from leaderboard.boards.base import Board, whole_from_text
@@ -26,9 +26,9 @@ class HeldOutRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HeldOutBoard(Board):
-    rows: Sequence[HeldOutRow] = field(default=(), kw_only=False)
+@dataclass(frozen=True, eq=False)
+class HeldOutBoard(Board[HeldOutRow]):
+    rows: Sequence[HeldOutRow] = ()
 
 
 def beside(of_open: JudgesBoard, of_held: JudgesBoard, run: int) -> HeldOutBoard:

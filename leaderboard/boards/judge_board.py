@@ -1,7 +1,7 @@
 """The board of judges: how well their verdicts match people's, and how well people match each other."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -104,13 +104,14 @@ class Running:
     hallucination: Number = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class JudgesBoard(Board):
+@dataclass(frozen=True, eq=False)
+class JudgesBoard(Board[JudgeRow]):
     """How many ``labels``, ``annotators`` and ``items`` the reference has; the comparison ``against`` each reference;
     the order of cells; and by run what its judge costs. ``edition``: its number if this board is a published edition.
     """
 
-    rows: Sequence[JudgeRow] = field(default=(), kw_only=False)
+    rows: Sequence[JudgeRow] = ()
+    _: KW_ONLY
     labels: int = 0
     annotators: int = 0
     items: int = 0

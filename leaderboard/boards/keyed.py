@@ -7,7 +7,7 @@ than MIN_SAMPLES samples (``stats.disclosure``). A hidden split is shown only as
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -133,21 +133,23 @@ class KeyedBoard(ModelsBoard):
         return [*self.notes, *filter(None, [self.withheld])]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ChoiceBoard(KeyedBoard):
     """``letters``: by model, the share of each letter among those it chose in all passes (MMBench, Figure 4);
     ``right``: the share of each that was the right one there.
     """
 
-    rows: Sequence[ChoiceRow] = field(default=(), kw_only=False)
+    rows: Sequence[ChoiceRow] = ()
+    _: KW_ONLY
     ranked_by: str = VANILLA
     letters: dict[str, dict[str, float]] = field(default_factory=dict)
     right: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class YesNoBoard(KeyedBoard):
-    rows: Sequence[YesNoRow] = field(default=(), kw_only=False)
+    rows: Sequence[YesNoRow] = ()
+    _: KW_ONLY
     ranked_by: str = ACCURACY
 
 

@@ -1,7 +1,7 @@
 """How long the answers of models are, and the replies of judges (MLLM-as-a-Judge, Figures 3, 8 and 14 to 17)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -45,10 +45,9 @@ class LengthRow(Row):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LengthsBoard(Board):
+class LengthsBoard(Board[LengthRow]):
     """``rows``: of answers; ``replies``: of judges."""
 
-    rows: Sequence[LengthRow] = field(default=(), kw_only=False)
     replies: Sequence[LengthRow] = ()
 
 

@@ -1,6 +1,5 @@
 """Win rates of every model against every other."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
@@ -27,10 +26,9 @@ class MatrixRow(Tally):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Matrix(Board):
+class Matrix(Board[MatrixRow]):
     """``models`` and ``others`` are the names in the two blocks shown; ``of`` is the number of all models."""
 
-    rows: Sequence[MatrixRow] = field(default=(), kw_only=False)
     models: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     of: int = 0

@@ -1,7 +1,7 @@
 """The board of models: win rates, Bradley-Terry and Elo."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -79,14 +79,15 @@ class PairRow(Tally, ModelRow):
     order_rule: str = BOTH_ORDERS
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class PairsBoard(ModelsBoard):
     """``outcomes``: how many were counted; ``coverage`` over all models; ``clustered_by``: group or item;
     ``worse``: by model those that are significantly worse (see ``stats.ranks.significantly_better``), of a live board.
     """
 
     rated: ClassVar[bool] = True
-    rows: Sequence[PairRow] = field(default=(), kw_only=False)
+    rows: Sequence[PairRow] = ()
+    _: KW_ONLY
     ranked_by: str = "bt"
     outcomes: int = 0
     coverage: float | None = None

@@ -24,7 +24,7 @@ from judging.models import Judgment, Run
 from judging.recipes.evaluations import samples_of
 from judging.recipes.questions import dealt_query
 from leaderboard.boards import versus
-from leaderboard.boards.base import Board, places_by, share
+from leaderboard.boards.base import Board, places_by, share, with_significance
 from leaderboard.boards.keyed import FROM_POSITIVES
 from leaderboard.boards.versus import Measure
 from leaderboard.cache import until_changed
@@ -164,10 +164,9 @@ class RecipeRow(Row):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecipeBoard(Board):
+class RecipeBoard(Board[RecipeRow]):
     """``scenarios``: the names of those that are shown; ``published``: those of them that are shown by an edition."""
 
-    rows: Sequence[RecipeRow] = field(default=(), kw_only=False)
     scenarios: Sequence[str] = ()
     published: Sequence[str] = ()
     metric: Metric = METRICS["accuracy"]
@@ -315,7 +314,7 @@ def _compared(
             condition = " / ".join(dict.fromkeys(str(name) or "plain" for name in (condition_a, condition_b)))
             measure = versus.of_rows(f"{scenario}, {condition}" if len(shared) > 1 else condition, both)
             rows.append(RecipeMeasure(scenario=scenario, condition=condition, **names, **vars(measure)))
-    return versus.tested(rows)
+    return with_significance(rows)
 
 
 @guard.working()

@@ -1,7 +1,7 @@
 """How many of a judge's repeats say the same of an item (MLLM-as-a-Judge, Figure 5)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -32,18 +32,13 @@ class RepeatsRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RepeatsBoard(Board):
-    rows: Sequence[RepeatsRow] = field(default=(), kw_only=False)
-
-
-def repeats(scope: Scope) -> RepeatsBoard:
+def repeats(scope: Scope) -> Board[RepeatsRow]:
     """Every judge that was asked several times, over all items that it gave a verdict on, labelled or not.
 
     A repeat without a verdict is like no other. Nothing of boards that are seen by their editions.
     """
     if is_kept_back(scope):
-        return RepeatsBoard([], [NONE])
+        return Board([], [NONE])
     scope = of_one_source(without_sealed(scope))
     groups = scores.items_asked(scope)["group"]
     rows, used = [], []
@@ -64,7 +59,7 @@ def repeats(scope: Scope) -> RepeatsBoard:
             )
             for alike in range(1, asked + 1)
         ]
-    return RepeatsBoard(rows, [] if rows else [NONE], tuple(run.pk for run in used))
+    return Board(rows, [] if rows else [NONE], tuple(run.pk for run in used))
 
 
 def _verdicts(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:

@@ -3,7 +3,7 @@ judges' analyses they prefer (Figure 21).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -73,12 +73,7 @@ class ReviewRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ReviewsBoard(Board):
-    rows: Sequence[ReviewRow] = field(default=(), kw_only=False)
-
-
-def reviews(scope: Scope) -> ReviewsBoard:
+def reviews(scope: Scope) -> Board[ReviewRow]:
     """Every judge whose verdicts of this kind people have reviewed."""
     refuse_live(scope)
     rows: list[ReviewRow] = []
@@ -101,7 +96,7 @@ def reviews(scope: Scope) -> ReviewsBoard:
                     reviews=len(part),
                 )
             )
-    return ReviewsBoard(rows, [] if rows else [NONE_YET], tuple(run.pk for run in used))
+    return Board(rows, [] if rows else [NONE_YET], tuple(run.pk for run in used))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +120,7 @@ class ComparedRow(Row):
     b_simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ComparedBoard(Board):
-    rows: Sequence[ComparedRow] = field(default=(), kw_only=False)
-
-
-def compared(scope: Scope) -> ComparedBoard:
+def compared(scope: Scope) -> Board[ComparedRow]:
     """Every two judges whose analyses people have compared; of a view of one judge or run, those with it."""
     refuse_live(scope)
     groups = votes.judge_groups(replace(scope, source=HUMANS, run=None))
@@ -167,7 +157,7 @@ def compared(scope: Scope) -> ComparedBoard:
             )
         )
     runs = dict.fromkeys(run.pk for run in used)
-    return ComparedBoard(rows, [] if rows else [NONE_COMPARED], tuple(runs))
+    return Board(rows, [] if rows else [NONE_COMPARED], tuple(runs))
 
 
 def _preference(labels: pd.DataFrame) -> dict[str, Number]:

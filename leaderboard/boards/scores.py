@@ -1,7 +1,7 @@
 """The boards of models by scores and by components."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -74,11 +74,12 @@ class MarksRow(ScoreRow):
     exact_match: Number = UNKNOWN
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ScoresBoard(ModelsBoard):
     """``level_order``: the levels or categories with numbers for some model, in the order shown."""
 
-    rows: Sequence[ScoreRow] = field(default=(), kw_only=False)
+    rows: Sequence[ScoreRow] = ()
+    _: KW_ONLY
     ranked_by: str = "score"
     level_order: list[str] = field(default_factory=list)
 
@@ -87,14 +88,14 @@ class ScoresBoard(ModelsBoard):
         return [self.level_order] if len(self.level_order) > 1 else []
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class MarksBoard(ScoresBoard):
-    rows: Sequence[MarksRow] = field(default=(), kw_only=False)
+    rows: Sequence[MarksRow] = ()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class ComponentsBoard(ScoresBoard):
-    rows: Sequence[ComponentsRow] = field(default=(), kw_only=False)
+    rows: Sequence[ComponentsRow] = ()
 
 
 def models(scope: Scope, *, row_class: type[ScoreRow] = ScoreRow) -> ScoresBoard:

@@ -54,8 +54,7 @@ class StandInRow(OfJudge):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StandInBoard(Board):
-    rows: Sequence[StandInRow] = field(default=(), kw_only=False)
+class StandInBoard(Board[StandInRow]):
     people: int = 0
 
 
@@ -102,10 +101,9 @@ class TogetherRank(Row):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TogetherBoard(Board):
+class TogetherBoard(Board[TogetherRow]):
     """``ranks`` of the models with a number, best first; ``levels``: each model within each."""
 
-    rows: Sequence[TogetherRow] = field(default=(), kw_only=False)
     judge: str = ""
     ranks: Sequence[TogetherRank] = ()
     levels: Sequence[TogetherLevel] = ()

@@ -1,7 +1,6 @@
 """What verdicts differ by (prompt, item, person or order, and the rest), and what more of each would do."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -41,11 +40,6 @@ class VarianceRow(Row):
     n: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class VarianceBoard(Board):
-    rows: Sequence[VarianceRow] = field(default=(), kw_only=False)
-
-
 def rows_of(found: Components, n: int, **of: str | int) -> list[VarianceRow]:
     """A row for each part. ``of``: whose verdicts they are."""
     error = found.error()
@@ -63,12 +57,12 @@ def rows_of(found: Components, n: int, **of: str | int) -> list[VarianceRow]:
     ]
 
 
-def of_judges(scope: Scope) -> VarianceBoard:
+def of_judges(scope: Scope) -> Board[VarianceRow]:
     """The verdicts of every judge, of pairs in each order by itself, and of scores in each repeat."""
     if not scope.kind.on_scale:
         raise BadScope(UNFIT.format(scope.kind))
     if is_kept_back(scope):
-        return VarianceBoard([], [KEPT_BACK])
+        return Board([], [KEPT_BACK])
     scope = of_one_source(without_sealed(scope))
     rows: list[VarianceRow] = []
     notes, used = [], []
@@ -82,7 +76,7 @@ def of_judges(scope: Scope) -> VarianceBoard:
             notes.append(f"{runs[-1].judge}: {NO_VARIANCE}.")
             continue
         rows += rows_of(found, len(frame), judge=runs[-1].judge.name, run=runs[-1].pk)
-    return VarianceBoard(rows, notes, tuple(run.pk for run in used))
+    return Board(rows, notes, tuple(run.pk for run in used))
 
 
 def _components(frame: pd.DataFrame) -> Components | None:

@@ -1,7 +1,6 @@
 """Versions of a judge's prompt on the same items that people labelled: what each change of the prompt was worth."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from judging.models import Run
@@ -40,15 +39,10 @@ class VersionRow(OfJudge):
     simulated: bool = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class VersionsBoard(Board):
-    rows: Sequence[VersionRow] = field(default=(), kw_only=False)
-
-
-def versions(scope: Scope) -> VersionsBoard:
+def versions(scope: Scope) -> Board[VersionRow]:
     """Every two versions of a prompt that follow each other in runs of one judge with the same other settings."""
     if is_kept_back(scope) or not scope.kind.metrics:
-        return VersionsBoard([], [NONE])
+        return Board([], [NONE])
     rows: list[VersionRow] = []
     used: list[Run] = []
     for runs in _by_prompt(scope):
@@ -56,7 +50,7 @@ def versions(scope: Scope) -> VersionsBoard:
             rows += _compared(scope, run, before)
             used += [before, run]
     numbers = tuple(dict.fromkeys(run.pk for run in used))
-    return VersionsBoard(rows, [CAUSE] if rows else [NONE], numbers)
+    return Board(rows, [CAUSE] if rows else [NONE], numbers)
 
 
 def _by_prompt(scope: Scope) -> list[list[Run]]:

@@ -5,9 +5,9 @@ with several rows, and means: sign flips by group. Correlations: Williams' t if 
 the jackknife's error by group. Strengths: the contrast of the fit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import keyed, reviews
 from leaderboard.boards import scores as board_of_scores
-from leaderboard.boards.base import level_names
+from leaderboard.boards.base import Tested, level_names, with_significance
 from leaderboard.boards.controlled import strengths
 from leaderboard.boards.pairs import Battle
 from leaderboard.definitions import CONTROL, NO_CONTROL
@@ -29,7 +29,6 @@ from leaderboard.votes import scores
 from stats.arrays import FloatArray
 from stats.correlation import PEARSON, SPEARMAN, correlation_difference, williams
 from stats.paired import change, difference
-from stats.ranks import benjamini_hochberg
 from stats.results import StatisticsError
 from stats.verdicts import decided, majority, three_way
 
@@ -37,7 +36,7 @@ STRENGTH = "Bradley–Terry strength"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure(Row):
+class Measure(Tested):
     """Two sides by one measure: ``difference`` is a minus b; ``significant`` at 5 % with all tests of the page."""
 
     measure: str
@@ -123,19 +122,9 @@ def by_level_of(scope: Scope, frame: pd.DataFrame, ends: tuple[float, float] = S
     return levels if len(levels) > 1 else []
 
 
-M = TypeVar("M", bound=Measure)
-
-
-def tested(measures: Sequence[M]) -> list[M]:
-    """With the tests that are significant at 5% after Benjamini-Hochberg marked."""
-    found = [row.p for row in measures if row.p is not None]
-    counts = iter(benjamini_hochberg(p=found) if found else ())
-    return [row if row.p is None else replace(row, significant=bool(next(counts))) for row in measures]
-
-
 def tested_together(versus: Versus) -> Versus:
     """With the tests of all its measures together."""
-    return replace(versus, measures=tested(versus.measures))
+    return replace(versus, measures=with_significance(versus.measures))
 
 
 def refuse_unknown(known: set[str], *names: str) -> None:

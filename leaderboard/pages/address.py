@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.text import Truncator
 
 from accounts.rules import Viewer, allowed
@@ -158,8 +157,8 @@ class Address:
 
     def to(self, page: str, /, *keys: object, **parameters: str | None) -> str:
         """Another page of the same benchmark; ``keys`` identify the object that the page is about, if any."""
-        query = urlencode({name: value for name, value in parameters.items() if value})
-        return reverse(page, args=[self.name, *keys]) + (f"?{query}" if query else "")
+        query = {name: value for name, value in parameters.items() if value}
+        return reverse(page, args=[self.name, *keys], query=query)
 
     def kept(self, *names: str) -> list[tuple[str, str]]:
         """Those of these parameters that are there, for hidden fields."""

@@ -77,7 +77,7 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     fixed = sorted((voter for voter in voters if voter.kind != "annotator"), key=lambda voter: KIND_ORDER[voter.kind])
     people = sorted((voter for voter in voters if voter.kind == "annotator"), key=lambda voter: (-voter.n, voter.name))
     size = MANY if address.params.get("all") else FEW
-    number = _page(address, len(people), size)
+    number = max(1, min(whole_number(address.params.get("page")) or 1, -(-len(people) // size)))
     first = (number - 1) * size
     selected = [*fixed, *people[first : first + size]]
     who = address.params.get("who", "")
@@ -88,7 +88,17 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     open_to = {voter.name: voter.key for voter in voters if single or voter.kind != "annotator"}
 
     def cell(voter: Voter, other: Voter) -> Cell:
-        return _agreement_cell(address, voter.name, other.name, numbers, open_to, low, high)
+        if voter.name == other.name:
+            return marks.ITSELF
+        both = f"{voter.name} and {other.name}"
+        row = numbers.get((voter.name, other.name)) or numbers.get((other.name, voter.name))
+        if row is None or row.value.value is None:
+            return Cell(NONE, css="qx", title=f"{both}: no shared item to compare")
+        link = _items_of(address, voter.name, other.name, open_to)
+        title = f"{both}: {two(row.value.value)} of {number_of(row.n, 'item')}"
+        title = ", ".join(filter(None, [title, interval(row.value, two), "" if link else CLOSED]))
+        css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
+        return Cell(two(row.value.value), whole(row.n), css, title, link)
 
     return AgreementPage(
         metric=metric,
@@ -185,36 +195,11 @@ def _items_of(address: Address, a: str, b: str, open_to: dict[str, str]) -> str:
     return address.to("leaderboard:compare", **address.view(), a=open_to[a], b=open_to[b])
 
 
-def _page(address: Address, annotators: int, size: int) -> int:
-    return max(1, min(whole_number(address.params.get("page")) or 1, -(-annotators // size)))
-
-
 def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: str) -> list[Row]:
     """Pairs with most shared items first, baselines' last; of one voter where ``who`` names one."""
     rows = [row for pair, row in numbers.items() if (not who or who in pair) and row.n]
     floor = {name for name, voter in voters.items() if voter.kind == "baseline"}
     return sorted(rows, key=lambda row: (bool({row.a, row.b} & floor), -row.n, row.a, row.b))
-
-
-def _agreement_cell(
-    address: Address,
-    name: str,
-    other: str,
-    numbers: dict[tuple[str, str], Row],
-    open_to: dict[str, str],
-    low: float,
-    high: float,
-) -> Cell:
-    if name == other:
-        return marks.ITSELF
-    row = numbers.get((name, other)) or numbers.get((other, name))
-    if row is None or row.value.value is None:
-        return Cell(NONE, css="qx", title=f"{name} and {other}: no shared item to compare")
-    link = _items_of(address, name, other, open_to)
-    title = f"{name} and {other}: {two(row.value.value)} of {number_of(row.n, 'item')}"
-    title = ", ".join(filter(None, [title, interval(row.value, two), "" if link else CLOSED]))
-    css = marks.heat(row.value.value, low, high) if row.n >= FEWEST else "qx"
-    return Cell(two(row.value.value), whole(row.n), css, title, link)
 
 
 def reading(page: AgreementPage) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank,
 from leaderboard.rankings.correlation import CorrelationRow as Row
 
 LOW, HIGH = -1.0, 1.0
+SAME = "one of the two ranks all models the same"
 
 
 CHIPS = {"baseline": "needs no skill", "benchmark": "board", "typed": "typed"}
@@ -39,7 +40,17 @@ def _correlation_matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], R
         return Cell(in_plain_words(ranking.key), chips=chips)
 
     def against(other: Ranking) -> Column[Ranking]:
-        return upright(in_plain_words(other.key), lambda ranking: _correlation_cell(ranking.key, other.key, by_pair))
+        def cell(ranking: Ranking) -> Cell:
+            if ranking.key == other.key:
+                return marks.ITSELF
+            row = by_pair[frozenset((ranking.key, other.key))]
+            if row.value.value is None:
+                few = f"{row.n} models in common: too few"
+                return Cell(NONE, whole(row.n), "qx", few if row.n < FEWEST else SAME)
+            title = f"p = {p_value(row.p)}, {row.test}; n = {row.n} models"
+            return Cell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)
+
+        return upright(in_plain_words(other.key), cell)
 
     return table(
         [
@@ -124,14 +135,3 @@ READING = [
     ("", "Small figures are the models that both rank. Models with fewer than 30 items are in no ranking."),
     ("p", "is the share of permutations of the models that correlate as strongly; bold counts at 5%."),
 ]
-
-
-def _correlation_cell(a: str, b: str, by_pair: dict[frozenset[str], Row]) -> Cell:
-    if a == b:
-        return marks.ITSELF
-    row = by_pair[frozenset((a, b))]
-    if row.value.value is None:
-        few = f"{row.n} models in common: too few" if row.n < FEWEST else "one of the two ranks all models the same"
-        return Cell(NONE, whole(row.n), "qx", few)
-    title = f"p = {p_value(row.p)}, {row.test}; n = {row.n} models"
-    return Cell(two(row.value.value), whole(row.n), marks.heat(row.value.value, LOW, HIGH), title)

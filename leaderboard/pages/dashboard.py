@@ -39,7 +39,7 @@ class Decision:
     detail: str
     verb: str
     link: str
-    since: datetime | None = None
+    since: datetime | None
     dismiss: str = ""
 
 
@@ -53,20 +53,6 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class NextStep:
-    counts: queries.BenchmarkCounts
-    verb: str
-    to: str
-
-
-@dataclass(frozen=True, slots=True)
-class SetUp:
-    words: str
-    link: str
-    done: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Fact:
     """A line about the machine, and what to do where something is left to do."""
 
@@ -77,16 +63,20 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
+    """``benchmarks``: each with the words of its next step and where that is; ``setup``: what is to be set up, where,
+    and whether it is done.
+    """
+
     decisions: list[Decision]
     under_way: list[UnderWay]
-    benchmarks: list[NextStep]
+    benchmarks: list[tuple[queries.BenchmarkCounts, str, str]]
     machine: list[Fact]
-    setup: list[SetUp]
+    setup: list[tuple[str, str, bool]]
     is_hidden: bool  # what is left to set up
 
     @property
     def set_up(self) -> int:
-        return sum(step.done for step in self.setup)
+        return sum(done for _, _, done in self.setup)
 
 
 def dashboard_of(viewer: User) -> Dashboard:
@@ -261,14 +251,13 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
 # ---- the rest ----
 
 
-def _benchmarks(viewer: User) -> list[NextStep]:
+def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, str, str]]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
     for counts in queries.benchmark_counts(newest, viewer):
         steps = steps_of(counts, viewer)
         step = next((step for step in steps if step.state == NOW), steps[-1])
-        verb, to = step.actions[0] if step.actions else steps[-1].actions[0]
-        rows.append(NextStep(counts, verb, to))
+        rows.append((counts, *(step.actions or steps[-1].actions)[0]))
     return rows
 
 
@@ -288,15 +277,15 @@ def _machine(viewer: User, now: datetime) -> list[Fact]:
     return lines
 
 
-def _setup(viewer: User) -> Iterator[SetUp]:
+def _setup(viewer: User) -> Iterator[tuple[str, str, bool]]:
     """What a new installation needs once."""
     administers = allowed(viewer, "administer")
     curators = User.objects.filter(role=Role.CURATOR, is_active=True)
-    yield SetUp("A curator beside the administrator", reverse("people") if administers else "", curators.exists())
+    yield "A curator beside the administrator", reverse("people") if administers else "", curators.exists()
     real = Judge.objects.filter(baseline="", simulated=False)
     answered = real.filter(~Q(abilities={}) | Exists(Run.objects.filter(judge=OuterRef("pk"), calls__gt=0)))
-    yield SetUp("A judge that answers", reverse("judging:judge-new"), answered.exists())
-    yield SetUp("A benchmark with items", reverse("bank:upload-list"), Item.objects.exists())
+    yield "A judge that answers", reverse("judging:judge-new"), answered.exists()
+    yield "A benchmark with items", reverse("bank:upload-list"), Item.objects.exists()
     closed = Campaign.objects.filter(state=Campaign.State.CLOSED, imported=False)
-    yield SetUp("A finished round of labels", reverse("annotations:campaign-new"), closed.exists())
-    yield SetUp("Mail for invitations and notices", "", mail.is_set_up())
+    yield "A finished round of labels", reverse("annotations:campaign-new"), closed.exists()
+    yield "Mail for invitations and notices", "", mail.is_set_up()

@@ -1,7 +1,7 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -55,7 +55,7 @@ class MiniRow:
     value: str
     bar: SafeString
     page: str
-    simulated: bool = False
+    simulated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,16 @@ class Entry:
     link: str
     models_link: str
     judges_link: str
-    models: list[MiniRow] = field(default_factory=list)
-    models_note: str = ""
-    models_unit: str = ""
-    more_models: int = 0
-    judges: list[MiniRow] = field(default_factory=list)
-    judges_note: str = ""
-    judges_unit: str = ""
-    more_judges: int = 0
-    people: SafeString = BLANK
-    label_link: str = ""  # where labels are missing
+    models: list[MiniRow]
+    models_note: str
+    models_unit: str
+    more_models: int
+    judges: list[MiniRow]
+    judges_note: str
+    judges_unit: str
+    more_judges: int
+    people: SafeString
+    label_link: str  # where labels are missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +149,13 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    entries: list[Entry]
+    summary: Summary
     specimen: Specimen | None
     headline: Headline | None
     picture: Picture | None
     benchmarks: int
     computed_at: datetime | None
-    vote_heads: SafeString = BLANK
-    models_axis: SafeString = BLANK
-    judges_axis: SafeString = BLANK
+    vote_heads: SafeString
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,36 +187,10 @@ def build_home_page(viewer: Viewer) -> Home:
     return until_changed(("home", class_of(viewer)), lambda: _made(viewer))
 
 
-@dataclass(frozen=True, slots=True)
-class BoardFed:
-    """A board that an annotator's labels count for: who leads there, and the judge most like people."""
-
-    title: str
-    link: str
-    labels: int
-    model: MiniRow | None
-    judge: MiniRow | None
-    unit: str
-
-
-def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[BoardFed]:
-    """What the page of visitors says of these benchmarks, as far as it shows them."""
-    page = build_home_page(viewer)
-    entries = {entry.title: entry for entry in page.entries}
-    fed = []
-    for board in boards:
-        entry = entries.get(board.benchmark.titled)
-        fed.append(
-            BoardFed(
-                title=board.benchmark.titled,
-                link=board.link,
-                labels=board.labels,
-                model=entry.models[0] if entry and entry.models else None,
-                judge=entry.judges[0] if entry and entry.judges else None,
-                unit=entry.models_unit if entry else "",
-            )
-        )
-    return fed
+def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[tuple[Board, Entry | None]]:
+    """The boards that an annotator's labels count for, each with what the page of visitors says of it, if it does."""
+    entries = {entry.title: entry for entry in build_home_page(viewer).summary.entries}
+    return [(board, entries.get(board.benchmark.titled)) for board in boards]
 
 
 def _made(viewer: Viewer) -> Home:
@@ -231,18 +203,15 @@ def _made(viewer: Viewer) -> Home:
         address = Address(viewer, "leaderboard:models", counts.name, counts.benchmark)
         places.append(_place(counts, address))
     judges = [_top_judges(place) for place in places]
-    summary = _summary(places, judges)
     times = [place.models.computed_at for place in places if place.models.computed_at]
     return Home(
-        entries=summary.entries,
+        summary=_summary(places, judges),
         specimen=specimen(viewer, [counts.benchmark for counts in benchmark_counts]),
         headline=_headline(places, judges),
         picture=next((picture for place in places if (picture := _picture(place))), None),
         benchmarks=len(newest),
         computed_at=max(times) if times else None,
         vote_heads=marks.vote_heads(),
-        models_axis=summary.models_axis,
-        judges_axis=summary.judges_axis,
     )
 
 
@@ -261,54 +230,51 @@ def _summary(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Summar
     judged = [(place, rows) for place, rows in zip(places, judges, strict=True) if rows]
     ends = [end for _, rows in judged for _, row, _ in rows for end in row.value.ends]
     people = [end for place, _ in judged for end in place.person.ends]
-    axes = _Axes(
-        marks.axis(shares, width=WIDTH, unit=0.01, row=ROW), marks.axis([*ends, *people], width=WIDTH, row=ROW)
-    )
+    of_models = marks.axis(shares, width=WIDTH, unit=0.01, row=ROW)
+    of_judges = marks.axis([*ends, *people], width=WIDTH, row=ROW)
     in_percent = all(place.metric.is_share for place, _ in judged)
     invented = models_page.simulated()
     return Summary(
         [
-            _entry(place, top, ranked, axes, pages, invented)
+            _entry(place, top, ranked, of_models, of_judges, pages, invented)
             for place, top, ranked in zip(places, models, judges, strict=True)
         ],
-        models_axis=marks.axis_head(axes.models, whole_percent),
-        judges_axis=marks.axis_head(axes.judges, whole_percent if in_percent else tick),
+        models_axis=marks.axis_head(of_models, whole_percent),
+        judges_axis=marks.axis_head(of_judges, whole_percent if in_percent else tick),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Axes:
-    """Those that all benchmarks of a page share."""
-
-    models: marks.Axis
-    judges: marks.Axis
 
 
 def _entry(
     place: _Place,
     top: list[ModelRow],
     ranked: list[Ranked],
-    axes: _Axes,
+    of_models: marks.Axis,
+    of_judges: marks.Axis,
     pages: Mapping[str, str],
     invented: Collection[str],
 ) -> Entry:
     labels_help = bool(place.counts.labels) and not ranked
+    parts = [
+        number_of(place.counts.samples, "sample"),
+        *([number_of(place.counts.models, "model")] if place.counts.models else []),
+    ]
+    parts += [number_of(place.counts.judges, "judge")] if place.counts.judges else []
     return Entry(
         title=place.counts.benchmark.titled,
         about=place.counts.benchmark.description,
-        counts=_counts(place.counts),
+        counts=", ".join([*parts, number_of(place.counts.labels, "label")]),
         link=place.address.to("leaderboard:benchmark"),
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
-        models=[_model_row(place, row, axes.models, pages.get(row.model, ""), invented) for row in top],
+        models=[_model_row(place, row, of_models, pages.get(row.model, ""), invented) for row in top],
         models_note=place.note or _models_note(place, top),
         models_unit=place.models_kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
-        judges=[_judge_row(place, *judge_row, axes.judges) for judge_row in ranked],
+        judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
         judges_note=_judges_note(place, ranked),
         judges_unit=_judges_unit(place) if ranked else "",
         more_judges=max(0, len(_measured(place)) - len(ranked)),
-        people=_people(place, axes.judges) if ranked else BLANK,
+        people=_people(place, of_judges) if ranked else BLANK,
         label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
     )
 
@@ -378,12 +344,6 @@ def _by_other_measure(place: _Place, run: Run) -> str:
     if row is None or people is None:
         return ""
     return f"With ties counted, {run.judge} has {percent(row.value.value)} and people {percent(people)}"
-
-
-def _counts(counts: queries.BenchmarkCounts) -> str:
-    parts = [number_of(counts.samples, "sample"), *([number_of(counts.models, "model")] if counts.models else [])]
-    parts += [number_of(counts.judges, "judge")] if counts.judges else []
-    return ", ".join([*parts, number_of(counts.labels, "label")])
 
 
 def _judges_unit(place: _Place) -> str:

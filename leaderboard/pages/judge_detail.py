@@ -321,13 +321,11 @@ def _cost(on: _Judged) -> Cost | None:
         return None
     facts = [Fact("1,000 verdicts", dollars(running.cost))]
     facts += [] if running.seconds is None else [Fact("A call", f"{running.seconds:.3g} s")]
-    return Cost(on.address.benchmark.titled, _prices(on) if running.cost else BLANK, facts, on.address.link())
-
-
-def _prices(on: _Judged) -> SafeString:
-    """This judge among those whose price is known."""
-    plot = prices.plot_of_judges(on.address, on.scope, on.board, fewest=1)
-    return plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260) if plot else BLANK
+    drawn = BLANK
+    if running.cost and (plot := prices.plot_of_judges(on.address, on.scope, on.board, fewest=1)):
+        # This judge among those whose price is known.
+        drawn = plots.points(replace(plot, own=str(on.run.judge), floor=None), width=310, height=260)
+    return Cost(on.address.benchmark.titled, drawn, facts, on.address.link())
 
 
 def _steady(on: _Judged) -> list[Fact]:

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
 from leaderboard import queries
+from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import (
     ALL,
     INDIVIDUALS,
@@ -25,10 +26,10 @@ from leaderboard.boards.judge_board import (
 )
 from leaderboard.boards.judge_board import JudgeRow as Row
 from leaderboard.boards.judge_ranks import LevelValue
-from leaderboard.boards.repeats import RepeatsBoard, RepeatsRow
-from leaderboard.boards.reviews import ComparedBoard, ComparedRow, ReviewRow, ReviewsBoard
+from leaderboard.boards.repeats import RepeatsRow
+from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.standin import StandInBoard, StandInRow
-from leaderboard.boards.versions import VersionRow, VersionsBoard
+from leaderboard.boards.versions import VersionRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
 from leaderboard.figures import (
     NONE,
@@ -146,6 +147,8 @@ def build_judges_page(
     shown = _Shown.of(address, board, kind, sorting, tested)
     columns, chooser = choose(_columns(shown, biases), address, sorting.column)
     rows = [*([PEOPLE] if shown.with_people else []), *shown.order]
+    # How many items the metric rests on, at most.
+    most = max((row.n for rows in shown.judges.values() if (row := rows.get(metric.name))), default=0)
     return JudgesPage(
         metric=metric.name,
         metric_label=metric.label,
@@ -163,7 +166,11 @@ def build_judges_page(
         ),
         chooser=chooser,
         levels=shown.levels,
-        counted=_counted(shown.judges, metric),
+        counted=(
+            f"{number_of(most, 'pair')}: people chose a side"
+            if metric is SIDED
+            else f"{number_of(most, 'item')} at most"
+        ),
         has_biases=any(biases.get(run) for run in shown.order),
         has_floor="baseline" in shown.outside.values(),
         far_below="15 points" if metric.is_share else "0.15",
@@ -356,14 +363,6 @@ def _level_column(shown: _Shown, level: str) -> Column[int]:
         choice=f"{shown.metric.label} on each {shown.kind.part_word}",
         under=number_of(items, "item"),
         title=f"{shown.metric.label} on {level or 'samples without a level'}",
-    )
-
-
-def _counted(judges: Mapping[int, Mapping[str, Row]], metric: Metric) -> str:
-    """How many items the metric rests on, at most."""
-    most = max((row.n for rows in judges.values() if (row := rows.get(metric.name))), default=0)
-    return (
-        f"{number_of(most, 'pair')}: people chose a side" if metric is SIDED else f"{number_of(most, 'item')} at most"
     )
 
 
@@ -627,7 +626,7 @@ def _running(address: Address, board: JudgesBoard, runs: dict[int, Run]) -> list
     return [column(name) for name in RUNNING]
 
 
-def repeated(board: RepeatsBoard, kind: Kind) -> Table | None:
+def repeated(board: Board[RepeatsRow], kind: Kind) -> Table | None:
     """How many verdicts of each judge are the same, as shares of its items."""
     if not board.rows:
         return None
@@ -659,7 +658,7 @@ def repeated(board: RepeatsBoard, kind: Kind) -> Table | None:
     )
 
 
-def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
+def prompt_versions(board: Board[VersionRow], kind: Kind) -> Table | None:
     """Each version of a judge's prompt beside the one before it, by the first measure against people."""
     first: dict[tuple[str, str, int], VersionRow] = {}
     for row in board.rows:
@@ -699,7 +698,7 @@ def prompt_versions(board: VersionsBoard, kind: Kind) -> Table | None:
     )
 
 
-def reviewed(board: ReviewsBoard, kind: Kind) -> Table | None:
+def reviewed(board: Board[ReviewRow], kind: Kind) -> Table | None:
     """Each judge's verdicts as people reviewed them, in a data set or over all."""
     if not board.rows:
         return None
@@ -738,7 +737,7 @@ def reviewed(board: ReviewsBoard, kind: Kind) -> Table | None:
     )
 
 
-def compared(board: ComparedBoard, kind: Kind) -> Table | None:
+def compared(board: Board[ComparedRow], kind: Kind) -> Table | None:
     """Every two judges whose analyses people compared."""
     if not board.rows:
         return None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from leaderboard.boards.base import cached
-from leaderboard.boards.matrix import MOST, Matrix, MatrixRow, win_rates
+from leaderboard.boards.matrix import MOST, Matrix, win_rates
 from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick
@@ -64,7 +64,28 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
         return Cell(name, link=address.to("leaderboard:votes", **(view | {"anchor": None, "model": name})))
 
     def against(other: str) -> Column[str]:
-        return upright(other, lambda name: _win_rate_cell(address, view, name, other, numbers.get((name, other))))
+        def cell(name: str) -> Cell:
+            if name == other:
+                return marks.ITSELF
+            row = numbers.get((name, other))
+            if row is None:
+                return Cell(NONE, css="qx", title=f"{name} and {other} were not compared")
+            won, tied, lost = (count(outcome) for outcome in row.outcomes)
+            ends = interval(row.win_rate, percent)
+            title = f"{name} against {other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
+            return Cell(
+                percent(row.win_rate.value),
+                count(row.n),
+                marks.heat(row.win_rate.value, 0.0, 1.0)
+                if row.n >= FEWEST and row.win_rate.value is not None
+                else "qx",
+                f"{title}; {ends}" if ends else title,
+                # Compared with the other model: only then does the list hold this pair, whatever the benchmark's
+                # anchor is.
+                address.to("leaderboard:votes", **(view | {"anchor": other, "model": name, "other": other})),
+            )
+
+        return upright(other, cell)
 
     some = f"{len(board.models)} of {total} models by rank; choose others above the table"
     return MatrixPage(
@@ -79,22 +100,4 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
         ),
         "By rank" if total <= MOST else some,
         len({frozenset((row.model, row.other)) for row in board.rows}),
-    )
-
-
-def _win_rate_cell(address: Address, view: dict[str, str | None], name: str, other: str, row: MatrixRow | None) -> Cell:
-    if name == other:
-        return marks.ITSELF
-    if row is None:
-        return Cell(NONE, css="qx", title=f"{name} and {other} were not compared")
-    won, tied, lost = (count(outcome) for outcome in row.outcomes)
-    ends = interval(row.win_rate, percent)
-    title = f"{name} against {other}: {won} won, {tied} tied, {lost} lost of {number_of(row.n, 'item')}"
-    return Cell(
-        percent(row.win_rate.value),
-        count(row.n),
-        marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST and row.win_rate.value is not None else "qx",
-        f"{title}; {ends}" if ends else title,
-        # Compared with the other model: only then does the list hold this pair, whatever the benchmark's anchor is.
-        address.to("leaderboard:votes", **(view | {"anchor": other, "model": name, "other": other})),
     )

@@ -178,9 +178,7 @@ def model_pages(names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def build_models_page(
-    address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None = None
-) -> ModelsPage:
+def build_models_page(address: Address, board: PairsBoard, *, anchor: str, beside: PairsBoard | None) -> ModelsPage:
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
     levels = [name for names in board.level_columns for name in names]
     ratings = Ratings.of(board, beside)

@@ -23,7 +23,7 @@ class OneVote:
 
     who: str
     choice: str | None  # for items that are no pairs: the verdict in words
-    situation: int | None = None
+    situation: int | None
     status: str = ""
     order: str = "01"
     repeat: int = 0

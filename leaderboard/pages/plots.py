@@ -187,8 +187,8 @@ class Dot:
     """A model's number at one level. ``said``: what is told of it, line by line; ``link``: where a click leads."""
 
     number: Number
-    said: tuple[str, ...] = ()
-    link: str = ""
+    said: tuple[str, ...]
+    link: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.urls import NoReverseMatch, reverse
 
@@ -47,7 +48,7 @@ def verdicts_link(address: Address, run: Run, *, metric: str = "", level: str = 
     return address.to("leaderboard:compare", **view, a="majority", b=f"run-{run.pk}", only=only)
 
 
-def source_facts(scope: Scope, board: Board, viewer: Viewer) -> list[Fact]:
+def source_facts(scope: Scope, board: Board[Any], viewer: Viewer) -> list[Fact]:
     """Judged by whom, with which prompt, under which rule; or by answer keys."""
     if scope.kind.keyed:
         return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
@@ -67,18 +68,11 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     ]
 
 
-def reader_facts(board: Board, viewer: Viewer) -> list[Fact]:
+def reader_facts(board: Board[Any], viewer: Viewer) -> list[Fact]:
     """Which runs gave the verdicts, or read the answers that name no option themselves."""
     runs = list(queries.runs_of(board.runs).values())
-    return [*run_facts(runs, viewer), *_prompt_facts(runs)] if runs else []
-
-
-def rule_fact(scope: Scope) -> Fact:
-    return Fact("Majority", RULES_IN_WORDS[scope.rule])
-
-
-def run_facts(runs: Sequence[Run], viewer: Viewer) -> list[Fact]:
-    """One line a run, and its settings in words."""
+    if not runs:
+        return []
     facts = [Fact("Judge" if not n else "", f"{r.judge}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)]
     newest = runs[-1]
     facts.append(Fact("Settings", settings_in_words(newest.protocol, newest.settings)))
@@ -86,18 +80,17 @@ def run_facts(runs: Sequence[Run], viewer: Viewer) -> list[Fact]:
         facts.append(Fact("Answers as", newest.reported_model))
     if newest.imported:
         facts.append(Fact("Origin", "imported from a file"))
+    if newest.template:
+        version = "" if newest.template_version is None else f" {newest.template_version}"
+        facts.append(Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True))
     return facts
 
 
-def _prompt_facts(runs: Sequence[Run]) -> list[Fact]:
-    newest = runs[-1]
-    if not newest.template:
-        return []
-    version = "" if newest.template_version is None else f" {newest.template_version}"
-    return [Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True)]
+def rule_fact(scope: Scope) -> Fact:
+    return Fact("Majority", RULES_IN_WORDS[scope.rule])
 
 
-def data_facts(board: Board, *, counted: str, coverage: float | None = None) -> list[Fact]:
+def data_facts(board: Board[Any], *, counted: str, coverage: float | None = None) -> list[Fact]:
     """How much was counted, its fingerprint, and when."""
     facts = [Fact("Data", counted), Fact("Fingerprint", board.data or NONE, mono=True)]
     if coverage is not None:

@@ -52,8 +52,8 @@ def points(share: float | None) -> str:
 
 def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
     """Where the answers stand that a figure of a model is made of."""
-    address = reverse("leaderboard:recipe-answers", args=[str(recipe)])
-    return f"{address}?{urlencode({'model': model} | {name: value for name, value in chosen.items() if value != ''})}"
+    query = {"model": model} | {name: value for name, value in chosen.items() if value != ""}
+    return reverse("leaderboard:recipe-answers", args=[str(recipe)], query=query)
 
 
 def model_cell(name: str, invented: Collection[str], scenario: str = "") -> Cell:
@@ -659,7 +659,16 @@ def _quality_matrix(board: DesiderataBoard, measured: list[Quality], chosen: Map
         def cell(quality: Quality) -> Cell:
             if measured.index(other) >= measured.index(quality):
                 return Cell(css="none")
-            return _together_cell(quality, other, found, chosen)
+            row = found.get(frozenset((quality.name, other.name)))
+            if row is None or row.pearson.value is None:
+                return Cell(NONE, css="heat q0", title=row.pearson.reason if row else "no model has both")
+            value = row.pearson.value
+            step = sum(abs(value) >= limit for limit in (0.25, 0.5, 0.75))
+            shade = f"n{step}" if value < 0 and step else ("q0", "q1", "q3", "q4")[step]
+            css = f"heat {shade}{' sure' if _is_significant(row) else ''}"
+            title = f"{quality.plain} and {other.plain}: {_correlation_words(row)}"
+            link = f"{_with(chosen, TOGETHER, f'{other.name},{quality.name}')}#{TOGETHER}"
+            return Cell(signed(value), css=css, title=title, link=link)
 
         return Column(other.short, cell)
 
@@ -703,21 +712,6 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
     title = f"{up.plain}, %, by {across.plain.lower()}"
     plot = plots.Plot(title, said, f"{across.plain}, %", places, whole_percent, unit=0.01, priced=False)
     return Scatter(title, said, plots.points(plot, height=360))
-
-
-def _together_cell(
-    quality: Quality, other: Quality, found: Mapping[frozenset[str], QualityCorrelationRow], chosen: Mapping[str, str]
-) -> Cell:
-    row = found.get(frozenset((quality.name, other.name)))
-    if row is None or row.pearson.value is None:
-        return Cell(NONE, css="heat q0", title=row.pearson.reason if row else "no model has both")
-    value = row.pearson.value
-    step = sum(abs(value) >= limit for limit in (0.25, 0.5, 0.75))
-    shade = f"n{step}" if value < 0 and step else ("q0", "q1", "q3", "q4")[step]
-    css = f"heat {shade}{' sure' if _is_significant(row) else ''}"
-    title = f"{quality.plain} and {other.plain}: {_correlation_words(row)}"
-    link = f"{_with(chosen, TOGETHER, f'{other.name},{quality.name}')}#{TOGETHER}"
-    return Cell(signed(value), css=css, title=title, link=link)
 
 
 def _is_significant(row: QualityCorrelationRow) -> bool:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from bank.forms.fields import whole_number
-from leaderboard.boards.abilities import AbilitiesBoard
-from leaderboard.boards.base import Level, ModelRow, ModelsBoard
+from leaderboard.boards.abilities import AbilityRow
+from leaderboard.boards.base import Board, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
 from leaderboard.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 from leaderboard.hidden import is_kept_back
@@ -103,9 +103,20 @@ def _scored_columns(
         return Column(column.label, column.name, column.write, opens=answers, sort=column.name, title=column.title)
 
     def at_level(name: str) -> Column[ModelRow]:
+        def cell(row: ModelRow) -> Cell:
+            level = row.level(name)
+            number = level.number(main.name) if level else UNKNOWN
+            at = number.high if number.value is None else number.value  # an interval of an edition has no value
+            if level is None or at is None:
+                return Cell(NONE, css="qx", title=f"{name}: nothing counted")
+            title = f"{name}: {interval(number, main.write)}".rstrip(": ")
+            title = f"{title}; n = {whole(level.n)}"
+            link = rows_at_level(address, scope, row.model, name)
+            return Cell(value_or_interval(number, main.write), css=marks.heat(at, *ends), title=title, link=link)
+
         return Column(
             level_label(name),
-            lambda row: _level_cell(name, row.level(name), main, *ends, rows_at_level(address, scope, row.model, name)),
+            cell,
             kind="heat",
             css="c level",
             sort=f"level:{name}",
@@ -161,16 +172,6 @@ def level_label(path: str) -> str:
     return name.replace("_", " ").replace("/", "/\u200b")
 
 
-def _level_cell(name: str, level: Level | None, main: NumberColumn, low: float, high: float, link: str) -> Cell:
-    number = level.number(main.name) if level else UNKNOWN
-    at = number.high if number.value is None else number.value  # an interval of an edition has no value
-    if level is None or at is None:
-        return Cell(NONE, css="qx", title=f"{name}: nothing counted")
-    title = f"{name}: {interval(number, main.write)}".rstrip(": ")
-    title = f"{title}; n = {whole(level.n)}"
-    return Cell(value_or_interval(number, main.write), css=marks.heat(at, low, high), title=title, link=link)
-
-
 def reading(page: ScoredPage) -> list[tuple[str, str]]:
     """What the columns are: terms with their explanations."""
     words = [
@@ -184,7 +185,7 @@ def reading(page: ScoredPage) -> list[tuple[str, str]]:
     return [(term, said) for shown, term, said in words if shown]
 
 
-def abilities_of(board: AbilitiesBoard, main: NumberColumn, unit: float) -> Table | None:
+def abilities_of(board: Board[AbilityRow], main: NumberColumn, unit: float) -> Table | None:
     """All models together on each ability, hardest first; None where one model or ability is all there is."""
     rows = board.rows
     if len(rows) < 2 or max(row.models for row in rows) < 2:

@@ -54,7 +54,7 @@ class Hit:
     """One result: its name, its link (empty if the viewer may not open it), a description, and its places."""
 
     name: str
-    to: str = ""
+    to: str
     about: str = ""
     places: list[tuple[str, str]] = field(default_factory=list)
 

@@ -315,22 +315,22 @@ def causes(before: Snapshot, after: Snapshot, view: Address) -> list[Cause]:
     """What made the difference, newest first: runs, models or judges, counts, rule, method. ``view`` is the board that
     was frozen, as it is now.
     """
-    changed = [*_runs_changed(before, after, view), *_entries_changed(before, after, view)]
-    changed += [*_counts_changed(before, after, view), *_method_changed(before, after)]
-    return sorted(changed, key=lambda cause: (cause.at is None, -cause.at.timestamp() if cause.at else 0))
+    return sorted(
+        _changed(before, after, view), key=lambda cause: (cause.at is None, -cause.at.timestamp() if cause.at else 0)
+    )
 
 
 def _rows_link(view: Address, **parameters: str) -> str:
     return view.to(view.kind.rows_page, **view.view(), **parameters)
 
 
-def _runs_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
-    """A new run of a judge whose run is gone replaces it; its day, for those who may see it, is that of its end."""
-    old, new = ({run["run"]: run["judge"] for run in each.made_from.get("runs", [])} for each in (before, after))
-    gone = {pk: judge for pk, judge in old.items() if pk not in new}
-    stored = Run.objects.in_bulk([pk for pk in new if pk not in old])
-    for pk, judge in new.items():
-        if pk in old:
+def _changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
+    # A new run of a judge whose run is gone replaces it; its day, for those who may see it, is that of its end.
+    of_old, of_new = ({run["run"]: run["judge"] for run in each.made_from.get("runs", [])} for each in (before, after))
+    gone = {pk: judge for pk, judge in of_old.items() if pk not in of_new}
+    stored = Run.objects.in_bulk([pk for pk in of_new if pk not in of_old])
+    for pk, judge in of_new.items():
+        if pk in of_old:
             continue
         replaced = next((other for other, name in gone.items() if name == judge), None)
         gone.pop(replaced, None)
@@ -340,46 +340,35 @@ def _runs_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[
         yield Cause(f"Run {pk} of {judge} {f'replaces run {replaced}' if replaced else 'is new'}.", link, at)
     for pk, judge in gone.items():
         yield Cause(f"Run {pk} of {judge} is gone.")
-
-
-def _entries_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
-    """Models that came or went; those of judges are told by their runs."""
-    if after.what != "models":
-        return
-    old, new = (entries_of(each) for each in (before, after))
+    # Models that came or went; those of judges are told by their runs.
+    then, now = (entries_of(each) if after.what == "models" else [] for each in (before, after))
     for word, models in (
-        ("added", [name for name in new if name not in old]),
-        ("gone", [name for name in old if name not in new]),
+        ("added", [name for name in now if name not in then]),
+        ("gone", [name for name in then if name not in now]),
     ):
         if models:
             link = _rows_link(view, model=models[0]) if word == "added" and len(models) == 1 else ""
             yield Cause(f"{number_of(len(models), 'model')} {word}: {', '.join(models)}.", link)
-
-
-def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:
-    """What both counted, and found another number of: its name and both numbers."""
-    old, new = (each.made_from.get("counted", {}) for each in (before, after))
-    return ((name, old[name], n) for name, n in new.items() if name in old and old[name] != n)
-
-
-def _counts_changed(before: Snapshot, after: Snapshot, view: Address) -> Iterator[Cause]:
-    """What is counted otherwise; labels have the day of the last one."""
-    for name, then, n in _counted_otherwise(before, after):
+    # What is counted otherwise; labels have the day of the last one.
+    for name, n_then, n in _counted_otherwise(before, after):
         at = None
         if name == "labels":
             with guard.working():
                 labels = Label.objects.filter(campaign__benchmark=view.benchmark, changed_at__lte=after.computed_at)
             at = labels.aggregate(last=Max("changed_at"))["last"]
-        yield Cause(f"{name.capitalize()}: {then:,}, then {n:,}.", _rows_link(view), at)
-
-
-def _method_changed(before: Snapshot, after: Snapshot) -> Iterator[Cause]:
+        yield Cause(f"{name.capitalize()}: {n_then:,}, then {n:,}.", _rows_link(view), at)
     old, new = before.made_from, after.made_from
     if old.get("methods") != new.get("methods"):
         link = reverse("leaderboard:formulas")
         yield Cause(f"Version of the methods: {old.get('methods')}, then {new.get('methods')}.", link)
     if old.get("majority") != new.get("majority"):
         yield Cause(f"Majority rule: {old.get('majority')}, then {new.get('majority')}.")
+
+
+def _counted_otherwise(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, int, int]]:
+    """What both counted, and found another number of: its name and both numbers."""
+    old, new = (each.made_from.get("counted", {}) for each in (before, after))
+    return ((name, old[name], n) for name, n in new.items() if name in old and old[name] != n)
 
 
 def as_json(snapshot: Snapshot) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Campaign
@@ -71,8 +70,8 @@ def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
         answers or "no answers yet: bring them in, or have endpoints write them",
         samples > 0,
         [
-            ("Add a file", f"{reverse('bank:upload-list')}?{urlencode({'benchmark': str(benchmark)})}"),
-            ("Have a model answer", f"{reverse('judging:collect-new')}?{urlencode({'benchmark': benchmark.pk})}"),
+            ("Add a file", reverse("bank:upload-list", query={"benchmark": str(benchmark)})),
+            ("Have a model answer", reverse("judging:collect-new", query={"benchmark": benchmark.pk})),
         ],
     )
 
@@ -102,15 +101,15 @@ def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
         *([f"{number_of(open_campaigns, 'campaign')} open"] if open_campaigns else []),
         *([f"{number_of(going, 'run')} under way"] if going else []),
     ]
-    chosen = urlencode({"benchmark": benchmark.pk})
+    chosen = {"benchmark": benchmark.pk}
     return Step(
         "Judge or label",
         f"{number_of(counts.labels, 'label')}, {number_of(counts.judges, 'judge')}",
         ", ".join(under_way) or "nothing under way",
         bool(counts.labels or counts.judges),
         [
-            ("New run", f"{reverse('judging:run-new')}?{chosen}"),
-            ("New campaign", f"{reverse('annotations:campaign-new')}?{chosen}"),
+            ("New run", reverse("judging:run-new", query=chosen)),
+            ("New campaign", reverse("annotations:campaign-new", query=chosen)),
         ],
     )
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from accounts.rules import Viewer, allowed
 from bank.models import Submission, SubmissionScore, ToldScore
@@ -311,22 +310,23 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
     listed = list(shown)
     closed = next((block for block in listed if not block.seen.score.open), None)
     scored = submission.state == Submission.State.SCORED
-    to_come, view, query = False, {}, ""
+    to_come, view = False, {}
     if closed is not None:
         view = {"kind": closed.board, "split": closed.seen.score.split if closed.seen.score.hidden else ""}
-        query = f"?{urlencode({name: value for name, value in view.items() if value})}"
     if closed is not None and scored and submission.released_at is not None:
         editions = Edition.objects.filter(benchmark=submission.benchmark, what=Edition.What.MODELS, **view)
         newest = editions.order_by("-number").first()
         to_come = newest is None or submission.name not in newest.cells
-    publish = reverse("leaderboard:edition-new", args=[submission.benchmark])
+    query = {name: value for name, value in view.items() if value}
     return Next(
         waits=scored and submission.released_at is None,
         halved=any(block.halved for block in listed),
         sealed=closed is not None,
         to_come=to_come,
-        edition=publish + query if to_come and allowed(viewer, "publish") else "",
-        board=reverse("leaderboard:models", args=[submission.benchmark]) + query,
+        edition=reverse("leaderboard:edition-new", args=[submission.benchmark], query=query)
+        if to_come and allowed(viewer, "publish")
+        else "",
+        board=reverse("leaderboard:models", args=[submission.benchmark], query=query),
     )
 
 
@@ -386,7 +386,7 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         ranks=rank_range(row.place, row.rank_low, row.rank_high)
         if row.rank_low is not None and not standing.whole
         else "",
-        board=f"{reverse('leaderboard:models', args=[submission.benchmark])}?{urlencode(view)}",
+        board=reverse("leaderboard:models", args=[submission.benchmark], query=view),
         table=_scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best),
     )
 

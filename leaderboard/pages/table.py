@@ -155,7 +155,7 @@ def upright(label: str, cell: Callable[[T], Cell], title: str = "") -> Column[T]
     return Column(label, cell, kind="heat", css="mh", title=title or label)
 
 
-def number_cell(number: Number | None, write: Write = two, n: int | None = None, **more: Any) -> Cell:
+def number_cell(number: Number | None, write: Write, n: int | None = None, **more: Any) -> Cell:
     """A number with ``95%: 0.71 to 0.83, n = 120`` as its title."""
     if number is None:
         return Cell(NONE, **{"title": "not known", **more})
@@ -221,8 +221,8 @@ class TableRow:
     cells: list[tuple[Column[Any], Cell]]
     css: str
     key: str
-    group: "Group | None" = None
-    worse: str = ""
+    group: "Group | None"
+    worse: str
 
     def of_kind(self, kind: str) -> list[Cell]:
         return [cell for column, cell in self.cells if column.kind == kind]
@@ -280,7 +280,7 @@ class Sorting:
     address: "Address"
     column: str
     descending: bool
-    usual: str = RANK
+    usual: str
 
     @classmethod
     def of(cls, address: "Address", columns: Collection[str], *, usual: str = RANK) -> "Sorting":

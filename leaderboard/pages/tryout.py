@@ -293,11 +293,13 @@ def _figures(
 def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> list[Cause]:
     """Why replies could not be read, the likeliest first: each with the number of calls that speaks for it."""
     status = Counter(call.judgment.status for call in calls)
+    number = sum(status[name] for name in REFUSED)
+    words = f"{number} of {len(calls)} replies are refusals, or were stopped by a filter."
     found = [
         _no_form(run, protocol, calls, status["parse_failed"]),
         _too_short(run, status, len(calls)),
         _failed(calls, status["error"]),
-        _refused(sum(status[name] for name in REFUSED), len(calls)),
+        Cause(number, "The judge refuses.", words, "Choose another judge", to="form"),
     ]
     return sorted((cause for cause in found if cause.calls), key=lambda cause: -cause.calls)
 
@@ -337,11 +339,6 @@ def _failed(calls: Sequence[Call], number: int) -> Cause:
     why = f" Mostly: {said[0][0]}." if said and said[0][0] else ""
     words = f"{number} of {len(calls)} calls ended in an error.{why}"
     return Cause(number, "The endpoint does not answer as it should.", words, "Look at the judge", to="judge")
-
-
-def _refused(number: int, asked: int) -> Cause:
-    words = f"{number} of {asked} replies are refusals, or were stopped by a filter."
-    return Cause(number, "The judge refuses.", words, "Choose another judge", to="form")
 
 
 def changes_of(run: Run, fix: str) -> dict[str, Any]:

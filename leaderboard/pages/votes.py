@@ -236,7 +236,7 @@ def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: b
     return segments(address, "match", parts)
 
 
-def division(part: int, n: int, what: str, *, decided: bool = False) -> str:
+def division(part: int, n: int, what: str, *, decided: bool) -> str:
     """The figure that the rows are behind: ``772 the same of 1,049 where the first chose a side = 73.6%``."""
     if not n:
         return ""

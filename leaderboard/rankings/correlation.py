@@ -11,7 +11,7 @@ import pandas as pd
 from judging.models import Run
 from leaderboard import kinds, votes
 from leaderboard.boards import models
-from leaderboard.boards.base import Board, ModelsBoard, cached, level_names
+from leaderboard.boards.base import Board, ModelsBoard, Tested, cached, level_names, with_significance
 from leaderboard.hidden import is_kept_back, of_open_half
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import OutsideScore
@@ -34,7 +34,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorrelationRow(Row):
+class CorrelationRow(Tested):
     """Two rankings compared over the ``n`` models that both rank."""
 
     a: str
@@ -85,8 +85,7 @@ class SpreadRow(OfJudge):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CorrelationBoard(Board):
-    rows: Sequence[CorrelationRow] = field(default=(), kw_only=False)
+class CorrelationBoard(Board[CorrelationRow]):
     rankings: list[Ranking] = field(default_factory=list)
     ranks: list[MetaRank] = field(default_factory=list)
     repeats: list[SpreadRow] = field(default_factory=list)
@@ -114,9 +113,7 @@ def correlations(scope: Scope, others: Sequence[Scope]) -> CorrelationBoard:
             rho = rank_correlation(x=paired["a"], y=paired["b"], rng=np.random.default_rng(SEED))
             row = replace(row, value=number(rho.spearman), kendall=rho.kendall, p=rho.p, test=rho.test)
         rows.append(row)
-    tested = [row.p for row in rows if row.p is not None]
-    counts = iter(benjamini_yekutieli(p=tested) if tested else ())
-    rows = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]
+    rows = with_significance(rows, benjamini_yekutieli)
     return CorrelationBoard(rows, rankings=rankings, ranks=_meta(rankings), repeats=_repeats(scope))
 
 

@@ -17,13 +17,13 @@ import pandas as pd
 from bank.models import Benchmark
 from leaderboard import kinds
 from leaderboard.boards import keyed
+from leaderboard.boards.base import Tested, with_significance
 from leaderboard.methods import SEED
-from leaderboard.rows import UNKNOWN, Number, Row, number
+from leaderboard.rows import UNKNOWN, Number, number
 from leaderboard.scope import BadScope, Scope
 from stats.disclosure import MIN_SAMPLES
 from stats.paired import difference
 from stats.proportions import mean, rate
-from stats.ranks import benjamini_hochberg
 
 MOST = 3  # comparisons on one page
 ALIASES = {"zh": {"zh", "cn"}}  # names of a language in keys
@@ -43,7 +43,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LanguageRow(Row):
+class LanguageRow(Tested):
     """A model in two languages: ``difference`` is a minus b over the ``n`` corresponding samples."""
 
     model: str
@@ -130,10 +130,7 @@ def _comparison(scope: Scope, a: Side, b: Side) -> TwoLanguages | None:
     ]
     if not rows:
         return None
-    tested = [row.p for row in rows if row.p is not None]
-    counts = iter(benjamini_hochberg(p=tested) if tested else ())
-    rows = [row if row.p is None else replace(row, significant=bool(next(counts))) for row in rows]
-    rows.sort(key=lambda row: (-(row.a.value or 0.0), row.model.casefold()))
+    rows = sorted(with_significance(rows), key=lambda row: (-(row.a.value or 0.0), row.model.casefold()))
     measure = "circular" if circular else "vanilla" if scope.kind.rotates else "accuracy"
     return TwoLanguages(a, b, measure, len(shared), rows)
 

@@ -86,7 +86,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
 
 
 def _whole(
-    name: str, template: str, address: Address, scope: Scope, board: Board, context: dict[str, Any]
+    name: str, template: str, address: Address, scope: Scope, board: Board[Any], context: dict[str, Any]
 ) -> dict[str, Any]:
     """A board as HTML, its files, and where it can be frozen."""
     return {
@@ -348,7 +348,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
         scope = replace(addresses.board_scope(address, snapshot.what), staff=False)
     except BadScope:
         return SafeString()
-    kinds: dict[str, tuple[type[Board], str, Callable[..., dict[str, Any]]]] = {
+    kinds: dict[str, tuple[type[Board[Any]], str, Callable[..., dict[str, Any]]]] = {
         "models": (scope.kind.board, "_scored.html", partial(_scored_context, live=False)),
         "judges": (JudgesBoard, "_judges.html", partial(_judges_context, live=False)),
         "bias": (BiasBoard, "_bias.html", _bias_context),

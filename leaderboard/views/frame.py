@@ -127,7 +127,7 @@ def fragment(template: str, address: Address, context: dict[str, Any]) -> SafeSt
 File = tuple[str, str, str]  # label, link, file name
 
 
-def downloads(name: str, address: Address, scope: Scope, board: Board) -> list[File]:
+def downloads(name: str, address: Address, scope: Scope, board: Board[Any]) -> list[File]:
     """The rows of a board as the API gives them, under the view of this page, and as Parquet."""
     view = {"source": scope.source, "run": str(scope.run or ""), "kind": scope.kind.in_address or ""}
     files = table_files(name, address, data=board.data, **view)

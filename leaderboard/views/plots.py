@@ -1,7 +1,7 @@
 """Every plot of a board as a file."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -51,7 +51,7 @@ def _matrix_plot(address: Address) -> SafeString:
     return plots.heatmap(page.table, title=title, low="0", high="100")
 
 
-B = TypeVar("B", bound=Board)
+B = TypeVar("B", bound=Board[Any])
 
 
 def _drawable(board: B) -> B:

@@ -66,14 +66,14 @@ def samples(path: Path) -> Iterator[Row | Problem]:
 def labels(path: Path) -> Iterator[Row | Problem]:
     """The people's scores."""
     if path.name == JUDGES:
-        raise BadFile(Where(path.name), "holds judges' scores: bring it in as judgments")
+        raise BadFile(path, "holds judges' scores: bring it in as judgments")
     return _verdicts(path, HUMANS, LabelRecord, lambda by: {"annotator": by})
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
     """The LLM judges' scores."""
     if path.name == HUMANS:
-        raise BadFile(Where(path.name), "holds people's scores: bring it in as labels")
+        raise BadFile(path, "holds people's scores: bring it in as labels")
     settings = {"order": "fixed", "criteria": False, "context": "image"}
     return _verdicts(path, JUDGES, JudgmentRecord, lambda by: {"judge": by, "settings": settings})
 
@@ -91,7 +91,7 @@ def _scores(file: Path) -> Iterator[Row | Problem]:
     """Every score as ``{by, key, score}``; the record is the number of the score in the file, from 0."""
     table = json_value(file)
     if not isinstance(table, dict) or not all(isinstance(scores, dict) for scores in table.values()):
-        raise BadFile(Where(file.name), 'is not of the shape {annotator: {"<picture>__<feature>": score}}')
+        raise BadFile(file, 'is not of the shape {annotator: {"<picture>__<feature>": score}}')
     number = -1
     for by, scores in table.items():
         for key, score in scores.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import answers, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, head, json_value
+from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, head, json_value, spread
 
 NAME = "inspect"
 TITLE = "Logs of Inspect"
@@ -45,15 +45,15 @@ def wide_rows(path: Path) -> Iterator[Row | Problem]:
         model = _model(path, log)
         found = log.get("samples") or []
         if not isinstance(found, list) or not found:
-            raise BadFile(Where(path.name), "holds no samples; was it written without them?")
+            raise BadFile(path, "holds no samples; was it written without them?")
         samples = (Row(Where(path.name, record=number), sample) for number, sample in enumerate(found))
-    yield from wide.spread(partial(_answers, model=model), samples)
+    yield from spread(partial(_answers, model=model), samples)
 
 
 def _model(path: Path, log: Any) -> str:
     model = wide.value_at(log, "eval.model")
     if not isinstance(model, str):
-        raise BadFile(Where(path.name), "does not say which model was asked (eval.model)")
+        raise BadFile(path, "does not say which model was asked (eval.model)")
     return model
 
 

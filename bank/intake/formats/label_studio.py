@@ -144,7 +144,7 @@ def _tasks(path: Path) -> Iterator[Row | Problem]:
     """The tasks of a file, each read as a Task."""
     tasks = json_value(path)
     if not isinstance(tasks, list):
-        raise BadFile(Where(path.name), "is no list of tasks")
+        raise BadFile(path, "is no list of tasks")
     questions, seen = wide.Questions(), SeenAnswers()
     for number, task in enumerate(tasks, 1):
         row = Row(Where(path.name, record=number), task)

@@ -100,7 +100,7 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
             raise BadFile(Where(str(path)), "holds no *-comparisons.csv of a judge")
     for file in files:
         if "worker" in first_names(file):
-            raise BadFile(Where(file.name), "holds people's comparisons: bring it in as labels")
+            raise BadFile(file, "holds people's comparisons: bring it in as labels")
         judge = file.stem.removesuffix("-comparisons").removesuffix("-crowd")
         yield from converted(csv_rows(file), partial(_judgment, judge=judge), JudgmentRecord)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import answers, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, first_names, json_lines, json_value, odd
+from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, first_names, json_lines, json_value, odd, spread
 
 NAME = "lmms-eval"
 TITLE = "Samples of lmms-eval, lm-eval"
@@ -35,7 +35,7 @@ def wide_rows(path: Path) -> Iterator[Row | Problem]:
         said = TASK.fullmatch(file.stem)
         task = said[1] if said else file.stem
         named = _model_in_results(file) or (file.parent.name if path.is_dir() and file.parent != path else "")
-        yield from wide.spread(partial(_answers, task=task, model=named, told=set()), json_lines(file))
+        yield from spread(partial(_answers, task=task, model=named, told=set()), json_lines(file))
 
 
 def _files(path: Path) -> Iterable[Path]:

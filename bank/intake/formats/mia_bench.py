@@ -91,7 +91,7 @@ def _address(data: dict[str, Any]) -> str:
 def samples(path: Path) -> Iterator[Row | Problem]:
     file = path / INSTRUCTIONS if path.is_dir() else path
     if _is_answer(file):
-        raise BadFile(Where(file.name), "holds a model's answers, not the instructions")
+        raise BadFile(file, "holds a model's answers, not the instructions")
     instructions = list(validated(json_array(file), Instruction))
     names = Counter(_file_name(row.data.image) for row in instructions if isinstance(row, Row))
     keys_by_instruction: dict[str, str] = {}
@@ -115,7 +115,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     if path.is_dir():
         raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers")
     if not _is_answer(path):
-        raise BadFile(Where(path.name), "holds no answers ({question_id or url: address of the picture, text})")
+        raise BadFile(path, "holds no answers ({question_id or url: address of the picture, text})")
     return converted(rows(path), _response, ResponseRecord)
 
 

@@ -145,7 +145,7 @@ def _manifest(directory: Path) -> dict[str, dict[str, Any]]:
         return {}
     entries = json_value(file)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
-        raise BadFile(Where(file.name), "is no list of pictures with an id each")
+        raise BadFile(file, "is no list of pictures with an id each")
     return {str(entry["id"]): entry for entry in entries}
 
 

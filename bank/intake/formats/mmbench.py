@@ -107,7 +107,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
     for file in _files(path):
         shape = _shape(file)
         if shape == "predictions":
-            raise BadFile(Where(file.name), "holds a model's predictions, not the questions")
+            raise BadFile(file, "holds a model's predictions, not the questions")
         yield from _parsed(file) if shape == "parsed" else _table(file)
 
 
@@ -116,7 +116,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     if path.is_dir():
         raise BadFile(Where(str(path)), "is a directory; give the file of a model's predictions")
     if _shape(path) != "predictions":
-        raise BadFile(Where(path.name), "holds the questions, not a model's predictions")
+        raise BadFile(path, "holds the questions, not a model's predictions")
     return converted(_lowered(rows(path)), _prediction, ResponseRecord)
 
 
@@ -124,7 +124,7 @@ def judgments(path: Path, given: Mapping[str, str] | None = None) -> Iterator[Ro
     """What VLMEvalKit's judge gave each prediction: ``score`` or ``hit``, and why as ``log``."""
     names = {name.lower() for name in first_names(path)}
     if _shape(path) != "predictions" or names.isdisjoint(SCORES):
-        raise BadFile(Where(path.name), f"holds no predictions with {' or '.join(SCORES)}")
+        raise BadFile(path, f"holds no predictions with {' or '.join(SCORES)}")
     model, told = (given or {}).get("model", ""), set[str]()
     return converted(_lowered(rows(path)), partial(_score, model=model, told=told), JudgmentRecord)
 

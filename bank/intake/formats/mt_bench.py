@@ -55,7 +55,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
         file for file, kind in files if kind == "answers with questions"
     ]
     if not asked:
-        raise BadFile(Where(path.name), f"holds no questions; {_missing(files)}")
+        raise BadFile(path, f"holds no questions; {_missing(files)}")
     unread = sorted({file.name for file in path.rglob("*.jsonl")} - {file.name for file, _ in files})
     if unread:
         reason = f"these files are none of questions, answers and verdicts, and are not read: {', '.join(unread[:20])}"
@@ -68,7 +68,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
 def responses(path: Path) -> Iterator[Row | Problem]:
     files = [file for file, kind in _files(path) if kind.startswith("answers")]
     if not files:
-        raise BadFile(Where(path.name), f"holds no answers; {_missing(_files(path))}")
+        raise BadFile(path, f"holds no answers; {_missing(_files(path))}")
     seen = SeenAnswers()
     for file in files:
         yield from converted(json_lines(file), partial(_answers, seen=seen, told=set()), ResponseRecord)
@@ -78,7 +78,7 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
     """What judges said: a score, or who won in each of the games."""
     files = _files(path)
     if all(kind != "verdicts" for _, kind in files):
-        raise BadFile(Where(path.name), "holds no verdicts")
+        raise BadFile(path, "holds no verdicts")
     if missing := _missing(files):
         yield Problem(Where(path.name), "", f"verdicts are read, but {missing}", warning=True)
     answers = [file for file, kind in files if kind.startswith("answers")]

@@ -74,7 +74,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     if path.is_dir():
         raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers to one subset")
     if _is_question_file(path):
-        raise BadFile(Where(path.name), "holds the questions, not a model's answers")
+        raise BadFile(path, "holds the questions, not a model's answers")
     subset = "" if "subset" in first_names(path) else _subset(path)
     for number, row in enumerate(rows(path), start=1):
         yield from converted([row], partial(_response, number=number, subset=subset), ResponseRecord)
@@ -84,7 +84,7 @@ def _subset(file: Path) -> str:
     match = SUBSET.search(file.stem)
     if match is None:
         reason = f"its name says none of {', '.join(SUBSETS)}, and ids repeat across these; rename the file"
-        raise BadFile(Where(file.name), reason)
+        raise BadFile(file, reason)
     return match[1].lower()
 
 

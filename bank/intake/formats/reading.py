@@ -84,9 +84,10 @@ class Row(NamedTuple):
 
 
 class BadFile(Exception):
-    """The file cannot be read from here on."""
+    """The file cannot be read from here on, or, where a path is given, not at all."""
 
-    def __init__(self, where: Where, reason: str) -> None:
+    def __init__(self, where: Where | Path, reason: str) -> None:
+        where = Where(where.name) if isinstance(where, Path) else where
         super().__init__(f"{where}: {reason}")
         self.problem = Problem(where, "", reason)
 
@@ -292,7 +293,7 @@ def json_value(path: Path) -> Any:
     except json.JSONDecodeError as error:
         raise BadFile(Where(path.name, error.lineno), f"is not JSON: {error.msg}") from None
     except ValueError as error:
-        raise BadFile(Where(path.name), str(error)) from None
+        raise BadFile(path, str(error)) from None
 
 
 def json_array(path: Path) -> Iterator[Row | Problem]:
@@ -300,7 +301,7 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
     text = _Unread(path)
     if text.next_character() != "[":
         json_value(path)  # which says what is wrong, if it is no JSON
-        raise BadFile(Where(path.name), "is not a JSON array")
+        raise BadFile(path, "is not a JSON array")
     text.place += 1
     index, is_open = -1, text.next_character() != "]"
     while is_open:
@@ -405,7 +406,7 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
     whole = json_value(path)
     objects = _longest_list(whole) or _named_objects(whole)
     if not objects:
-        raise BadFile(Where(path.name), "is one JSON object without a list of objects in it")
+        raise BadFile(path, "is one JSON object without a list of objects in it")
     for index, item in enumerate(objects):
         where = Where(path.name, record=index)
         yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
@@ -492,7 +493,7 @@ def _sheet(path: Path) -> tuple[Any, list[str], Iterator[tuple[int, Sequence[Any
     """An open workbook, the names in its first sheet that has any, and the numbered rows below. Raises BadFile."""
     try:
         if fault := _workbook_fault(path, _changed(path)):
-            raise BadFile(Where(path.name), f"the Excel workbook {fault}")
+            raise BadFile(path, f"the Excel workbook {fault}")
         book = import_module("openpyxl").load_workbook(path, read_only=True, data_only=True, keep_links=False)
         for sheet in book.worksheets:
             sheet.reset_dimensions()  # which a file may state at will
@@ -509,8 +510,8 @@ def _sheet(path: Path) -> tuple[Any, list[str], Iterator[tuple[int, Sequence[Any
     except BadFile:
         raise
     except Exception as error:  # whatever the parsers of a format with so many parts stumble over
-        raise BadFile(Where(path.name), f"is no readable Excel workbook ({type(error).__name__})") from None
-    raise BadFile(Where(path.name), "is an Excel workbook without a sheet whose first row names columns")
+        raise BadFile(path, f"is no readable Excel workbook ({type(error).__name__})") from None
+    raise BadFile(path, "is an Excel workbook without a sheet whose first row names columns")
 
 
 def _cells_of(path: Path, sheet: Any) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -575,7 +576,7 @@ def parquet_length(path: Path) -> int:
     try:
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
+        raise BadFile(path, f"is not readable Parquet: {error}") from None
 
 
 def parquet_names(path: Path) -> set[str]:
@@ -584,7 +585,7 @@ def parquet_names(path: Path) -> set[str]:
     try:
         return set(pq.read_schema(path).names)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadFile(Where(path.name), f"is not readable Parquet: {error}") from None
+        raise BadFile(path, f"is not readable Parquet: {error}") from None
 
 
 # What is no table, by its first bytes.
@@ -698,9 +699,9 @@ def rows(path: Path) -> Iterator[Row | Problem]:
         return itertools.chain.from_iterable(map(parquet_rows, files))
     kind = kind_of(path)
     if words := no_table(path):
-        raise BadFile(Where(path.name), f"is {words}, not a table")
+        raise BadFile(path, f"is {words}, not a table")
     if kind not in READERS:
-        raise BadFile(Where(path.name), "is an archive; unpack it first")
+        raise BadFile(path, "is an archive; unpack it first")
     return READERS[kind](path)
 
 
@@ -813,21 +814,28 @@ def odd(row: Row, field: str, reason: str) -> Problem:
     return Problem(row.where, field, reason, warning=True)
 
 
+def spread(
+    reading: Callable[[Row], Iterable[Problem | dict[str, Any]]], source: Iterable[Row | Problem]
+) -> Iterator[Row | Problem]:
+    """The rows that ``reading`` makes of each, which may raise BadRow, and its problems."""
+    for row in source:
+        if isinstance(row, Problem):
+            yield row
+            continue
+        try:
+            for one in reading(row):
+                yield one if isinstance(one, Problem) else Row(row.where, one)
+        except BadRow as fault:
+            yield Problem(row.where, fault.field, fault.reason)
+
+
 def converted(
     source: Iterable[Row | Problem], convert: Callable[[Row], Iterable[Problem | dict[str, Any]]], record: type[Rec]
 ) -> Iterator[Row | Problem]:
     """The records of a format's rows: for each row, those that ``convert`` gives as objects, and its warnings. It may
     raise BadRow.
     """
-    for row in source:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        try:
-            for part in convert(row):
-                yield from [part] if isinstance(part, Problem) else validated([Row(row.where, part)], record)
-        except BadRow as fault:
-            yield Problem(row.where, fault.field, fault.reason)
+    return validated(spread(convert, source), record)
 
 
 def short_hash(text: str) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, first_names, listed, odd
+from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, first_names, listed, odd, spread
 from bank.intake.formats.records import SampleRecord
 from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
@@ -173,30 +173,8 @@ def read_as(
     """Rows with what ``reading`` makes of each, which may raise BadRow; warnings of the source itself only where they
     are asked for, so that they are told once and not for each part.
     """
-    for row in source:
-        if isinstance(row, Problem):
-            if warnings or not row.warning:
-                yield row
-            continue
-        try:
-            yield Row(row.where, reading(row))
-        except BadRow as fault:
-            yield Problem(row.where, fault.field, fault.reason)
-
-
-def spread(
-    reading: Callable[[Row], Iterable[Problem | dict[str, Any]]], source: Iterable[Row | Problem]
-) -> Iterator[Row | Problem]:
-    """The rows that ``reading`` makes of each, which may raise BadRow, and its problems."""
-    for row in source:
-        if isinstance(row, Problem):
-            yield row
-            continue
-        try:
-            for one in reading(row):
-                yield one if isinstance(one, Problem) else Row(row.where, one)
-        except BadRow as fault:
-            yield Problem(row.where, fault.field, fault.reason)
+    told = (row for row in source if warnings or isinstance(row, Row) or not row.warning)
+    return spread(lambda row: [reading(row)], told)
 
 
 def odd_answer(row: Row, field: str, text: str, ref: dict[str, str]) -> Iterator[Problem]:

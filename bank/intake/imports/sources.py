@@ -201,7 +201,7 @@ IGNORED = ("__MACOSX", ".DS_Store", "Thumbs.db")
 
 
 @contextmanager
-def _unpacked(path: Path, *, cancelled: Callable[[], bool] = never) -> Iterator[Path]:
+def _unpacked(path: Path, *, cancelled: Callable[[], bool]) -> Iterator[Path]:
     """The path itself or, for a zip archive, the folder it was unpacked to. Raises BadFile."""
     if not path.is_file() or kind_of(path) != "zip":
         yield path
@@ -234,7 +234,7 @@ def unpack(path: Path, into: Path, *, cancelled: Callable[[], bool] = never) -> 
 
 
 def _bad(path: Path, reason: str, entry: str = "") -> BadFile:
-    return BadFile(Where(path.name), f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
+    return BadFile(path, f"{ascii(entry)[1:-1][:100]}: {reason}" if entry else reason)
 
 
 def _checked(path: Path, infos: list[archives.zipfile.ZipInfo]) -> dict[str, archives.zipfile.ZipInfo]:
