@@ -48,6 +48,7 @@ def upload_list(request: HttpRequest) -> HttpResponse:
     context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
     if not allowed(viewer, "write-bank"):
         context["curated"] = Benchmark.objects.filter(where(viewer, "write-bank"))
+        context["templates"] = {"samples": mapping.TITLES["samples"]}
     return render(request, "bank/uploads.html", context, status=422 if fault else 200)
 
 

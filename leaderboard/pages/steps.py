@@ -21,7 +21,7 @@ KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
 
 
 MANY = 100_000  # answers or items that are counted
-OF_THE_ROLE = ("Add a file", "Have a model answer", "New run")  # ADR 42
+OF_THE_ROLE = ("Have a model answer", "New run")  # ADR 42
 
 
 @dataclass(slots=True)

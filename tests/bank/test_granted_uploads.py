@@ -59,7 +59,10 @@ def test_samples_of_ones_benchmark_come_in(granted, send, client_of):
     client = client_of("researcher")
     for page in ("/bank/uploads/", "/bank/uploads/?benchmark=small@1", f"/bank/uploads/{upload.pk}/"):
         assert client.get(page).status_code == 200
-    assert "For which benchmark?" in client.get("/bank/uploads/").content.decode()
+    page = client.get("/bank/uploads/").content.decode()
+    assert "For which benchmark?" in page
+    assert ("Questions with pictures" in page, "Verdicts of people" in page) == (True, False)
+    assert "Add a file" in client.get("/leaderboards/small/steps/").content.decode()
 
 
 def test_nothing_is_sent_to_another_benchmark_whether_there_is_one_or_not(granted, send, client_of):
