@@ -106,6 +106,7 @@ def served(judge_at, start, script, *, samples=60, away=None):
     return run, sum(map(len, calls))
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("away", [None, lambda call: status(503, "<html>starting</html>"), lambda call: error(429)])
 def test_a_run_survives_its_endpoints_restart_and_ends_by_itself(quick, judge_at, start, monkeypatch, away):
