@@ -69,8 +69,6 @@ def quick(monkeypatch):
     """Workers and commands with the patience of tests."""
     for place in ("judging.work.Patience", "judging.management.run_command.Patience"):
         monkeypatch.setattr(place, partial(replace, QUICK))
-    monkeypatch.setattr("judging.management.run_command.LOOK_EVERY", 0.05)
-    monkeypatch.setattr("evalsite.worker.LOOK_EVERY", 0.05)
 
 
 def served(judge_at, start, script, *, samples=60, away=None):
