@@ -145,7 +145,6 @@ def build(endpoint, world):
     from judging.endpoints.judges import ensure_baselines
     from judging.models import Judgment, Run
 
-    call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     check_keys()
     ensure_baselines()

@@ -92,10 +92,11 @@ def everything(client_of, monkeypatch):
     def look(world, *, forms=True):
         found = {}
         addresses = [door for door in doors(world) if door[0] not in MOVING]
+        found |= crawl(lambda: client_of("curator"), addresses, "get")
         # Other forms of an address answer from the same queries: on one database they are enough.
-        for how in ("get", FORMS) if forms and connection.vendor == "sqlite" else ("get",):
-            answers = crawl(lambda: client_of("curator"), addresses, how)
-            found |= {(how, *key): answer for key, answer in answers.items()}
+        if forms and connection.vendor == "sqlite":
+            opened = [(name, path) for (name, path, _), answer in found.items() if answer.status_code == 200]
+            found |= crawl(lambda: client_of("curator"), opened, FORMS)
         for board in ("models", "judges", "agreement", "bias"):
             found["leaderboard", board] = said("leaderboard", board, "--benchmark", PUBLIC, "--format", "json")
         for what in ("samples", "responses", "items", "labels", "judgments"):

@@ -48,6 +48,7 @@ def absent(arguments):
     return {key: ABSENT[type(value)] for key, value in arguments.items()}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 @pytest.mark.check("B2", "B5")
 def test_a_foreign_id_answers_as_an_absent_one(role, world, people, client_of):

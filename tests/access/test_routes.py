@@ -366,6 +366,7 @@ def refused(answer):
     return login or answer.status_code in (401, 403)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.check("B1")
 def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
@@ -457,6 +458,7 @@ def test_an_undeclared_view_is_closed(rf, people):
             AccessMiddleware(lambda r: HttpResponse()).process_view(request, lambda r: HttpResponse(), (), {})
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     # Nothing of a benchmark, no page, and a page that the rule closes before anything is looked for.

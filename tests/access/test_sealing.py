@@ -8,6 +8,7 @@ import hashlib
 import random
 import re
 import tempfile
+from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
@@ -102,9 +103,8 @@ def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", 
     """A run from a file, of which nobody knows what its judge was shown: ``verdict(item, responses)`` gives columns."""
     oracle, _ = Judge.objects.get_or_create(name=judge)
     kind = "pair" if protocol.startswith("pair") else "score"
-    items = list(
-        (Item.objects.filter(sample__benchmark=benchmark, kind=kind) if items is None else items).order_by("pk")
-    )
+    items = Item.objects.filter(sample__benchmark=benchmark, kind=kind) if items is None else items
+    items = list(items.order_by("pk").prefetch_related("places__response__model"))
     run = Run.objects.create(
         judge=oracle,
         benchmark=benchmark,
@@ -113,11 +113,13 @@ def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", 
         state="finished",
         **{"settings_hash": judge, "imported": True, "held": exposure.UNKNOWN, "finished_at": timezone.now()} | columns,
     )
+    verdicts = []
     for item in items:
         responses = item.ordered_responses()
         order = "".join(map(str, range(len(responses))))
-        Judgment.objects.create(run=run, item=item, order=order, **verdict(item, responses))
-        RunItem.objects.create(run=run, item=item)
+        verdicts.append(Judgment(run=run, item=item, order=order, **verdict(item, responses)))
+    Judgment.objects.bulk_create(verdicts)
+    RunItem.objects.bulk_create(RunItem(run=run, item=item) for item in items)
     return run
 
 
@@ -143,12 +145,17 @@ def rows_of(client, path):
     return rows
 
 
+def with_answers(benchmark):
+    """Its items, whose answers and models are read at once."""
+    return Item.objects.filter(sample__benchmark=benchmark).prefetch_related("places__response__model")
+
+
 def verdicts_seen(client, benchmark):
     """The single verdicts that this client can read, by item: from the API, item pages and lists of votes, as the name
     of the model that is better, or the number given.
     """
     seen = {}
-    items = {item.pk: item for item in Item.objects.filter(sample__benchmark=benchmark)}
+    items = {item.pk: item for item in with_answers(benchmark)}
     names = {pk: [response.model.name for response in item.ordered_responses()] for pk, item in items.items()}
     for row in rows_of(client, f"{API}/judgments/?benchmark={benchmark.slug}&page_size=100"):
         if row["choice"] in ("first", "second"):
@@ -257,11 +264,15 @@ def test_no_reference_follows_from_marks_against_it(kind, client_of, at_chance):
         lambda item, responses: {"score": 5 if responses[0].text == keys[item.sample_id] else 1},
         protocol="reference-score",
     )
+    items = list(with_answers(benchmark).order_by("pk"))
     for role in BELOW:
         seen, dice, right = verdicts_seen(client_of(role), benchmark), random.Random(2), 0
+        good_of = defaultdict(list)
+        for item in items:
+            if seen.get(item.pk) == 5:
+                good_of[item.sample_id].append(item.ordered_responses()[0].text)
         for sample, key in keys.items():
-            items = Item.objects.filter(sample=sample).order_by("pk")
-            good = [item.ordered_responses()[0].text for item in items if seen.get(item.pk) == 5]
+            good = good_of[sample]
             right += (good[0] if good else dice.choice(LETTERS)) == key
         at_chance(right, SECRETS, 1 / 4, f"references by marks, {role}")
 
@@ -506,7 +517,7 @@ def test_no_author_of_what_is_labelled_blind_follows_from_judges(people, client_
     work_on(actions.start_run(judge=baseline("longest"), benchmark=benchmark, protocol="pair"))
     for role in BELOW:
         seen, dice, right = verdicts_seen(client_of(role), benchmark), random.Random(6), 0
-        for item in Item.objects.filter(sample__benchmark=benchmark):
+        for item in with_answers(benchmark):
             longest = max(item.ordered_responses(), key=lambda response: len(response.text))
             guess = seen.get(item.pk) or dice.choice(["blinded-lark", "blinded-wren"])
             right += guess == longest.model.name

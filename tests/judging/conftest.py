@@ -14,6 +14,13 @@ from tests.judging.small import QUICK, make_benchmark
 from tests.once import once
 
 
+@pytest.fixture(autouse=True)
+def workers_look_often(monkeypatch):
+    """Workers and commands in this process notice what waits twenty times a second, not once: no test waits for it."""
+    for place in ("evalsite.worker", "evalsite.queues", "judging.management.run_command"):
+        monkeypatch.setattr(f"{place}.LOOK_EVERY", 0.05)
+
+
 @pytest.fixture
 def benchmark(db):
     return once("everyday", make_benchmark)

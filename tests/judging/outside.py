@@ -66,8 +66,12 @@ class Installation:
         pipe = subprocess.PIPE
         return subprocess.Popen(argv, cwd=ROOT, env=self.environment | environment, stdout=pipe, stderr=pipe, text=True)
 
+    def tried(self, *command: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """How ``manage.py COMMAND`` ended, with more in its environment."""
+        return forks.run(["manage.py", *command], environment=self.environment | environment)
+
     def manage(self, *command: str) -> str:
-        done = forks.run(["manage.py", *command], environment=self.environment)
+        done = self.tried(*command)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -53,6 +53,7 @@ def test_fifty_kills_of_the_worker_leave_one_judgment_each(here):
         case.check(repeated=50 * CONCURRENCY)
 
 
+@pytest.mark.one_database
 def test_a_run_stopped_at_the_terminal_pauses_with_exit_status_1_and_the_same_command_goes_on(here):
     with Server(slow) as server:
         case = Case(here, server, name="stopped", samples=30)
@@ -80,6 +81,7 @@ def test_a_terminated_worker_hands_its_run_to_the_next(here):
         case.check(repeated=0)
 
 
+@pytest.mark.one_database
 def test_settings_on_the_command_line_are_those_of_the_protocol(here):
     with Server(slow) as server:
         case = Case(here, server, name="set", samples=3)

@@ -773,10 +773,7 @@ def failing(times: int):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("times", range(1, 12, 2))
-def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(
-    start, baseline, times, monkeypatch
-):
-    monkeypatch.setattr(worker, "LOOK_EVERY", 0.02)
+def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a_moment(start, baseline, times):
     run = start(baseline("first"))
     with failing(times):
         loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True))
@@ -784,8 +781,7 @@ def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_gives_up_says_so(start, baseline, monkeypatch):
-    monkeypatch.setattr(worker, "LOOK_EVERY", 0.02)
+def test_a_worker_that_gives_up_says_so(start, baseline):
     start(baseline("first"))
     with failing(10**9), pytest.raises(worker.GaveUp, match="has not answered"):
         loop.run(lambda: worker.serve(stop=asyncio.Event(), until_idle=True, give_up_after=0.1))

@@ -211,6 +211,7 @@ def test_a_worker_without_the_pictures_beside_a_good_one_burns_none_of_the_run(h
         assert here.sql("SELECT count(*) FROM judging_workerbeat WHERE lacks_pictures") == [(0,)]
 
 
+@pytest.mark.one_database
 def test_a_command_whose_reader_has_gone_ends_quietly_and_its_run_is_finished(here):
     with Server(lambda call: answer("Answer1")) as server:
         case = Case(here, server, name="unread", samples=10)

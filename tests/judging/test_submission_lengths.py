@@ -100,10 +100,12 @@ def test_no_word_state_or_day_of_a_judging_follows_the_length_of_criteria(
             assert now[0] == now[1], day
             told[day] = now[0]
         assert day or all("waiting" in one for one in told[day]), "on the day itself nothing is told"
-    states = [re.search(r'"state": "(\w+)"', one)[1] for one in told[5]]
+        states = [re.search(r'"state": "(\w+)"', one)[1] for one in told[day]]
+        if set(states) <= {"judged", "stopped"} and told[day] == told[day - 1]:
+            break  # all of it was told on the day before
     assert set(states) == {"judged", "stopped"}, "the limits do something"
-    assert "$" not in "".join(told[5])
-    assert {re.search(r'"finished_at": "[^"]*(T[^"]*)"', one)[1] for one in told[5]} == {"T00:00:00Z"}
+    assert "$" not in "".join(told[day])
+    assert {re.search(r'"finished_at": "[^"]*(T[^"]*)"', one)[1] for one in told[day]} == {"T00:00:00Z"}
     rows = QueuedSubmission.objects.filter(run__isnull=False).select_related("run", "submission")
     spent = [sum(row.run.spent for row in rows if row.submission.benchmark == one) for one, _ in worlds.values()]
     assert spent[1] > 2 * spent[0], "the lengths do differ in money"

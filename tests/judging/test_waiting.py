@@ -69,8 +69,6 @@ def quick(monkeypatch):
     """Workers and commands with the patience of tests."""
     for place in ("judging.work.Patience", "judging.management.run_command.Patience"):
         monkeypatch.setattr(place, partial(replace, QUICK))
-    monkeypatch.setattr("judging.management.run_command.LOOK_EVERY", 0.05)
-    monkeypatch.setattr("evalsite.worker.LOOK_EVERY", 0.05)
 
 
 def served(judge_at, start, script, *, samples=60, away=None):
@@ -106,6 +104,7 @@ def served(judge_at, start, script, *, samples=60, away=None):
     return run, sum(map(len, calls))
 
 
+@pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("away", [None, lambda call: status(503, "<html>starting</html>"), lambda call: error(429)])
 def test_a_run_survives_its_endpoints_restart_and_ends_by_itself(quick, judge_at, start, monkeypatch, away):

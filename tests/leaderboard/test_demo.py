@@ -114,6 +114,7 @@ def test_real_votes_come_in_beside_it_once_and_give_the_first_sentence_its_numbe
     assert ">60.5%</a>" in sentence
 
 
+@pytest.mark.one_database
 def test_every_quality_is_measured_by_recipes_and_each_model_is_called_simulated(demo):
     load_recipes()
     stored = Response.all_objects.exclude(recipe=None).count()

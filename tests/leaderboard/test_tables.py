@@ -55,6 +55,7 @@ def as_options(query):
     return [part for name, value in query.items() for part in (f"--{name}", value)]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "what", sorted(TABLES.keys() - {"reviews", "analyses", "repeats", "versions", "held-out"})
 )  # nobody reviewed or asked again here

@@ -110,11 +110,10 @@ def place(here, tmp_path):
 
 def refused(one, *command, **environment):
     """What a command said that ended with status 1, in words."""
-    process = one.start(*command, **environment)
-    out, error = process.communicate(timeout=200)
-    assert process.returncode == 1, (out, error)
-    assert "Traceback" not in error
-    return error
+    done = one.tried(*command, **environment)
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 def pictures_in(folder):

@@ -177,24 +177,23 @@ def test_pictures_of_another_folder(well):
 @pytest.mark.one_database
 def test_styles_that_were_not_collected_and_settings_that_do_not_start(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
-    fresh = here.start("doctor").communicate()
-    assert "run `manage.py migrate`" in fresh[0]
-    assert "Run `manage.py collectstatic --no-input`" in fresh[0]
+    fresh = here.tried("doctor").stdout
+    assert "run `manage.py migrate`" in fresh
+    assert "Run `manage.py collectstatic --no-input`" in fresh
     for environment, words in (
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"CRITERIA_KEYS": "short"}, "key 1 is not 32 bytes"),
         ({"ALLOWED_HOSTS": "*"}, "Name the hosts under which people reach evalsite"),
     ):
-        process = here.start("doctor", **environment)
-        assert words in process.communicate()[1]
-        assert process.returncode == 1
+        done = here.tried("doctor", **environment)
+        assert words in done.stderr
+        assert done.returncode == 1
 
 
 @pytest.mark.one_database
 def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
     here = Installation(tmp_path / "data", f"postgres://nobody@127.0.0.1:{free_port()}/none")
-    process = here.start("doctor", "--json")
-    found = json.loads(process.communicate()[0])
+    found = json.loads(here.tried("doctor", "--json").stdout)
     assert found["database"]["level"] == "fault"
     assert "keys" not in found
     without = "import sys; sys.modules['psycopg'] = None; sys.argv = ['manage.py', 'doctor']; "
@@ -208,7 +207,7 @@ def test_a_database_that_is_away_and_a_driver_that_is_not_installed(tmp_path):
 def test_a_database_that_is_away_is_told_with_the_reason_and_the_setting(tmp_path):
     port = free_port()
     here = Installation(tmp_path / "data", f"postgres://somebody:pass-word@127.0.0.1:{port}/gone")
-    said = here.start("doctor").communicate()[0]
+    said = here.tried("doctor").stdout
     (line,) = [line for line in said.splitlines() if line.startswith("FAULT    database")]
     assert f"port {port}" in line
     assert "DATABASE_URL" in line
@@ -221,12 +220,12 @@ def test_a_file_that_is_no_database_is_not_said_to_lack_tables(tmp_path):
     data.mkdir()
     (data / "evalsite.sqlite3").write_bytes(b"x" * 8192)
     here = Installation(data, f"sqlite:///{data}/evalsite.sqlite3")
-    said = here.start("doctor").communicate()[0]
+    said = here.tried("doctor").stdout
     (line,) = [line for line in said.splitlines() if line.startswith("FAULT    database")]
     assert "is damaged" in line
     assert "`manage.py restore`" in line
     assert "migrate`" not in said
-    assert "is damaged" in here.start("serve", "--no-worker").communicate()[1]
+    assert "is damaged" in here.tried("serve", "--no-worker").stderr
 
 
 @pytest.mark.one_database
@@ -235,7 +234,7 @@ def test_a_data_folder_that_is_none_is_said_in_words(tmp_path):
     here = Installation(tmp_path / "data", "")
     for name in ("ALLOWED_HOSTS", "DATABASE_URL", "SECRET_KEY", "CRITERIA_KEYS"):
         here.environment.pop(name, None)
-    said = here.start("doctor").communicate()[1]
+    said = here.tried("doctor").stderr
     assert "EVALSITE_DATA" in said
     assert "Traceback" not in said
 

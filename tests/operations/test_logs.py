@@ -105,11 +105,11 @@ print(timezone.localtime().tzname())
     assert told.stdout.strip() in ("CET", "CEST")
     numbers = [(name, "x") for name in ("PORT", "TRUSTED_PROXIES", "KEEP_CALLS_DAYS")]
     for name, value in (("LOG_FORMAT", "xml"), ("LOG_LEVEL", "loud"), ("TIME_ZONE", "Rome"), *numbers):
-        process = here.start("doctor", **{name: value})
-        problem = process.communicate()[1]
+        done = here.tried("doctor", **{name: value})
+        problem = done.stderr
         assert f"{name} is '{value}'" in problem.replace("LOUD", "loud")
         assert "Traceback" not in problem
-        assert process.returncode == 1
+        assert done.returncode == 1
 
 
 @pytest.mark.one_database
@@ -149,6 +149,6 @@ sentry_sdk.flush(5)
 @pytest.mark.one_database
 def test_an_address_that_is_none_of_sentrys_is_said_in_words(tmp_path):
     here = Installation(tmp_path / "data", f"sqlite:///{tmp_path}/data/evalsite.sqlite3")
-    problem = here.start("doctor", SENTRY_DSN="junk").communicate()[1]
+    problem = here.tried("doctor", SENTRY_DSN="junk").stderr
     assert "SENTRY_DSN is no address" in problem
     assert "Traceback" not in problem

@@ -126,11 +126,10 @@ def tables(url):
 
 
 def refused(one, *command):
-    process = one.start(*command)
-    out, error = process.communicate(timeout=200)
-    assert process.returncode == 1, (out, error)
-    assert "Traceback" not in error
-    return error
+    done = one.tried(*command)
+    assert done.returncode == 1, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 def test_every_row_arrives_as_it_was_and_new_ones_go_on_from_there(source, target):
