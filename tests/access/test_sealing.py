@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.db.models import Prefetch
 from django.utils import timezone
 
 from annotations.assignment import quality
@@ -26,7 +27,7 @@ from annotations.labels.agreement import label_rows
 from annotations.models import Annotator, Label
 from bank import exposure
 from bank.criteria import Criterion
-from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, Submission
+from bank.models import Benchmark, Capability, EvaluatedModel, Item, ItemResponse, Response, Sample, Submission
 from bank.samples.benchmarks import open_keys
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
@@ -43,6 +44,7 @@ BELOW = ("anonymous", "annotator", "researcher")
 SECRETS = 200
 GIVES_UP = 12  # pages without a verdict, after which an attacker looks at no more
 API = "/api/v1"
+ANSWERS = Prefetch("places", ItemResponse.objects.select_related("response__model"))  # of items, in one query
 
 
 def questions(slug, secrets, *, kind="answer_key", models=LETTERS, own_levels=False, **columns):
@@ -104,7 +106,7 @@ def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", 
     oracle, _ = Judge.objects.get_or_create(name=judge)
     kind = "pair" if protocol.startswith("pair") else "score"
     items = Item.objects.filter(sample__benchmark=benchmark, kind=kind) if items is None else items
-    items = list(items.order_by("pk").prefetch_related("places__response__model"))
+    items = list(items.order_by("pk").prefetch_related(ANSWERS))
     run = Run.objects.create(
         judge=oracle,
         benchmark=benchmark,
@@ -147,7 +149,7 @@ def rows_of(client, path):
 
 def with_answers(benchmark):
     """Its items, whose answers and models are read at once."""
-    return Item.objects.filter(sample__benchmark=benchmark).prefetch_related("places__response__model")
+    return Item.objects.filter(sample__benchmark=benchmark).prefetch_related(ANSWERS)
 
 
 def verdicts_seen(client, benchmark):
