@@ -26,7 +26,7 @@ from annotations.labels.agreement import label_rows
 from annotations.models import Annotator, Label
 from bank import exposure
 from bank.criteria import Criterion
-from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, Submission
+from bank.models import Benchmark, Capability, EvaluatedModel, Item, Response, Sample, Submission, with_answers
 from bank.samples.benchmarks import open_keys
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
@@ -104,7 +104,7 @@ def judged(benchmark, verdict, *, judge="oracle", protocol="pairwise-criteria", 
     oracle, _ = Judge.objects.get_or_create(name=judge)
     kind = "pair" if protocol.startswith("pair") else "score"
     items = Item.objects.filter(sample__benchmark=benchmark, kind=kind) if items is None else items
-    items = list(items.order_by("pk").prefetch_related("places__response__model"))
+    items = list(items.order_by("pk").prefetch_related(with_answers()))
     run = Run.objects.create(
         judge=oracle,
         benchmark=benchmark,
@@ -145,9 +145,9 @@ def rows_of(client, path):
     return rows
 
 
-def with_answers(benchmark):
+def items_of(benchmark):
     """Its items, whose answers and models are read at once."""
-    return Item.objects.filter(sample__benchmark=benchmark).prefetch_related("places__response__model")
+    return Item.objects.filter(sample__benchmark=benchmark).prefetch_related(with_answers())
 
 
 def verdicts_seen(client, benchmark):
@@ -155,7 +155,7 @@ def verdicts_seen(client, benchmark):
     of the model that is better, or the number given.
     """
     seen = {}
-    items = {item.pk: item for item in with_answers(benchmark)}
+    items = {item.pk: item for item in items_of(benchmark)}
     names = {pk: [response.model.name for response in item.ordered_responses()] for pk, item in items.items()}
     for row in rows_of(client, f"{API}/judgments/?benchmark={benchmark.slug}&page_size=100"):
         if row["choice"] in ("first", "second"):
@@ -264,7 +264,7 @@ def test_no_reference_follows_from_marks_against_it(kind, client_of, at_chance):
         lambda item, responses: {"score": 5 if responses[0].text == keys[item.sample_id] else 1},
         protocol="reference-score",
     )
-    items = list(with_answers(benchmark).order_by("pk"))
+    items = list(items_of(benchmark).order_by("pk"))
     for role in BELOW:
         seen, dice, right = verdicts_seen(client_of(role), benchmark), random.Random(2), 0
         good_of = defaultdict(list)
@@ -517,7 +517,7 @@ def test_no_author_of_what_is_labelled_blind_follows_from_judges(people, client_
     work_on(actions.start_run(judge=baseline("longest"), benchmark=benchmark, protocol="pair"))
     for role in BELOW:
         seen, dice, right = verdicts_seen(client_of(role), benchmark), random.Random(6), 0
-        for item in with_answers(benchmark):
+        for item in items_of(benchmark):
             longest = max(item.ordered_responses(), key=lambda response: len(response.text))
             guess = seen.get(item.pk) or dice.choice(["blinded-lark", "blinded-wren"])
             right += guess == longest.model.name
