@@ -37,7 +37,7 @@ from leaderboard.models import PreparedPage
 from leaderboard.votes import verdicts_up_to
 
 log = logging.getLogger(__name__)
-MANY = 50_000  # verdicts of a benchmark, from which on a job draws its pages
+MANY = 50_000  # answers or verdicts of a benchmark, from which on a job draws its pages
 MOST_WAITING = 200  # pages that nobody has drawn yet
 RECENT = timedelta(days=1)
 MOST_AGAIN = 20  # pages that are drawn again after an import, without being asked for
@@ -119,9 +119,15 @@ def answered(
     return (waits or _waits)(request)
 
 
+@guard.working()
 def is_large(benchmark: int) -> bool:
-    """Whether the benchmark has many verdicts."""
-    return until_changed(("large", benchmark), lambda: verdicts_up_to(benchmark, MANY + 1) > MANY, benchmark=benchmark)
+    """Whether the benchmark has many answers or verdicts."""
+
+    def large() -> bool:
+        answers = Response.objects.filter(sample__benchmark=benchmark).order_by()
+        return answers[: MANY + 1].count() > MANY or verdicts_up_to(benchmark, MANY + 1) > MANY
+
+    return until_changed(("large", benchmark), large, benchmark=benchmark)
 
 
 def _sees_large(viewer: Viewer) -> bool:
