@@ -37,6 +37,7 @@ from annotations.models import (
     GuidelinePicture,
     Membership,
 )
+from bank.database import analyze
 from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
@@ -106,6 +107,7 @@ def make_campaign(
     _store_items(campaign, selection)
     if annotators is not None:
         add_annotators(campaign=campaign, people=annotators)
+    analyze(CampaignItem)  # the next item is looked for among them
     return campaign
 
 

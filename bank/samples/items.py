@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Length
 
 from bank import guard
-from bank.database import bulk, chunks
+from bank.database import analyze, bulk, chunks
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput
 from bank.models import Benchmark, Import, Item, ItemResponse, Response, Sample, Submission, models_with
@@ -322,6 +322,8 @@ def _make_until(plan: ItemPlan, after: int, *, until: float) -> tuple[int, int, 
         after += len(batch)
         if time.monotonic() > until:
             break
+    if made and after >= len(plan.samples):
+        analyze(Item, ItemResponse)
     return made, everything, after
 
 
