@@ -103,10 +103,8 @@ def answered(
     page = PreparedPage.objects.filter(key=key).first()
     if page is not None and page.hiding == _version(pk, hiding=True):
         if page.version != (newest := _version(pk)):
-            with (
-                suppress(DatabaseError),
-                transaction.atomic(),
-            ):  # one that is full or locked shows what it has
+            # A database that is full or locked shows what it has.
+            with suppress(DatabaseError), transaction.atomic():
                 jobs.defer("prepare_page", page=page.pk)
         return _shown(request, page, newer=page.version != newest)
     if not (is_large(pk) if pk else (sees_many_answers if of_recipes else _sees_large)(request.user)):
@@ -121,10 +119,12 @@ def answered(
 
 @guard.working()
 def is_large(benchmark: int) -> bool:
-    """Whether the benchmark has many answers or verdicts."""
+    """Whether the benchmark has many answers or verdicts. Submitted answers do not count: at first only staff know of
+    them.
+    """
 
     def large() -> bool:
-        answers = Response.objects.filter(sample__benchmark=benchmark).order_by()
+        answers = Response.objects.filter(sample__benchmark=benchmark, submission=None).order_by()
         return answers[: MANY + 1].count() > MANY or verdicts_up_to(benchmark, MANY + 1) > MANY
 
     return until_changed(("large", benchmark), large, benchmark=benchmark)

@@ -24,7 +24,7 @@ MOST_SHOTS = 8
 MOST_POOL = 100
 MOST_CLASSES = 20_000
 MOST_PARTS = MOST_CLASSES + 2_000  # beginnings, ends and values of a recipe's YAML
-MOST_DEPTH = 50  # lists and mappings in one another
+MOST_DEPTH = 50  # lists and mappings in one another: PyYAML takes half a minute for 100,000
 NAME = r"^[a-z0-9][a-z0-9-]{0,79}$"
 Short = Annotated[str, Field(min_length=1, max_length=200)]
 Template = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -402,9 +402,7 @@ def _check_size(text: str) -> None:
     depth = 0
     for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if (
-            depth > MOST_DEPTH
-        ):  # PyYAML takes longer for each part the deeper it lies: half a minute for 100,000 brackets
+        if depth > MOST_DEPTH:
             raise RecursionError
         if number > MOST_PARTS:
             raise BadRecipe(f"A recipe has at most 20 scenarios, 10 turns and {MOST_CLASSES:,} classes.")

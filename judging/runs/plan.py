@@ -142,8 +142,9 @@ def _offer(judge: Judge | None, benchmark: Benchmark, protocol: Protocol, counte
     if protocol.needs_criteria:
         items = items.filter(bank.criteria.has_kind("sample", protocol.needs_criteria))
     query = str(items.query)
-    count = counted[query] if query in counted else counted.setdefault(query, items.count())
-    return Offer(protocol, count, "" if count else protocol.lacking)
+    if query not in counted:
+        counted[query] = items.count()
+    return Offer(protocol, counted[query], "" if counted[query] else protocol.lacking)
 
 
 def criteria_fingerprint(run: Run) -> str:

@@ -1,6 +1,8 @@
 """Uploads of people who curate single benchmarks: samples of these come in, and nothing of others is told or kept."""
 
+import io
 import json
+import zipfile
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -118,6 +120,30 @@ def test_answers_and_names_of_models_do_not_come_in(granted, send, client_of):
     assert upload.state == "done"
     assert set(EvaluatedModel.objects.values_list("name", flat=True)) == models
     assert not Response.objects.filter(model__name="m9").exists()
+
+
+def test_a_file_does_not_name_the_anchor(granted, client_of):
+    packed = io.BytesIO()
+    question = {
+        "id": 7,
+        "question": "Q?",
+        "image_path": None,
+        "level": "L",
+        "capability": "C",
+        "question_type": "compound",
+    }
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("questions_with_criteria.json", json.dumps([question | {"criteria": "1. Says so."}]))
+        archive.writestr("anchor.json", json.dumps([{"unique_idx": 7, "gen_model_id": "m9", "answer": "a"}]))
+    sent = {"files": SimpleUploadedFile("mllm.zip", packed.getvalue()), "benchmark": "small"}
+    upload = Upload.objects.get(pk=client_of("researcher").post("/api/v1/uploads/", sent).json()["id"])
+    worker.work(upload)
+    upload.refresh_from_db()
+    assert (upload.found["format"], upload.found["parts"]) == ("mllm-bench", ["samples"])
+    confirm(client_of, upload)
+    assert upload.state == "done", (upload.fault, upload.found)
+    assert Benchmark.objects.get().anchor is None
+    assert not EvaluatedModel.objects.filter(name="m9").exists()
 
 
 def test_what_others_said_of_columns_is_neither_used_nor_changed(granted, send, client_of, people):

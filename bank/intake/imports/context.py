@@ -32,6 +32,7 @@ class ImportOptions:
     ``model``, ``judge`` and ``annotator`` apply to rows that name none, and ``campaign`` says where labels go. With
     ``open_keys`` everybody sees the answer keys, references and weights of new samples: for sets whose keys are public
     anyway.
+    Without ``takes_anchor`` a file does not name the model that others are compared with.
     ``untrusted`` responses are treated as submitted ones are: they may hold instructions to a judge.
     """
 
@@ -46,6 +47,7 @@ class ImportOptions:
     campaign: str = ""
     open_keys: bool = False
     untrusted: bool = False
+    takes_anchor: bool = True
 
     def __post_init__(self) -> None:
         try:
@@ -92,7 +94,7 @@ class ImportContext(ImportOptions):
         self.benchmark = benchmarks.select_related("anchor").order_by("-pk").first()
         if self.benchmark is None and "samples" not in self.source.parts:
             raise BadInput(f"No benchmark {self.slug!r}; import its samples first.")
-        if not self.anchor and hasattr(self.source.module, "anchor"):
+        if self.takes_anchor and not self.anchor and hasattr(self.source.module, "anchor"):
             self.anchor = as_stored(self.source.module.anchor(self.source.path))
 
     def __str__(self) -> str:

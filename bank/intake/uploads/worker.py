@@ -205,7 +205,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
                 dry_run=True,
                 progress=reporter,
                 cancelled=reporter.cancelled,
-                **_arguments(choices),
+                **_arguments(upload, choices),
             )
         except (BadInput, LookupError) as error:  # other choices may work
             findings["fault"] = preview.without_paths(str(error), upload)
@@ -275,10 +275,10 @@ def _keep_survey(upload: Upload, table: Path) -> list[mapping.Column]:
     return columns
 
 
-def _arguments(choices: dict[str, Any]) -> dict[str, Any]:
+def _arguments(upload: Upload, choices: dict[str, Any]) -> dict[str, Any]:
     names = {option.name for option in fields(ImportOptions)} | {"parts"}
     chosen = {name: value for name, value in choices.items() if name in names and value}
-    return chosen | {"slug": choices["benchmark"]}
+    return chosen | {"slug": choices["benchmark"], "takes_anchor": not upload.is_limited}
 
 
 def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
             progress=reporter,
             cancelled=reporter.cancelled,
             finish=finish,
-            **_arguments(upload.choices),
+            **_arguments(upload, upload.choices),
         )
     if all(report.written for report in reports.values()):
         staging.remove(upload, keep_problems=True)
