@@ -275,7 +275,7 @@ def lines(
     left, top, right, foot = 48, 10, size[0], 10 + size[1]
 
     def across(value: float) -> float:
-        return x.at(value, left + 20, right - 20)
+        return x.at(value, left + 20, right - 34)  # a date under the last one has room
 
     def up(value: float) -> float:
         return y.at(value, foot, top)
