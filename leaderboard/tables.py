@@ -292,7 +292,7 @@ def power(scope: Scope, asked: TableQuery) -> Rows:
             notes.append(f"{planned.name}: {plans.UNFIT}")
             continue
         try:
-            found = plans.outlooks(planned, asked.viewer, asked.planned)
+            found = plans.outlooks(planned, label_rows(planned, asked.viewer), asked.planned)
         except BadInput as error:
             raise BadScope(str(error)) from None
         for outlook in found:

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, Q
 
-from accounts.rules import Viewer
 from annotations import ballots
-from annotations.labels.agreement import LabelRow, by_item, label_rows
+from annotations.labels.agreement import LabelRow, by_item
 from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models.items import ItemResponse
@@ -61,16 +60,16 @@ def verdict_column(campaign: Campaign) -> str:
     return ballot.fields[0] if ballot else ""
 
 
-def outlooks(campaign: Campaign, viewer: Viewer, given: Mapping[str, str]) -> list[Outlook]:
-    """The plan of a campaign with what is ``given`` in its place, and beside it one label more on each item, and twice
-    the items. Raises BadInput.
+def outlooks(campaign: Campaign, rows: Sequence[LabelRow], given: Mapping[str, str]) -> list[Outlook]:
+    """The plan of a campaign that has these labels, with what is ``given`` in its place, and beside it one label more
+    on each item, and twice the items. Raises BadInput.
     """
     if not fits(campaign):
         raise BadInput(UNFIT)
     numbers = {name: _number(name, text) for name, text in given.items() if text != ""}
     difference = numbers.pop("difference", DIFFERENCE)
     try:
-        plan = replace(_usual(campaign, viewer), **{OF_PLAN[name]: number for name, number in numbers.items()})
+        plan = replace(_usual(campaign, rows), **{OF_PLAN[name]: number for name, number in numbers.items()})
         return [
             Outlook(name, each, each.detectable(), difference, each.items_for(difference))
             for name, each in (
@@ -95,17 +94,21 @@ def _number(name: str, text: str) -> Any:
     return number
 
 
-def _usual(campaign: Campaign, viewer: Viewer) -> Plan:
+def _usual(campaign: Campaign, rows: Sequence[LabelRow]) -> Plan:
     """The items of each model, and what the labels that are there say; where they are too few, what is usual."""
     items = CampaignItem.objects.filter(campaign=campaign, practice=False, gold__isnull=True)
     models = ItemResponse.objects.filter(item__in=items.values("item"))
     anchor = campaign.benchmark.anchor_id
     of_model = models.exclude(response__model=anchor).order_by().values("response__model")
     counts = [row["n"] for row in of_model.annotate(n=Count("item", distinct=True))]
-    samples = items.order_by().values_list("item__sample__group", "item__sample").distinct()
-    groups = len({group or sample for group, sample in samples})
+    alone = Q(item__sample__group="")
+    groups = sum(
+        items.aggregate(
+            groups=Count("item__sample__group", filter=~alone, distinct=True),
+            others=Count("item__sample", filter=alone, distinct=True),
+        ).values()
+    )
     each = int(median(counts)) if counts else items.count()
-    rows = label_rows(campaign, viewer)
     of_pairs = any(row.raw in Choice.values for row in rows) or verdict_column(campaign) == "choice"
     return Plan(
         items=max(each, 1),

@@ -22,7 +22,6 @@ from annotations.labels.agreement import (
     agreement_with_others,
     by_item,
     decimals,
-    label_rows,
     one_by_one,
     pairs_of_labels,
 )
@@ -171,8 +170,8 @@ class Monitor:
         return f"{100 * self.filled / self.slots:.0f}%" if self.slots else "–"
 
 
-def monitor_of(campaign: Campaign, viewer: Viewer) -> Monitor:
-    rows = label_rows(campaign, viewer)
+def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> Monitor:
+    """``rows``: the labels that this viewer may see, see ``label_rows``."""
     activity, decisions = _activity(campaign), by_item(one_by_one(rows))
     seconds = _median(_times(rows))
     kinds = campaign.campaign_items.aggregate(
@@ -368,15 +367,17 @@ class RecentLabel:
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels. With ``noted`` only those with a flag or a comment."""
     place = "assignment__campaign_item__"
-    labels = (
-        Label.objects.seen_by(viewer)
-        .filter(campaign=campaign)
-        .select_related("annotator", "item__sample", f"{place}reviewed__run__judge", f"{place}against__run__judge")
-    )
+    labels = Label.objects.seen_by(viewer).filter(campaign=campaign).order_by("-changed_at", "-pk")
     if noted:
         labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
+    # Found before anything is joined to them: else the database joins all labels, and sorts them with it.
+    newest = labels.filter(pk__in=list(labels.values_list("pk", flat=True)[:RECENT])).prefetch_related(
+        with_answers("item__")
+    )
     rows = []
-    for label in labels.prefetch_related(with_answers("item__")).order_by("-changed_at", "-pk")[:RECENT]:
+    for label in newest.select_related(
+        "annotator", "item__sample", f"{place}reviewed__run__judge", f"{place}against__run__judge"
+    ):
         names = [response.model.name for response in label.item.ordered_responses()]
         first, second = label.assignment.campaign_item.reviewed, label.assignment.campaign_item.against
         if first and second:  # whose analyses are compared

@@ -25,6 +25,7 @@ from annotations.campaigns.actions import (
 from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
 from annotations.campaigns.power import PLANNED, fits, outlooks
+from annotations.labels.agreement import LabelRow, label_rows
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
 from annotations.models import Campaign, GuidelinePicture
@@ -67,17 +68,18 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """The progress of a campaign, and how fast and how consistently its annotators label."""
     viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
+    rows = label_rows(campaign, viewer)
     noted = request.GET.get("show") == "noted"
     context: dict[str, Any] = {
         "ballot": ballots.BALLOTS.get(campaign.protocol),
-        "monitor": monitor_of(campaign, viewer),
+        "monitor": monitor_of(campaign, rows, viewer),
         "recent": recent_labels(campaign, viewer, noted=noted),
         "noted": noted,
         "board": board_link(campaign.benchmark),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
     if fits(campaign):
-        context["power"] = _power(request, campaign)
+        context["power"] = _power(request, campaign, rows)
     if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
         context["inviting"] = InvitationForm()
         if allowed(viewer, "read-names"):
@@ -88,13 +90,13 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     return render_campaign(request, "campaign", campaign, "overview", **context)
 
 
-def _power(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
+def _power(request: HttpRequest, campaign: Campaign, rows: list[LabelRow]) -> dict[str, Any]:
     """The power of the campaign, as it is or as the address plans it."""
     given = {name: request.GET[name] for name in PLANNED if request.GET.get(name)}
     try:
-        found, refused = outlooks(campaign, request.user, given), ""
+        found, refused = outlooks(campaign, rows, given), ""
     except BadInput as error:
-        found, refused = outlooks(campaign, request.user, {}), str(error)
+        found, refused = outlooks(campaign, rows, {}), str(error)
     plan = found[0].plan
     as_planned = {"rate": plan.rate, "tie_rate": round(plan.ties, 3), "alike": round(plan.alike, 3)}
     as_planned |= {"items": plan.items, "labels": plan.labels, "difference": found[0].difference}

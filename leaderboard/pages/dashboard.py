@@ -255,7 +255,7 @@ def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, str, str]]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
     for counts in queries.benchmark_counts(newest, viewer):
-        steps = steps_of(counts, viewer)
+        steps = steps_of(counts, viewer, most=0)
         step = next((step for step in steps if step.state == NOW), steps[-1])
         rows.append((counts, *(step.actions or steps[-1].actions)[0]))
     return rows

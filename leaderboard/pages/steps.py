@@ -20,7 +20,7 @@ BOARDS = {"models": "Models", "judges": "Judges against people", "bias": "Biases
 KINDS = {"pair": "pair", "score": "single answer", "batch": "ranking"}
 
 
-MANY = 100_000  # answers or items that are counted
+MANY = 100_000  # answers or items that are counted where the number is shown
 OF_THE_ROLE = ("Have a model answer", "New run")  # ADR 42
 
 
@@ -40,12 +40,14 @@ class Step:
         return STATES[self.state]
 
 
-def steps_of(counts: queries.BenchmarkCounts, viewer: Viewer) -> list[Step]:
-    """The steps of a benchmark, for staff; the first that is not done is the next one."""
+def steps_of(counts: queries.BenchmarkCounts, viewer: Viewer, *, most: int) -> list[Step]:
+    """The steps of a benchmark, for staff; the first that is not done is the next one. ``most``: how many answers and
+    items are counted.
+    """
     benchmark = counts.benchmark
     steps = [
-        _import(benchmark, counts),
-        _items(benchmark),
+        _import(benchmark, counts, most),
+        _items(benchmark, most),
         _verdicts(benchmark, counts),
         _board_step(benchmark, counts),
     ]
@@ -61,8 +63,8 @@ def steps_of(counts: queries.BenchmarkCounts, viewer: Viewer) -> list[Step]:
     return steps
 
 
-def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
-    answers = _up_to_many(Response.objects.filter(sample__benchmark=benchmark), "answer")
+def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts, most: int) -> Step:
+    answers = _up_to(most, Response.objects.filter(sample__benchmark=benchmark), "answer")
     samples = benchmark.samples.in_use().count()
     return Step(
         "Import",
@@ -76,9 +78,9 @@ def _import(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:
     )
 
 
-def _items(benchmark: Benchmark) -> Step:
+def _items(benchmark: Benchmark, most: int) -> Step:
     items = Item.objects.filter(sample__benchmark=benchmark)
-    made = [found for kind, noun in KINDS.items() if (found := _up_to_many(items.filter(kind=kind), noun))]
+    made = [found for kind, noun in KINDS.items() if (found := _up_to(most, items.filter(kind=kind), noun))]
     return Step(
         "Items",
         ", ".join(made) or "none yet",
@@ -88,10 +90,10 @@ def _items(benchmark: Benchmark) -> Step:
     )
 
 
-def _up_to_many(rows: QuerySet[Any], noun: str) -> str:
-    """How many there are; of very many no more than that. "" if none."""
-    n = rows.order_by()[: MANY + 1].count()
-    return f"more than {number_of(MANY, noun)}" if n > MANY else number_of(n, noun) if n else ""
+def _up_to(most: int, rows: QuerySet[Any], noun: str) -> str:
+    """How many there are; of more than ``most`` no more than that. "" if none."""
+    n = rows.order_by()[: most + 1].count()
+    return f"more than {number_of(most, noun)}" if n > most else number_of(n, noun) if n else ""
 
 
 def _verdicts(benchmark: Benchmark, counts: queries.BenchmarkCounts) -> Step:

@@ -9,6 +9,7 @@ from accounts.models import AuditEntry
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
 from annotations.labels.actions import submit_label
+from annotations.labels.agreement import label_rows
 from annotations.labels.monitor import monitor_of
 from annotations.models import Assignment, Campaign, Label, Membership
 from bank.models import Benchmark, Item
@@ -133,7 +134,7 @@ class TestWatching:
         campaign, (one, two, _) = campaign_of(4, 3, overlap=2)
         label_all(campaign, one, "left", now, seconds=10)
         label_all(campaign, two, "left", now, seconds=30, flags=["other"])
-        monitor = monitor_of(campaign, people["curator"])
+        monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
         assert (monitor.items, monitor.slots, monitor.labels, monitor.complete) == (4, 8, 8, 4)
         assert (monitor.agreed.same, monitor.agreed.n, monitor.agreed.percent) == (4, 4, "100%")
         assert monitor.seconds == 20
@@ -150,11 +151,11 @@ class TestWatching:
         label_all(campaign, one, "tie", now)
         while (assignment := next_assignment(campaign=campaign, annotator=two, now=now)) is not None:
             submit_label(assignment=assignment, verdict={"choice": "undecided", "situation": 1}, now=now)
-        assert monitor_of(campaign, people["curator"]).agreed.percent == "100%"
+        assert monitor_of(campaign, label_rows(campaign), people["curator"]).agreed.percent == "100%"
 
     def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people):
         campaign, _ = campaign_of()
-        monitor = monitor_of(campaign, people["curator"])
+        monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
         assert monitor.agreed.share is None
         assert monitor.agreed.percent == "–"
 

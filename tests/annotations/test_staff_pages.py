@@ -224,7 +224,8 @@ class TestMonitor:
         for place, order in ((0, "01"), (1, "10")):  # sides are drawn; these make the second one's answers alternate
             odd_or_even = CampaignItem.objects.filter(position__in=range(place, 30, 2))
             Assignment.objects.filter(annotator=two, campaign_item__in=odd_or_even).update(order=order)
-        members = {member.annotator: member for member in monitor_of(campaign, people["curator"]).members}
+        monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
+        members = {member.annotator: member for member in monitor.members}
         # Of the others of three nobody agrees with the first two's partner and the third at once: no majority.
         assert members[one].agreed.n == 0
         assert (members[three].agreed.same, members[three].agreed.n) == (0, 30)
