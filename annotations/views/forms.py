@@ -561,7 +561,7 @@ class JoinForm(Styled):
     )
 
 
-class PowerForm(forms.Form):
+class PowerForm(Styled):
     """A plan, see ``annotations.campaigns.power``; a field that is left empty stays as the campaign has it."""
 
     items = forms.IntegerField(required=False, min_value=1, label="Items of each model")

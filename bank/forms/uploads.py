@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 
+from accounts.forms import Styled
 from accounts.rules import allowed
 from bank.forms.fields import tick, whole_number
 from bank.intake.uploads import actions
@@ -26,7 +27,7 @@ PARTS = {
 }
 
 
-class ChoicesForm(forms.Form):
+class ChoicesForm(Styled):
     """What to do with a checked upload. Starts with what the check proposed."""
 
     benchmark = forms.RegexField(
@@ -63,7 +64,6 @@ class ChoicesForm(forms.Form):
     def __init__(self, data: Any = None, *, upload: Upload) -> None:
         self.upload = upload
         super().__init__(data, initial=self.first(upload))
-        self.label_suffix = ""
         findings = upload.found
         self.fields["parts"].choices = [(part, PARTS[part]) for part in findings.get("parts", [])]  # type: ignore[attr-defined]
         self.stored = list(self._versions(self.first(upload)["benchmark"]))
@@ -89,10 +89,6 @@ class ChoicesForm(forms.Form):
             del self.fields["anchor"]
             if not self.may_publish:
                 self.fields["visibility"].disabled = True
-        for field in self.fields.values():
-            if not isinstance(field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple):
-                tick = isinstance(field.widget, forms.CheckboxInput)
-                field.widget.attrs.setdefault("class", "check" if tick else "input")
 
     @property
     def may_publish(self) -> bool:

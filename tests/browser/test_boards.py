@@ -122,7 +122,7 @@ def test_a_number_opens_its_rows_and_a_row_its_item(voted, live_server, page):
     assert page.get_by_role("link", name="Won", exact=False).get_attribute("aria-current") == "true"
     page.locator("table.pairlist tbody th[scope=row] a").first.click()
     page.wait_for_url("**/items/**")
-    assert page.locator(".twoanswers article").count() == 2
+    assert page.locator(".panes article").count() == 2
     page.get_by_role("link", name="Next").click()
     assert page.get_by_text("2 of").is_visible()
 

@@ -48,6 +48,20 @@ def test_no_template_carries_inline_style_or_script(pattern):
     assert [name for name, text in texts().items() if re.search(pattern, text)] == []
 
 
+def test_every_class_of_a_page_means_something_to_a_style_sheet_or_a_script():
+    sheets, scripts = (
+        "".join(path.read_text() for path in (ROOT / "static" / kind).glob(f"*.{kind}")) for kind in ("css", "js")
+    )
+    known = {*re.findall(r"\.([A-Za-z][\w-]*)", sheets), *re.findall(r"[\w-]+", scripts)}
+    of_page = (
+        (name, word)
+        for name, text in texts().items()
+        for classes in re.findall(r'class="((?:{[{%].*?[%}]}|[^"])*)"', text)
+        for word in re.sub(r"{[{%].*?[%}]}", "\0", classes).split()
+    )
+    assert [(name, word) for name, word in of_page if "\0" not in word and word not in known] == []
+
+
 def test_a_template_can_be_reviewed():
     assert [name for name, text in texts().items() if max(map(len, text.splitlines())) > 120] == []
 
