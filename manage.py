@@ -45,5 +45,5 @@ if __name__ == "__main__":
             kind.__name__ for kind in type(error).__mro__
         }  # Django's, or the driver's own
         if by_database and sys.argv[1:2] != ["migrate"] and (found := doctor.safely(doctor.migrations)).is_fault:
-            sys.exit(f"Error: The database is not that of this version: {found.words}.")
+            sys.exit(f"Error: {doctor.of_another_version(found.words)}")
         raise

@@ -402,13 +402,21 @@ def safely(examination: Examination) -> Finding:
         return fault(_damage(error) or outage(error) or "its tables are not there: run `manage.py migrate`")
 
 
+def of_another_version(words: str) -> str:
+    """What is said where the tables have to be those of this version, and are not; ``words``: why not. It names the
+    database: without EVALSITE_DATA that is another one.
+    """
+    name, words = connection.settings_dict["NAME"], words.replace("wait", "migrations wait", 1)
+    return f"The database {name} is not that of this version: {words}."
+
+
 def faults(*, web: bool) -> Iterator[str]:
     """Each reason not to start; ``web`` also checks what only pages need."""
     if no_answer := _no_answer():
         yield no_answer
         return
     if (found := migrations()).is_fault:
-        yield f"The database is not that of this version: {found.words.replace('wait', 'migrations wait', 1)}."
+        yield of_another_version(found.words)
         return
     for examination in (keys, demo_accounts, *([static_files] if web else [])):
         if (found := examination()).is_fault:

@@ -36,7 +36,7 @@ def _check(url: str) -> None:
     if not url.startswith(("postgres://", "postgresql://")):
         raise Failed("URL is of the form postgres://USER:PASSWORD@HOST/NAME.")
     if (found := doctor.migrations()).is_fault:
-        raise Failed(f"The database is not that of this version: {found.words}.")
+        raise Failed(doctor.of_another_version(found.words))
     with psycopg.connect(url) as target:
         if target.execute("SELECT 1 FROM pg_tables WHERE schemaname = ANY(current_schemas(false))").fetchone():
             raise Failed(f"The database {target.info.dbname} is not empty. Make an empty one. Nothing was copied.")

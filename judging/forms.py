@@ -21,7 +21,7 @@ from judging.models import OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
-from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP
+from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP, REQUEST
 from judging.runs import attacks, item_sets, plan, queries
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
@@ -32,7 +32,6 @@ MOST_NAMED = 5  # judges in a label
 MOST_RUNS = 200  # to choose from
 DASH = "–"
 STEP_CALLS = "three-calls"  # in the form, the reasoning three-step with step_calls
-REQUEST = ("top_p", "seed", "max_tokens", "reasoning_effort", "image_size", "detail", "ask_again")
 ITEM_SET = ("split", "level", "campaign", "run", "sample")
 ENDPOINT_DEFAULT = ("", "The endpoint's default")
 PROTOCOL_DEFAULT = ("", "The protocol's default")
@@ -417,9 +416,6 @@ class RunForm(RequestForm):
             words = f"No test has shown that {judge.name} follows a JSON schema: test it, or do not require one."
             self.add_error("judge", words)
         return data
-
-    def request(self) -> dict[str, Any]:
-        return super().request() | ({"structured": True} if self.cleaned_data.get("structured") else {})
 
 
 class AttackForm(RunForm):

@@ -14,14 +14,6 @@ Settings = dict[str, Any]
 Check = Callable[[str, Any], Any]
 
 NAMES = ("order", "criteria", "context", "reasoning", "step_calls", "prompt", "repeats", "unanswered")
-# What goes to the endpoint with every request. Canonical settings leave out what was not chosen, so that settings from
-# before a parameter existed stay the same. Temperature is always included.
-REQUEST = (
-    *("temperature", "top_p", "structured", "seed", "max_tokens", "reasoning_effort", "image_size", "detail"),
-    "ask_again",  # so many times, where a reply breaks the format or refuses (MLLM-as-a-Judge, C.2)
-    "system",  # a message before all others
-    "extra_body",  # more of what an endpoint takes, such as {"top_k": 40}
-)
 MOST_SYSTEM, MOST_EXTRA = 20_000, 4_000  # characters
 # What stands in the body already, by settings of their own or because of how replies are read.
 OWN_IN_BODY = frozenset(
@@ -143,7 +135,7 @@ def extra_body(name: str, value: Any) -> Settings:
 def request_settings(chosen: Mapping[str, Any], *, temperature: float | None) -> Settings:
     """The canonical settings of the request. Raises BadSettings."""
     settings: Settings = {"temperature": number_or_null("temperature", chosen.get("temperature", temperature))}
-    for name, check in REQUEST_CHECKS.items():
+    for name, check in REQUEST.items():
         if chosen.get(name) is not None:
             settings[name] = check(name, chosen[name])
     return {name: value for name, value in settings.items() if name not in OFF_BY_DEFAULT or value}
@@ -153,17 +145,19 @@ def _one_of(choices: tuple[str, ...]) -> Check:
     return lambda name, value: one_of(name, value, choices)
 
 
-REQUEST_CHECKS: dict[str, Check] = {
+# What goes to the endpoint with every request, beside the temperature, which is always included. Canonical settings
+# leave out what was not chosen, so that settings from before a parameter existed stay the same.
+REQUEST: dict[str, Check] = {
     "top_p": number_or_null,
+    "structured": boolean,
     "seed": whole,
     "max_tokens": whole,
-    "image_size": whole,
-    "ask_again": whole,
-    "structured": boolean,
-    "system": system_message,
-    "extra_body": extra_body,
     "reasoning_effort": _one_of(EFFORTS),
+    "image_size": whole,
     "detail": _one_of(DETAILS),
+    "ask_again": whole,  # so many times, where a reply breaks the format or refuses (MLLM-as-a-Judge, C.2)
+    "system": system_message,  # before all other messages
+    "extra_body": extra_body,  # more of what an endpoint takes, such as {"top_k": 40}
 }
 OFF_BY_DEFAULT = ("ask_again", "structured", "extra_body")  # left out where they are 0, false or empty
 
@@ -183,7 +177,7 @@ def with_printed(chosen: Mapping[str, Any], printed: Printed | None) -> Mapping[
 def check_names(chosen: Mapping[str, Any], names: tuple[str, ...]) -> None:
     if not isinstance(chosen, Mapping):
         raise BadSettings(NO_OBJECT)
-    names += REQUEST
+    names += ("temperature", *REQUEST)
     unknown = sorted(str(name) for name in set(chosen) - set(names))
     if unknown:
         raise BadSettings(f"{unknown[0][:60]} is not a setting. Settings: {', '.join(names)}.")

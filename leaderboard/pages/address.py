@@ -42,7 +42,7 @@ BY_KIND = {
     "judges-compare": "judges",
 }
 SWITCHED = ("models", "profile", "together", "judges", "bias", "correlation")  # those with a switch between them
-WAYS = ("models", "matrix", "profile", "together")  # to look at models
+WAYS = {"models": "Ranking", "matrix": "Win rates", "profile": "Profile", "together": "People and judge"}  # of models
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 
@@ -312,12 +312,9 @@ def kind_segments(address: Address) -> list[Segment]:
 
 def view_segments(address: Address) -> list[Segment]:
     """The switch between the ways to look at models."""
-    matrix = [("Win rates", "matrix")] if address.kind.pairwise else []
-    together = [("People and judge", "together")] if address.kind.has_means else []
-    ways = [("Ranking", "models"), *matrix, ("Profile", "profile"), *together]
-    current = address.page.removeprefix("leaderboard:")
-    links = ((label, page, address.to(f"leaderboard:{page}", **address.view())) for label, page in ways)
-    return [Segment(label, link, page == current) for label, page, link in links]
+    fits = {"matrix": address.kind.pairwise, "together": address.kind.has_means}
+    pages = ((f"leaderboard:{name}", label) for name, label in WAYS.items() if fits.get(name, True))
+    return [Segment(label, address.to(page, **address.view()), page == address.page) for page, label in pages]
 
 
 def reader_select(address: Address, scope: Scope) -> list[Select]:

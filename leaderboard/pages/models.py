@@ -57,7 +57,6 @@ from leaderboard.pages.table import (
 from leaderboard.rows import UNKNOWN, Number
 
 R = TypeVar("R", bound=Row)
-COLUMNS = (RANK, "model", "win_rate", "win_rate_lc", "preference", "n", "mean_length", "bt", "held", "elo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +144,11 @@ def value_of(row: Row, column: str, number: str) -> Any:
         return None if row.rank is None else (row.place, row.rank)
     if column == "model":
         return row.model.casefold()
-    if column in ("n", "mean_length"):
-        return getattr(row, column)
     if column.startswith("level:"):
         level = row.level(column.removeprefix("level:"))
         return level and level.number(number).value
-    return row.number(column).value
+    value = getattr(row, column)
+    return value.value if isinstance(value, Number) else value
 
 
 def organisations() -> dict[str, str]:
@@ -182,7 +180,10 @@ def build_models_page(address: Address, board: PairsBoard, *, anchor: str, besid
     """Everything that the table and the plot beside it show. ``beside``: see ``Ratings.of``."""
     levels = [name for names in board.level_columns for name in names]
     ratings = Ratings.of(board, beside)
-    sorting = Sorting.of(address, {*COLUMNS, *(f"level:{name}" for name in levels)})
+    settled = [row for row in board.rows if not is_provisional(row, anchor)]
+    shown = _measured(board.rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
+    columns = _model_columns(address, board, ratings, levels, shown, anchor=anchor)
+    sorting = Sorting.of(address, {column.sort for column in columns} - {""})
 
     def sorted_by(row: PairRow) -> Any:
         if sorting.column in ("bt", "held"):
@@ -190,9 +191,6 @@ def build_models_page(address: Address, board: PairsBoard, *, anchor: str, besid
         return value_of(row, sorting.column, "win_rate")
 
     rows = sorted_rows(board.rows, sorting, sorted_by, anchor)
-    settled = [row for row in rows if not is_provisional(row, anchor)]
-    shown = _measured(rows, "win_rate", "elo") | _measured(settled, "win_rate_lc", "preference")
-    columns = _model_columns(address, rows, board, ratings, sorting, levels, shown, anchor=anchor)
     caption = f"Models by rank{f', compared with {anchor}' if anchor else ''}"
     return ModelsPage(
         *ranked_table(address, sorting, columns, rows, caption=caption, anchor=anchor, worse=board.worse),
@@ -259,17 +257,15 @@ def _votes(address: Address, model: str, **more: str) -> str:
 
 def _model_columns(
     address: Address,
-    rows: list[PairRow],
     board: PairsBoard,
     ratings: Ratings,
-    sorting: Sorting,
     levels: list[str],
     shown: set[str],
     *,
     anchor: str,
 ) -> list[Column[PairRow]]:
     unit = board.rows[0].length_unit if board.rows else ""
-    settled = [row for row in rows if not is_provisional(row, anchor)]
+    settled = [row for row in board.rows if not is_provisional(row, anchor)]
 
     def settled_number(label: str, number: Callable[[PairRow], Number], write: Write, **more: Any) -> Column[PairRow]:
         """A number that rows outside the ranking do not show."""
@@ -293,7 +289,7 @@ def _model_columns(
 
     return [
         rank_column(lambda row: is_provisional(row, anchor)),
-        model_column(model_pages(row.model for row in rows), votes, anchor, chips="items"),
+        model_column(model_pages(row.model for row in board.rows), votes, anchor, chips="items"),
         Column(
             "Win %",
             win,
@@ -326,7 +322,7 @@ def _model_columns(
             title="Items",
             choice="Items",
         ),
-        _rating_column(address, ratings, settled or rows, anchor),
+        _rating_column(address, ratings, settled or board.rows, anchor),
         settled_number(
             "Rating" if ratings.ranked == "held" else ratings.what.capitalize(),
             lambda row: ratings.beside.get(row.model, UNKNOWN),

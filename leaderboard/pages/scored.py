@@ -1,5 +1,6 @@
 """The boards of models by scores, components, marks, multiple choice and yes or no, as pages: one table for all."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -56,12 +57,11 @@ def build_scored_page(address: Address, scope: Scope, board: ModelsBoard) -> Sco
     shape = shape_of(scope, board)
     main = shape.main
     levels, depths = levels_of(address, board)
-    sortable = {*("rank", "model", "n", "mean_length", main.name), *(column.name for column in shape.beside)}
-    sorting = Sorting.of(address, sortable | {f"level:{name}" for name in levels})
-    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     low, high = scope.kind.ends(scope.benchmark)
     choices = cast(ChoiceBoard, board) if scope.kind.rotates else None
-    columns = _scored_columns(address, scope, shape, rows, levels, (low, high))
+    columns = _scored_columns(address, scope, shape, board.rows, levels, (low, high))
+    sorting = Sorting.of(address, {column.sort for column in columns} - {""})
+    rows = sorted_rows(board.rows, sorting, lambda row: value_of(row, sorting.column, main.name))
     return ScoredPage(
         *ranked_table(address, sorting, columns, rows, caption=f"Models by {main.title.lower()}", fill=True),
         main=main,
@@ -82,7 +82,7 @@ def _scored_columns(
     address: Address,
     scope: Scope,
     shape: Shape,
-    rows: list[ModelRow],
+    rows: Sequence[ModelRow],
     levels: list[str],
     ends: tuple[float, float],
 ) -> list[Column[ModelRow]]:

@@ -33,7 +33,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if doctor.older(connections[options["database"]]):
-            raise CommandError(f"The database is not that of this version: {doctor.OLDER}.")
+            raise CommandError(doctor.of_another_version(doctor.OLDER))
         is_ahead = _update_is_ahead()
         with _alone(connections[options["database"]]):
             super().handle(*args, **options)
