@@ -95,6 +95,11 @@ class ImportCommand(BaseCommand):
             )
         for report in reports.values():
             self.tell(report, options)
+        bad = sum(report.bad for report in reports.values())
+        written = all(report.written for report in reports.values())
+        if bad and not (written and options["skip_bad"]):
+            hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
+            raise Failed(f"{counted(bad, 'bad rows')}, nothing was written.{hint}")
 
     def tell(self, report: Report, options: dict[str, Any]) -> None:
         for line in gathered(report.warnings):
@@ -107,9 +112,6 @@ class ImportCommand(BaseCommand):
             self.stdout.write(f"Would make {_counts(report)}. Nothing was written.")
         elif report.written:
             self.stdout.write(f"Made {_counts(report)}.")
-        if report.problems and not (report.written and options["skip_bad"]):
-            hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
-            raise Failed(f"{counted(report.bad, 'bad rows')}, nothing was written.{hint}")
 
 
 def format_of(options: dict[str, Any]) -> str | Mapped:

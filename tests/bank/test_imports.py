@@ -56,6 +56,20 @@ def test_one_bad_row_keeps_everything_out_and_no_picture_stays_behind(folder, ma
     assert not list(media.rglob("*.png"))
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_the_bad_rows_of_all_parts_are_named(folder, manage, more):
+    (folder.root / "boats.png").write_bytes(picture())
+    folder("samples", [*SAMPLES, {"key": "c", "instruction": "  "}])
+    folder("responses", [*RESPONSES, {"sample": "nowhere", "model": "m", "text": "."}])
+    status, out, err = manage("import_benchmark", "generic", folder.root, "--benchmark", "new", "--all-parts", *more)
+    assert status == 1
+    assert "samples.jsonl, line 3: instruction: is empty" in err
+    assert f"responses.jsonl, line {len(RESPONSES) + 1}: sample" in err
+    assert "2 bad rows, nothing was written" in err
+    assert ("responses" in out) == ("Would make" in out) == bool(more)
+    assert not Benchmark.objects.exists()
+
+
 def test_skip_bad_imports_the_good_rows_and_names_the_bad(folder, manage):
     (folder.root / "boats.png").write_bytes(picture())
     path = folder("samples", [*SAMPLES, {"key": "c"}])
