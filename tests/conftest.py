@@ -39,7 +39,7 @@ LONGEST = (
 )
 TOGETHER = (
     *("test_served_worlds.py", "test_served.py", "test_processes.py", "test_sharing.py", "test_tutorials.py"),
-    "test_backup.py",
+    *("test_backup.py", "test_sign_on.py", "test_cors.py"),
 )
 DATA = Path(__file__).resolve().parent / "data"  # what may be passed on; see its README
 

@@ -164,6 +164,7 @@ def test_workers_on_other_machines_go_on_where_one_was_killed(machines, tmp_path
     assert web.ask(CONFIRM) == "boats"
     assert second.run(DIES.format(part="write")).returncode == -signal.SIGKILL
     assert web.ask(SEEN) == 0
+    web.sql("UPDATE bank_import SET until = '2026-01-01 00:00:00'")  # a minute later
     first.environment["EVALSITE_DATA"] = str(tmp_path / "third")
     first.ask(WORK)
     assert (web.sql("SELECT state FROM bank_upload"), web.ask(SEEN)) == ([("done",)], ROWS)
