@@ -150,6 +150,19 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
     return live
 
 
+def silent(run: Run) -> QuerySet[RunHold]:
+    """The holds of other workers at the run that fell silent and that nobody has ended yet."""
+    live = RunHold.objects.live().filter(run=run)
+    own = run.hold.pk if run.hold else 0
+    return RunHold.objects.filter(run=run).exclude(pk__in=live.values("pk")).exclude(pk=own)
+
+
+@transaction.atomic
+def end_silent(run: Run) -> None:
+    """End them: the rows that they had claimed are free. Raises LeaseLost when the run is gone."""
+    sweep(lock(run), but=run.hold)
+
+
 def next_claim(run: Run, *, kind: run_kinds.RunKind[Any], after: int, most: int) -> Claim | None:
     """Claim up to ``most`` rows of the run that lack something and that nobody has claimed; None when there are none.
 

@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 ROUNDING = 0.001  # seconds, of differences of the clock
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
 SEEDS_APART = 1_000  # more than repeats
+GAP, BACK = 5, 12  # ticks: without a commit, and of commits without a gap, after which all workers that live made one
 FEW = 8  # jobs that are read ahead at the least
 MISSING_PICTURE = "the file of a picture of the sample is gone"
 
@@ -45,6 +46,7 @@ class Session(CallResults):
         self.fetching: asyncio.Task[None] | None = None
         self.after = 0
         self.exhausted = False
+        self.renewed_at = self.renewed_since = -math.inf  # the hold: last, and from when on without a gap
         self.open_jobs = 0  # read and not yet committed
         self.over = False
 
@@ -102,6 +104,10 @@ class Session(CallResults):
         while True:
             try:
                 await self._renew_share()
+                await self._free_rows()
+            except leases.LeaseLost:
+                self.lease_lost()
+                return
             except DatabaseError as error:
                 log.warning(
                     "Run %s: the database renews no share (%s)",
@@ -129,6 +135,17 @@ class Session(CallResults):
         if agreed.closed_for:
             limiter.closed_until = max(limiter.closed_until, loop.time() + agreed.closed_for)
         limiter.set_share(agreed.calls, of=agreed.of)
+
+    async def _free_rows(self) -> None:
+        """Free what a worker had claimed that fell silent, and begin anew, for it may lie behind.
+
+        Where the database took nothing for a while, the holds of all are over: those that live renew theirs first.
+        """
+        tick, now = self.patience.tick, asyncio.get_running_loop().time()
+        in_touch = now - self.renewed_at <= GAP * tick and now - self.renewed_since > BACK * tick
+        if in_touch and await db(lambda: leases.silent(self.run).exists()):
+            await db(leases.end_silent, self.run)
+            self.after, self.exhausted = 0, False
 
     def _say_whether_there_are_calls(self) -> None:
         self.limiter.want(self.wake, bool(self.ready or self.later or self.calls or not self.exhausted))
@@ -222,6 +239,7 @@ class Session(CallResults):
             self.fetching.add_done_callback(self._crashed)
 
     async def _fetch(self) -> None:
+        after = self.after
         try:
             page = await self._next_page()
         except leases.LeaseLost:
@@ -242,7 +260,8 @@ class Session(CallResults):
         if page is None:
             self.exhausted = True
             return
-        self.after = page.last
+        if self.after == after:  # else it begins anew
+            self.after = page.last
         self.open_jobs += len(page.jobs)
         claim = page.pk if isinstance(page, leases.Claim) else 0
         if claim and page.jobs:
@@ -392,6 +411,10 @@ class Session(CallResults):
     async def _flush(self) -> None:
         self.fresh.clear()
         stored = await self.flush()  # others add to open_jobs meanwhile
+        now = asyncio.get_running_loop().time()
+        if now - self.renewed_at > GAP * self.patience.tick:
+            self.renewed_since = now
+        self.renewed_at = now
         self.open_jobs -= len(stored)
         self.unstored.difference_update(map(id, stored))
         self.wake.set()

@@ -20,10 +20,12 @@ answer = actions.start_run(judge=judge, benchmark=benchmark, protocol="pairwise-
 class Case:
     """A queued run of its own in the installation."""
 
-    def __init__(self, here, server: Server, *, name: str, samples: int, budget=None, **columns) -> None:
+    def __init__(
+        self, here, server: Server, *, name: str, samples: int, budget=None, concurrency=CONCURRENCY, **columns
+    ) -> None:
         self.here, self.server, self.jobs = here, server, 2 * samples
         code = PREPARE.format(
-            name=name, url=server.url, samples=samples, concurrency=CONCURRENCY, budget=budget, columns=columns
+            name=name, url=server.url, samples=samples, concurrency=concurrency, budget=budget, columns=columns
         )
         self.run = here.ask_helper(code)
         self.wait = ("judge", "--benchmark", name, "--judge", name, "--protocol", "pairwise-criteria", "--wait")
@@ -53,11 +55,14 @@ class Case:
 
     def kill(self, process) -> None:
         """Kill the process, and let its leases run out."""
-        own = f"worker LIKE '%:{process.pid}'"
         process.kill()
         process.communicate()
-        self.here.sql(f"UPDATE judging_runhold SET until = '2026-01-01 00:00:00' WHERE {own}")
+        self.end_hold(process)
         self.here.sql("UPDATE judging_judgeshare SET until = '2026-01-01 00:00:00'")  # who lives renews its own
+
+    def end_hold(self, process) -> None:
+        own = f"worker LIKE '%:{process.pid}'"
+        self.here.sql(f"UPDATE judging_runhold SET until = '2026-01-01 00:00:00' WHERE {own}")
 
     def check(self, *, repeated: int) -> None:
         """Every judgment is there once, and no more calls than these were made again."""

@@ -18,7 +18,7 @@ from accounts.loop import db
 from bank import images, media
 from bank.criteria import Criterion
 from bank.errors import BadInput
-from bank.models import CriteriaAccess, PictureStorage, SampleImage
+from bank.models import CriteriaAccess, Item, PictureStorage, SampleImage
 from evalsite import worker
 from judging import protocols
 from judging.models import Attempt, Judge, Judgment, Run, WorkerBeat
@@ -339,6 +339,27 @@ def test_a_worker_that_loses_its_run_in_a_slow_call_stores_nothing_more(start, j
         after_all = work_on(run, meanwhile=steal)
     assert not after_all.judgments.exists()
     assert (after_all.state, after_all.holds.get()) == (Run.State.RUNNING, thief.hold)
+
+
+@pytest.mark.check("F6")
+def test_what_a_dead_worker_had_claimed_is_made_by_others_long_before_the_end_of_the_run(start, judge_at, work_on):
+    with Server(lambda call: after(0.02, fair(call))) as server:
+        run = start(judge_at(server.url), on=make_benchmark(samples=150, slug="many"))
+        dead = Run.objects.get(pk=run.pk)
+        assert leases.take(dead)
+        claimed = leases.next_claim(dead, kind=run_kinds.run_kind(dead), after=0, most=3)
+
+        async def fall_silent(stop) -> None:
+            await until(lambda: len(server.calls) >= 8)
+            await db(lambda: dead.holds.filter(pk=dead.hold.pk).update(until=timezone.now() - timedelta(seconds=1)))
+
+        run = work_on(run, meanwhile=fall_silent)
+    assert (run.state, run.judgments.count(), len(server.calls)) == (Run.State.FINISHED, 300, 300)
+    items = Item.objects.filter(pk__in=[job.subject.item_id for job in claimed.jobs])
+    instructions = items.values_list("sample__instruction", flat=True)
+    made = [call.number for call in server.calls if any(words in call.text for words in instructions)]
+    assert len(made) == 6
+    assert 8 <= min(made) <= max(made) < 270
 
 
 @pytest.mark.check("F10")
