@@ -431,7 +431,7 @@ def wait_for_database(seconds: float = STARTS_WITHIN) -> None:
         try:
             connection.ensure_connection()
         except OperationalError as error:
-            starting = any(words in str(error) for words in ("refused", "starting up", "name"))
+            starting = any(words in str(error) for words in ("refused", "the database system is", "name"))
             if not starting or time.monotonic() > deadline:
                 return  # who looks next says why
             if not told:
