@@ -65,21 +65,27 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @requires("read-judging", of=OF_CAMPAIGN)
 @require_safe
 def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
-    """The progress of a campaign, and how fast and how consistently its annotators label."""
+    """The progress of a campaign, and how fast and how consistently its annotators label. What it can tell apart is
+    computed where the address asks for it, which the page does as soon as that place is in sight.
+    """
     viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
     rows = label_rows(campaign, viewer)
+    may_plan = fits(campaign)
+    power = _power(request, campaign, rows) if may_plan and {"power", *PLANNED} & request.GET.keys() else None
+    if power and "HX-Request" in request.headers:
+        return render(request, "annotations/_power.html", {"power": power})
     noted = request.GET.get("show") == "noted"
     context: dict[str, Any] = {
         "ballot": ballots.BALLOTS.get(campaign.protocol),
         "monitor": monitor_of(campaign, rows, viewer),
         "recent": recent_labels(campaign, viewer, noted=noted),
         "noted": noted,
+        "may_plan": may_plan,
+        "power": power,
         "board": board_link(campaign.benchmark),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
-    if fits(campaign):
-        context["power"] = _power(request, campaign, rows)
     if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
         context["inviting"] = InvitationForm()
         if allowed(viewer, "read-names"):

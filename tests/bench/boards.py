@@ -134,8 +134,8 @@ def _judgments_by_api() -> float:
     return min(taken)
 
 
-def _drawn() -> tuple[float, float]:
-    """Draw what waits in a process of its own: the milliseconds it took and the most memory it held."""
+def drawn() -> tuple[float, float]:
+    """Draw the pages that wait in a process of its own: the milliseconds it took and the most memory it held."""
     from django.db import connections
 
     from accounts.models import Job
@@ -186,9 +186,9 @@ def main() -> None:
     found = {"empty": min(taken("/accounts/sign-in/") for _ in range(20))}
     for address in ("/", path):
         taken(address, status=202)
-    found["never"], found["of_job"] = _drawn()
+    found["never"], found["of_job"] = drawn()
     taken(rows, status=202)
-    found["rated"], _ = _drawn()
+    found["rated"], _ = drawn()
     found["again"] = max(taken("/"), min(taken(path) for _ in range(5)))
     run = Run.objects.get()
     meanwhile = []
@@ -199,7 +199,7 @@ def main() -> None:
     found["kilobytes"] = len(gzip.compress(client.get(path).content, 6)) / 1000
     taken("/")
     found["megabytes"] = most_memory()
-    found["anew"], megabytes = _drawn()
+    found["anew"], megabytes = drawn()
     found["of_job"] = max(found["of_job"], megabytes)
     found["judgments"] = _judgments_by_api()
     print(json.dumps(found))

@@ -17,6 +17,7 @@ from tests.markup import flat
 
 __all__ = ["folder", "manage"]
 pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
 
 
 def test_a_campaigns_page_command_and_api_say_the_same_of_a_plan(voted, client_of):
@@ -33,6 +34,18 @@ def test_a_campaigns_page_command_and_api_say_the_same_of_a_plan(voted, client_o
     for row in rows:
         assert f"{100 * row['detectable']:.1f}</b> points" in page
         assert f"{row['needed']:,}</td>" in page
+
+
+def test_the_page_asks_for_it_when_its_place_is_in_sight(voted, client_of):
+    client, address = client_of("researcher"), f"/campaigns/{Campaign.objects.get().pk}/"
+    opened = flat(client.get(address))
+    assert "</b> points" not in opened
+    assert 'hx-get="?power=1" hx-trigger="revealed"' in opened
+    without_script, part = flat(client.get(f"{address}?power=1")), flat(client.get(f"{address}?power=1", headers=HTMX))
+    assert part in without_script
+    assert "hx-get" not in part
+    (planned, *_) = got(client, "power").json()
+    assert f"{100 * planned['detectable']:.1f}</b> points" in part
 
 
 def test_without_a_plan_it_is_that_of_the_campaign_and_its_labels(voted, client_of):
