@@ -55,7 +55,7 @@ class Patience:
     refusals: int = 10  # calls in a row that will never do
     drain: float = 5.0  # for calls in flight when the run stops
     tick: float = 1.0  # between commits where there is nothing to store: they keep the lease
-    gather: float = 0.008  # from a result to its commit, for others to come along
+    gather: float = 0.002  # from a result to its commit, for others to come along
     poll: float = 20.0  # between looks at batches that are out
     batch: int = 100  # jobs that are read ahead, beside those of the calls
 
