@@ -135,9 +135,7 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
     A worker that died had calls in flight, for which the provider may charge: they were made, are lost, and count as
     spent at what a call takes.
     """
-    others = locked.holds.exclude(pk=but.pk if but else 0)
-    live = list(others.live())
-    for hold in others.exclude(pk__in=[one.pk for one in live]):
+    for hold in silent(locked, but=but):
         if hold.in_flight and not locked.batched:  # batches are collected from where they wait
             each = typical_call(locked)
             locked.calls += hold.in_flight
@@ -147,19 +145,17 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
         locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
         locked.save(update_fields=["calls", "priced", "lost", "spent", "live"])
         hold.delete()
-    return live
+    return list(locked.holds.exclude(pk=but.pk if but else 0).live())
 
 
-def silent(run: Run) -> QuerySet[RunHold]:
-    """The holds of other workers at the run that fell silent and that nobody has ended yet."""
-    live = RunHold.objects.live().filter(run=run)
-    own = run.hold.pk if run.hold else 0
-    return RunHold.objects.filter(run=run).exclude(pk__in=live.values("pk")).exclude(pk=own)
+def silent(run: Run, *, but: RunHold | None = None) -> QuerySet[RunHold]:
+    """The holds of workers that fell silent and that nobody has ended yet."""
+    return run.holds.exclude(pk__in=RunHold.objects.live().values("pk")).exclude(pk=but.pk if but else 0)
 
 
 @transaction.atomic
 def end_silent(run: Run) -> None:
-    """End them: the rows that they had claimed are free. Raises LeaseLost when the run is gone."""
+    """Free the rows that silent workers had claimed. Raises LeaseLost when the run is gone."""
     sweep(lock(run), but=run.hold)
 
 

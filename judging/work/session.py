@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 ROUNDING = 0.001  # seconds, of differences of the clock
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
 SEEDS_APART = 1_000  # more than repeats
-GAP, BACK = 5, 12  # ticks: without a commit, and of commits without a gap, after which all workers that live made one
+# In ticks. A worker that renewed its hold for so long without a gap: by then all that live have renewed theirs.
+GAP, IN_TOUCH = 5, 12
 FEW = 8  # jobs that are read ahead at the least
 MISSING_PICTURE = "the file of a picture of the sample is gone"
 
@@ -137,13 +138,13 @@ class Session(CallResults):
         limiter.set_share(agreed.calls, of=agreed.of)
 
     async def _free_rows(self) -> None:
-        """Free what a worker had claimed that fell silent, and begin anew, for it may lie behind.
+        """Free the rows that silent workers had claimed, and read from the first again: they may lie behind.
 
-        Where the database took nothing for a while, the holds of all are over: those that live renew theirs first.
+        After an outage of the database every hold is over: those who live renew theirs first.
         """
         tick, now = self.patience.tick, asyncio.get_running_loop().time()
-        in_touch = now - self.renewed_at <= GAP * tick and now - self.renewed_since > BACK * tick
-        if in_touch and await db(lambda: leases.silent(self.run).exists()):
+        in_touch = now - self.renewed_at <= GAP * tick and now - self.renewed_since > IN_TOUCH * tick
+        if in_touch and await db(lambda: leases.silent(self.run, but=self.run.hold).exists()):
             await db(leases.end_silent, self.run)
             self.after, self.exhausted = 0, False
 
@@ -260,7 +261,7 @@ class Session(CallResults):
         if page is None:
             self.exhausted = True
             return
-        if self.after == after:  # else it begins anew
+        if self.after == after:  # else rows are read from the first again
             self.after = page.last
         self.open_jobs += len(page.jobs)
         claim = page.pk if isinstance(page, leases.Claim) else 0

@@ -17,6 +17,7 @@ _FORMS = [
     ("leaderboard:", "?source=some-judge"),
     ("leaderboard:", "?source=some-judge&model=model-one&outcome=win&a=model-one&b=model-two"),
     ("api-leaderboard", "?source=some-judge&benchmark=open-bench"),
+    ("annotations:campaign-detail", "?power=1"),
     ("judging:run", "?show=failed"),
     ("judging:judgment-list", "?differs=orders&sort=slowest"),
 ]
