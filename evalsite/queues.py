@@ -173,7 +173,8 @@ class Procrastinate(Queue):
         from procrastinate import App, PsycopgConnector
         from procrastinate.contrib.django.utils import connector_params
 
-        self.app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=6))
+        # A worker that is to stop waits no longer for a database that is away than it has until it is killed.
+        self.app = App(connector=PsycopgConnector(kwargs=connector_params(), min_size=1, max_size=6, timeout=8.0))
         for name, registered in REGISTERED.items():
             task: Any = self.app.task(name=name, queue=registered.queue)(self._function(name))
             if registered.every:

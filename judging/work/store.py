@@ -31,6 +31,7 @@ class Batch:
     replies: Replies = field(default_factory=Counter)
     opened: Opened | None = None  # the model that is the first to answer the run, as far as this worker knows
     in_flight: int = 0
+    number: int = 0  # of the batches of its hold
     live: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
@@ -50,57 +51,66 @@ class Seen:
     other_model: bool  # another worker's calls were answered first, by another model: these were not stored
 
 
-def commit(*, run: Run, batch: Batch) -> Seen:
+def commit(*, run: Run, batch: Batch, again: bool = False) -> Seen:
     """Store a batch and keep the hold for another lease.
 
-    What is stored already stays as it is. Raises LeaseLost and stores nothing when the hold is gone: others make these
-    calls again.
+    What is stored already stays as it is; a batch that is tried ``again`` may be, though its worker never heard of it.
+    Raises LeaseLost and stores nothing when the hold is gone: others make these calls again.
     """
     live = {} if batch.live is None else {"live": batch.live}
     with transaction.atomic():
         locked = leases.lock(run)
-        leases.renew(run, in_flight=batch.in_flight, **live)
-        others = leases.sweep(locked, but=run.hold) if locked.budget is not None else ()
-        rows, replies = batch.rows, batch.replies
-        other_model = False
-        if batch.opened and not identity.may_open(locked, batch.opened):
-            other_model = True
-            rows = [row for row in rows if row.reported_model != batch.opened.model]
-            replies = Counter({key: number for key, number in replies.items() if key[0] != batch.opened.model})
-        changes: dict[str, Any] = {}
-        if batch.calls or batch.spent or batch.cached:
-            changes |= {
-                "calls": locked.calls + batch.calls,
-                "priced": locked.priced + batch.priced,
-                "spent": locked.spent + batch.spent,
-                "cached": locked.cached + batch.cached,
-            }
-        if replies:
-            changes |= identity.counted(locked, replies)
-            if locked.tries:
-                changes |= {"tries": 0, "failing_since": None}
-        if rows:
-            # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
-            verdicts, failures, undecided = run_kinds.run_kind(run).store(rows)
-            locked.verdicts = (locked.verdicts or 0) + verdicts
-            locked.failures = (locked.failures or 0) + failures
-            changes |= {
-                "verdicts": locked.verdicts,
-                "failures": locked.failures,
-                "undecided": (locked.undecided or 0) + undecided,
-            }
-        if batch.attempts:
-            Attempt.objects.bulk_create(batch.attempts)
-        if batch.claims:
-            RunClaim.objects.filter(pk__in=batch.claims).delete()
-        if changes:
-            raw_sql.change(Run, changes, id=run.pk)
-    if log.isEnabledFor(logging.DEBUG):
-        _log(run, batch, stored=len(rows))
-    elsewhere = sum(hold.in_flight for hold in others)
+        is_stored = again and leases.held(run).filter(batch=batch.number).exists()
+        leases.renew(run, in_flight=batch.in_flight, batch=batch.number, **live)
+        other = batch.opened.model if batch.opened and not identity.may_open(locked, batch.opened) else None
+        if not is_stored:
+            _write(run, locked, batch, without=other)
+        elsewhere = 0
+        if locked.budget is not None:  # those of a worker that fell silent count until its hold is ended, then as spent
+            others = locked.holds.exclude(pk__in=leases.held(run))
+            elsewhere = sum(others.values_list("in_flight", flat=True))
     failed = locked.failures or 0
     stored = (locked.verdicts or 0) + failed
-    return Seen(locked.state, stored, failed, locked.spent + batch.spent, locked.budget, elsewhere, other_model)
+    return Seen(locked.state, stored, failed, locked.spent, locked.budget, elsewhere, other is not None)
+
+
+def _write(run: Run, locked: Run, batch: Batch, *, without: str | None) -> None:
+    """Write a batch down, but for what another model answered than the run's: ``without`` is its name."""
+    rows, replies = batch.rows, batch.replies
+    if without is not None:
+        rows = [row for row in rows if row.reported_model != without]
+        replies = Counter({key: number for key, number in replies.items() if key[0] != without})
+    changes: dict[str, Any] = {}
+    if batch.calls or batch.spent or batch.cached:
+        locked.spent += batch.spent
+        changes |= {
+            "calls": locked.calls + batch.calls,
+            "priced": locked.priced + batch.priced,
+            "spent": locked.spent,
+            "cached": locked.cached + batch.cached,
+        }
+    if replies:
+        changes |= identity.counted(locked, replies)
+        if locked.tries:
+            changes |= {"tries": 0, "failing_since": None}
+    if rows:
+        # A row that somebody has stored stays as it is; nobody stores one meanwhile: the run is locked.
+        verdicts, failures, undecided = run_kinds.run_kind(run).store(rows)
+        locked.verdicts = (locked.verdicts or 0) + verdicts
+        locked.failures = (locked.failures or 0) + failures
+        changes |= {
+            "verdicts": locked.verdicts,
+            "failures": locked.failures,
+            "undecided": (locked.undecided or 0) + undecided,
+        }
+    if batch.attempts:
+        Attempt.objects.bulk_create(batch.attempts)
+    if batch.claims:
+        RunClaim.objects.filter(pk__in=batch.claims).delete()
+    if changes:
+        raw_sql.change(Run, changes, id=run.pk)
+    if log.isEnabledFor(logging.DEBUG):
+        _log(run, batch, stored=len(rows))
 
 
 def _log(run: Run, batch: Batch, *, stored: int) -> None:

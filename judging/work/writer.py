@@ -8,6 +8,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,6 +151,7 @@ class Writer(ABC):
         self.left_word: dict[str, Any] = {}  # for the run's page, after the end
         self.told_at = -math.inf  # when the run's page was last told how it goes
         self.told_in_flight = 0  # by the last commit
+        self.batches = 0
         self._committing = asyncio.Lock()
 
     # -- the session --------------------------------------------------------------------------------------------
@@ -182,7 +184,9 @@ class Writer(ABC):
             self.lease_lost()
         if self.lost:
             log.warning(
-                "Run %s is held by others now; what was not stored is dropped", self.run.pk, extra={"run": self.run.pk}
+                "Run %s is no longer this worker's; what was not stored is dropped",
+                self.run.pk,
+                extra={"run": self.run.pk},
             )
         return self.lost or bool(self.ending and self.ending.alone)
 
@@ -221,11 +225,14 @@ class Writer(ABC):
     async def flush(self) -> list[run_kinds.Row]:
         """Commit what there is and keep the hold; returns what was stored.
 
-        A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound.
-        Raises LeaseLost.
+        A database that does not answer is waited for: results are kept, and no new calls are made beyond a bound. A
+        worker that is to stop waits as long as for calls in flight, then leaves its results: others make these calls
+        again. Raises LeaseLost.
         """
         async with self._committing:
             batch, self.batch = self.batch, store.Batch()
+            self.batches += 1
+            batch.number = self.batches
             batch.in_flight = self.told_in_flight = self.in_flight()
             now = asyncio.get_running_loop().time()
             if now - self.told_at >= self.patience.tick:
@@ -241,10 +248,11 @@ class Writer(ABC):
             self.end(None)
 
     async def _commit(self, batch: store.Batch) -> store.Seen:
-        tries = 0
+        loop = asyncio.get_running_loop()
+        tries, until = 0, math.inf
         while True:
             try:
-                return await db(store.commit, run=self.run, batch=batch)
+                return await db(store.commit, run=self.run, batch=batch, again=tries > 0)
             except DatabaseError as error:
                 if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
@@ -255,7 +263,19 @@ class Writer(ABC):
                     extra={"run": self.run.pk},
                 )
                 tries += 1
-                await asyncio.sleep(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
+                if not self.stop.is_set():
+                    await self._wait_or_stop(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
+                    continue
+                until = min(until, loop.time() + self.patience.drain)
+                if loop.time() >= until:
+                    raise leases.LeaseLost(f"run {self.run.pk}: the database stayed away") from None
+                await asyncio.sleep(min(self.patience.tick, self.patience.drain))
+
+    async def _wait_or_stop(self, seconds: float) -> None:
+        """Wait, but not beyond the moment when the worker is asked to stop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.stop.wait()
 
     def _count(self, number: int, seen: store.Seen) -> None:
         now = asyncio.get_running_loop().time()

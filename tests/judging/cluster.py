@@ -16,10 +16,14 @@ PLACES = [*sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")), reverse=T
 
 class Cluster:
     def __init__(self, folder: str) -> None:
-        self.folder, port = folder, free_port()
-        self.url = f"postgres://postgres@127.0.0.1:{port}/postgres"
+        self.folder, self.port = folder, free_port()
+        self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
         self.call("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale")
-        self.call("pg_ctl", "start", "-l", f"{folder}/log", "-o", f"-p {port} -h 127.0.0.1 -k {folder}")
+        self.start()
+
+    def start(self) -> None:
+        where = f"-p {self.port} -h 127.0.0.1 -k {self.folder}"
+        self.call("pg_ctl", "start", "-l", f"{self.folder}/log", "-o", where)
 
     def restart(self, mode: str) -> None:
         """``fast`` ends all sessions in order; ``immediate`` is a crash, after which it reads its log again."""

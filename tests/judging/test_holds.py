@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from judging.endpoints.answers import Answer, Outcome
-from judging.models import JudgeShare, Judgment, Run
+from judging.models import Attempt, JudgeShare, Judgment, Run
 from judging.work import budget, curve, leases, run_kinds, store
 from judging.work.identity import Reported
 from tests.judging.small import make_benchmark
@@ -117,6 +118,30 @@ def test_workers_whose_first_replies_name_different_models_mix_no_verdicts(worke
     assert [entry["model"] for entry in run.reported] == ["kestrel-1"]
 
 
+def test_a_batch_whose_commit_was_never_heard_of_counts_once(workers):
+    (run,) = workers(1)
+    part = claim(run, most=1)
+    item, order = keys(part)[0]
+    batch = store.Batch(rows=[Judgment(run=run, item_id=item, order=order, choice="first")], calls=2, spent=0.5)
+    failed = Attempt(run=run, item_id=item, order=order, repeat=0, at=timezone.now(), outcome="transient", seconds=1)
+    batch.number, batch.attempts = 1, [failed]
+    first = store.commit(run=run, batch=batch)
+    assert store.commit(run=run, batch=batch, again=True) == first
+    after = Run.objects.get(pk=run.pk)
+    assert (after.calls, after.spent, after.verdicts, Attempt.objects.count()) == (2, 0.5, 1, 1)
+
+
+def test_a_batch_that_the_database_threw_away_is_stored_when_it_is_tried_again(workers):
+    (run,) = workers(1)
+    batch = store.Batch(calls=1, spent=0.5, number=1)
+    store.commit(run=run, batch=batch)
+    batch = store.Batch(calls=1, spent=0.25, number=2)
+    with transaction.atomic():
+        store.commit(run=run, batch=batch)
+        transaction.set_rollback(True)
+    assert store.commit(run=run, batch=batch, again=True).spent == 0.75
+
+
 @pytest.mark.check("F9")
 @pytest.mark.parametrize("untold", [0, 3])
 def test_two_workers_overspend_a_budget_by_no_more_than_the_calls_begun_since_they_last_told(untold, start, judge_at):
@@ -138,6 +163,20 @@ def test_two_workers_overspend_a_budget_by_no_more_than_the_calls_begun_since_th
         worker.begin(1000)
         assert worker.in_flight == 0
     assert Run.objects.get(pk=run.pk).spent == pytest.approx((10 + untold) * each)
+
+
+def test_after_an_outage_the_first_worker_back_counts_the_calls_of_the_others_and_ends_no_hold(start, judge_at):
+    run = start(judge_at(NOWHERE, price_in=1.0, price_out=1.0), budget=1.0)
+    one, two = (Worker(Run.objects.get(pk=run.pk)) for _ in range(2))
+    for worker in (one, two):
+        worker.begin(3)
+        worker.tell()
+    run.holds.update(until=timezone.now() - timedelta(seconds=1))
+    one.tell()
+    assert (one.spending.elsewhere, run.holds.count()) == (3, 2)
+    two.end()
+    two.tell()
+    assert Run.objects.get(pk=run.pk).spent == pytest.approx(3 * budget.typical_call(run))
 
 
 def test_shares_of_a_judge_never_exceed_its_concurrency_and_go_where_calls_are(judge_at):

@@ -420,6 +420,33 @@ def test_a_database_that_is_gone_for_a_while_costs_no_verdict_and_no_call(start,
     assert run.judgments.count() == len(server.calls) == 6
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.check("F15")
+def test_a_worker_that_is_to_stop_ends_though_the_database_stays_away(start, judge_at, work_on):
+    away = []
+
+    def gone(execute, sql, params, many, context):
+        if server.calls:
+            away.append(sql)
+            raise OperationalError("no database")
+        return execute(sql, params, many, context)
+
+    async def terminate(stop) -> None:
+        await until(lambda: away)
+        stop.set()
+
+    with Server(fair) as server:
+        run = start(judge_at(server.url))
+        # the end of ``work_on`` reads the run
+        with connection.execute_wrapper(gone), pytest.raises(OperationalError):
+            work_on(run, meanwhile=terminate, patience=replace(QUICK, drain=0.2))
+        run.refresh_from_db()
+        assert (run.state, run.judgments.count()) == (Run.State.RUNNING, 0)
+        run.holds.update(until=timezone.now() - timedelta(seconds=1))
+        run = work_on(run)
+    assert (run.state, run.judgments.count()) == (Run.State.FINISHED, 6)
+
+
 @pytest.mark.one_database
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.check("F15")

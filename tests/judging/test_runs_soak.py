@@ -8,7 +8,7 @@ import pytest
 
 from tests.judging.cluster import cluster
 from tests.judging.outside import Installation
-from tests.judging.processes import Case
+from tests.judging.processes import CONCURRENCY, Case
 from tests.judging.server import Server, after, answer
 from tests.judging.test_sharing import ACT, PRICE, PRICES
 
@@ -155,3 +155,30 @@ def test_twenty_kills_and_two_restarts_of_the_database_leave_one_verdict_each_wi
     assert stopped <= 3
     assert {call.headers["authorization"] for call in server.calls} == {f"Bearer {key}" for key in WORKING}
     assert "is not the one that this site's pictures are in" in said["astray"]
+
+
+@pytest.mark.soak
+@pytest.mark.check("F15")
+@pytest.mark.parametrize("samples", [0, 200])
+def test_a_worker_ends_at_one_signal_though_its_database_never_comes_back(samples, here, database):
+    with Server(lambda call: after(0.2, answer("Answer1"))) as server:
+        case = Case(here, server, name="left", samples=samples) if samples else None
+        worker = here.start("worker")
+        if case:
+            case.after_calls(20, worker)
+        else:
+            while here.sql("SELECT count(*) FROM judging_workerbeat") == [(0,)]:
+                time.sleep(0.05)
+        database.call("pg_ctl", "stop", "-m", "immediate")
+        time.sleep(20)  # by then it tries only now and then
+        began = time.monotonic()
+        worker.terminate()
+        worker.communicate(timeout=60)
+        print(f"ended after {time.monotonic() - began:.1f} s")
+        assert worker.returncode == 0
+        database.start()
+        if case:
+            ((stored,),) = here.sql(f"SELECT count(*) FROM judging_judgment WHERE run_id = {case.run}")
+            assert (case.state, stored < case.jobs) == ("running", True)
+            here.manage("worker", "--until-idle")
+            case.check(repeated=2 * CONCURRENCY)
