@@ -19,28 +19,9 @@ from django.db.models.functions import Coalesce, Now
 from accounts.jobs import defer
 from bank import database
 from judging.models import LEASE, SHARE_LEASE, Judge, JudgeShare, Run, RunClaim, RunHold
-from judging.work import curve, raw_sql, run_kinds
+from judging.work import curve, run_kinds
 from judging.work.budget import typical_call
 
-# What workers go by and change; whoever needs more of a locked run reads it.
-CHANGED = (
-    *(
-        "id",
-        "judge_id",
-        "state",
-        "next_try_at",
-        "tries",
-        "batched",
-        "budget",
-        "calls",
-        "priced",
-        "lost",
-        "spent",
-        "cached",
-        "planned",
-    ),
-    *("verdicts", "failures", "undecided", "reported", "reported_model", "live"),
-)
 TAKEN = (Run.State.QUEUED, Run.State.RUNNING)
 SPAN = 1_000  # rows that one claim may reach over: what lies between belongs to it
 
@@ -111,7 +92,7 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    locked = raw_sql.find(Run, only=CHANGED, lock=True, id=run.pk)
+    locked = Run.objects.select_for_update(no_key=True).filter(pk=run.pk).first()
     if locked is None:
         raise LeaseLost(f"run {run.pk} is no more")
     return locked
@@ -124,8 +105,7 @@ def held(run: Run) -> QuerySet[RunHold]:
 
 def renew(run: Run, **changes: Any) -> None:
     """Keep the hold for another lease; ``changes`` to its columns. The caller has locked the run. Raises LeaseLost."""
-    until = {"until": database.now() + LEASE}
-    if not run.hold or not raw_sql.change(RunHold, until | changes, id=run.hold.pk):
+    if not held(run).update(until=database.now() + LEASE, **changes):
         raise LeaseLost(f"run {run.pk} is held by others")
 
 

@@ -27,7 +27,6 @@ from judging.runs import collecting, plan, requests
 from judging.runs.collecting import Task
 from judging.runs.plan import Job
 from judging.runs.requests import CallRequest, JudgeRequest
-from judging.work import raw_sql
 
 Row = Judgment | Trial | Collected
 PAGE = 100  # rows of a run that are read at once
@@ -200,7 +199,7 @@ class JudgmentsKind(RunKind[Job]):
 
     def store(self, rows: Sequence[Judgment | Trial]) -> tuple[int, int, int]:
         key, items = self.table.KEY, list({row.item_id for row in rows})
-        stored = set(raw_sql.read(self.table, key, run_id=self.run.pk, item_id=items))
+        stored = set(self.table.objects.filter(run=self.run, item__in=items).values_list(*key))
         new_rows = [row for row in rows if tuple(getattr(row, name) for name in key) not in stored]
         bulk.insert_objects(self.table, new_rows)
         verdicts = sum(row.status == Judgment.Status.OK for row in new_rows)

@@ -11,7 +11,7 @@ from django.db import transaction
 from bank import database
 from judging.models import Attempt, Judge, Run, RunClaim
 from judging.models.judgments import table_of
-from judging.work import identity, leases, raw_sql, run_kinds
+from judging.work import identity, leases, run_kinds
 from judging.work.identity import Opened, Replies
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ def _write(run: Run, locked: Run, batch: Batch, *, without: str | None) -> None:
     if batch.claims:
         RunClaim.objects.filter(pk__in=batch.claims).delete()
     if changes:
-        raw_sql.change(Run, changes, id=run.pk)
+        Run.objects.filter(pk=run.pk).update(**changes)
     if log.isEnabledFor(logging.DEBUG):
         _log(run, batch, stored=len(rows))
 
