@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 4  # runs that one worker holds
 LOOK_EVERY = 1.0  # seconds between looks for a waiting run
 BEAT_EVERY = 10.0
+SETTLE = 10.0  # seconds after an outage of the database in which no run is taken: those that live renew their holds
 GIVE_UP_AFTER = 300.0  # seconds without a database, of a worker that is to end by itself
 NO_PICTURES = (
     "The media folder of this worker (%s) is not the one that this site's pictures are in: it takes no runs that show "
@@ -48,6 +49,7 @@ async def serve(
     resting: dict[int, float] = {}  # runs that were left, and until when they are left to others that are at them
     answered = asyncio.get_running_loop().time()  # when the database last did
     beaten = -BEAT_EVERY
+    settled = answered
     pictures = True
     stop_jobs = asyncio.Event()
     queue = queues.queue(takes_heavy=lambda: pictures)  # uploads hold pictures, and so do most others
@@ -63,7 +65,7 @@ async def serve(
                     if before and not pictures:
                         log.error(NO_PICTURES, media.place())
                 left = [pk for pk, until in resting.items() if until > now]
-                room = AT_ONCE - len(active)
+                room = AT_ONCE - len(active) if now >= settled else 0
                 for run in await db(take, room, busy=list(active), resting=left, name=name, pictures=pictures):
                     log.info("Run %s begins", run.pk, extra={"run": run.pk})
                     active[run.pk] = asyncio.create_task(work(run, shared=shared, stop=stop))
@@ -72,6 +74,7 @@ async def serve(
                 answered = now
             except DatabaseError as error:
                 log.warning("The database does not answer (%s), trying again", type(error).__name__)
+                settled = now + SETTLE
                 if until_idle and not active and now - answered > give_up_after:
                     raise GaveUp(f"The database has not answered for {now - answered:.0f} seconds.") from None
             if idle:

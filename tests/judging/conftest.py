@@ -19,6 +19,7 @@ def workers_look_often(monkeypatch):
     """Workers and commands in this process notice what waits twenty times a second, not once: no test waits for it."""
     for place in ("evalsite.worker", "evalsite.queues", "judging.management.run_command"):
         monkeypatch.setattr(f"{place}.LOOK_EVERY", 0.05)
+    monkeypatch.setattr("evalsite.worker.SETTLE", 0.5)
 
 
 @pytest.fixture

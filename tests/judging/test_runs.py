@@ -829,6 +829,38 @@ def test_a_worker_that_is_to_end_by_itself_waits_out_a_database_that_fails_for_a
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.check("F15")
+def test_after_an_outage_a_worker_ends_no_hold_before_whoever_lives_has_renewed_it(start, baseline, judge_at):
+    run = start(judge_at("http://127.0.0.1:9/v1"))
+    other = Run.objects.get(pk=run.pk)
+    assert leases.take(other)
+    run.holds.update(until=timezone.now() - timedelta(seconds=1))  # the outage was longer than a lease
+
+    away = [True]
+
+    def gone(execute, sql, params, many, context):
+        if away:
+            raise OperationalError("no database")
+        return execute(sql, params, many, context)
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        task = asyncio.create_task(worker.serve(stop=stop))
+        await asyncio.sleep(0.3)
+        away.clear()
+        await asyncio.sleep(0.2)
+        await db(leases.renew, other)
+        while await db(run.holds.count) < 2:
+            await asyncio.sleep(0.02)
+        stop.set()
+        await task
+
+    with connection.execute_wrapper(gone):
+        loop.run(main)
+    assert leases.held(other).exists()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_worker_that_gives_up_says_so(start, baseline):
     start(baseline("first"))
     with failing(10**9), pytest.raises(worker.GaveUp, match="has not answered"):
