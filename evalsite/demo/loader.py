@@ -1,13 +1,19 @@
-"""The demo data that a fresh local installation starts with, all of it written for the project."""
+"""The demo data that a fresh local installation starts with, all of it written for the project.
 
+What people and judges say is simulated: ``tests/demo_data`` makes these files.
+"""
+
+import gzip
 import json
 import random
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from datetime import timezone as zones
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -29,7 +35,7 @@ from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel, Item
 from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
-from evalsite.demo import accounts, simulation
+from evalsite.demo import accounts
 from evalsite.demo.drafts import load_drafts
 from judging import protocols
 from judging.judgments import releases
@@ -46,9 +52,13 @@ FOLDER = Path(__file__).with_name("data")
 SLUG = "everyday-scenes"
 SHAPES = "shapes"
 TITLE = "Everyday scenes"
+PAIRS, MORE_PAIRS = "Everyday scenes, round 1", "Everyday scenes, round 2"
+SCORES, RANKINGS = "Everyday scenes, scores", "Everyday scenes, rankings"
 # Labels an item, of each campaign; and those that have not ended.
-OVERLAPS = {simulation.PAIRS: 5, simulation.MORE_PAIRS: 2, simulation.SCORES: 4, simulation.RANKINGS: 3}
-IN_PROGRESS = (simulation.MORE_PAIRS, simulation.RANKINGS)
+OVERLAPS = {PAIRS: 5, MORE_PAIRS: 2, SCORES: 4, RANKINGS: 3}
+IN_PROGRESS = (MORE_PAIRS, RANKINGS)
+OPEN = tuple((FOLDER / "open-samples.txt").read_text(encoding="utf-8").split())  # whose rounds and reviews go on
+STEADY, JURY = "Steady", "Jury of three"
 REVIEW = "review"
 REVIEWS, REVIEWED = "Everyday scenes, is the judge right?", 40
 OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
@@ -63,11 +73,14 @@ GUIDELINES = {
         ("choice-extraction", "-options"),
     )
 }
-DUE = {simulation.MORE_PAIRS: 5, simulation.RANKINGS: 9}  # days from now
+DUE = {MORE_PAIRS: 5, RANKINGS: 9}  # days from now
 PRACTISED, PRACTICE_PASS = 4, 0.75  # items, share to get right
-PAST = simulation.PEOPLE[3]  # labelled in rounds that have ended, and in no other
-FROZEN = [datetime(2026, 11, day, 9, tzinfo=simulation.ZONE) for day in (10, 12, 14)]  # after each day of round 1
+PAST = "Dana"  # labelled in rounds that have ended, and in no other
+ZONE = zones(timedelta(hours=1))
+FROZEN = [datetime(2026, 11, day, 9, tzinfo=ZONE) for day in (10, 12, 14)]  # after each day of round 1
 LETTER = re.compile(r"The answer is ([A-D])\.")
+
+Row = dict[str, Any]
 
 
 @transaction.atomic
@@ -95,8 +108,9 @@ def _benchmark() -> Benchmark:
         description="Drawn scenes, charts and documents with everyday questions on six levels. Written for the demo: "
         "the models and their answers are invented.",
     )
+    models = [row["name"] for row in rows_of("models.jsonl")]
     for kind in Item.Kind.values:
-        make_items(plan_items(kind=kind, benchmark=benchmark, models=simulation.models()))
+        make_items(plan_items(kind=kind, benchmark=benchmark, models=models))
     return benchmark
 
 
@@ -185,19 +199,22 @@ def _practice(campaign: Campaign) -> None:
 
 def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     """Verdicts of simulated people and judges: two campaigns that have ended, two that go on, a jury, and reviews."""
-    labels = simulation.labels()
+    labels = rows_of("labels.jsonl.gz")
     for day in FROZEN:
-        _add("labels", [row for row in labels if row["at"] < day.isoformat()])
+        with TemporaryDirectory() as folder:
+            until_then = Path(folder) / "labels.jsonl"
+            write_rows(until_then, [row for row in labels if row["at"] < day.isoformat()])
+            _add("labels", until_then)
         _freeze(benchmark, by=people["curator"], at=day)
-    _add("labels", labels)
-    _add("judgments", simulation.judgments())
+    for part in ("labels", "judgments"):
+        _add(part, FOLDER / f"{part}.jsonl.gz")
     # One of those who labelled signs in as the demo's annotator, and so has a history.
-    Annotator.objects.filter(origin=SLUG, name=PAST.name).update(person=people["annotator"])
+    Annotator.objects.filter(origin=SLUG, name=PAST).update(person=people["annotator"])
     for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
         _played(campaign, person=people["annotator"])
     runs = list(Run.objects.filter(benchmark=benchmark, judge__simulated=True).select_related("judge"))
-    make_jury(name=simulation.JURY, runs=runs, by=people["curator"])
-    steady = next(run for run in runs if run.judge.name == simulation.STEADY.name)
+    make_jury(name=JURY, runs=runs, by=people["curator"])
+    steady = next(run for run in runs if run.judge.name == STEADY)
     releases.propose(run=steady, by=people["admin"])
     proposed = list(steady.releases.order_by("pk").values_list("judgment", flat=True))
     for page in batched(proposed, releases.PAGE):
@@ -205,11 +222,21 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     _reviews(benchmark, steady, people["annotator"])
 
 
-def _add(part: str, rows: Iterable[simulation.Row]) -> None:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / f"{part}.jsonl"
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-        _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+def _add(part: str, path: Path) -> None:
+    _clean(run_import(path=path, format=generic, parts=[part], slug=SLUG)[part])
+
+
+def rows_of(name: str | Path) -> list[Row]:
+    """The rows of a file of the demo."""
+    path = FOLDER / name
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write a file of the demo; the same rows give the same bytes."""
+    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
 
 
 def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:
@@ -232,8 +259,8 @@ def _played(campaign: Campaign, *, person: User) -> None:
     known = set(campaign.campaign_items.values_list("item", flat=True))
     if campaign.name in IN_PROGRESS:
         campaign.state = Campaign.State.OPEN
-        elsewhere = CampaignItem.objects.filter(campaign__name=simulation.PAIRS).values("item")
-        items = items.filter(sample__key__in=simulation.open_samples()).exclude(pk__in=elsewhere)
+        elsewhere = CampaignItem.objects.filter(campaign__name=PAIRS).values("item")
+        items = items.filter(sample__key__in=OPEN).exclude(pk__in=elsewhere)
         CampaignItem.objects.bulk_create(
             CampaignItem(campaign=campaign, item=item) for item in items if item.pk not in known
         )
@@ -265,24 +292,27 @@ def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
         seed=0,
         guidelines=GUIDELINES[REVIEW],
         order=Campaign.Order.FIXED,  # all three review the same verdicts
-        plan=Plan(how=KEYS, keys=tuple(simulation.open_samples()), most=REVIEWED),
+        plan=Plan(how=KEYS, keys=OPEN, most=REVIEWED),
     )
     Membership.objects.bulk_create(Membership(campaign=campaign, annotator=annotator) for annotator in annotators)
-    reviewed = dict(campaign.campaign_items.values_list("pk", "reviewed__choice"))
+    said = {(row["annotator"], row["sample"], *row["order"]): row for row in rows_of("reviews.jsonl.gz")}
+    orders = dict(campaign.campaign_items.values_list("pk", "reviewed__order"))
     for annotator in annotators:
-        rng, now = random.Random(annotator.name), datetime(2026, 11, 19, 18, tzinfo=simulation.ZONE)
+        now = datetime(2026, 11, 19, 18, tzinfo=ZONE)
         for _ in range(REVIEWED // 2):
             shown = next_assignment(campaign=campaign, annotator=annotator, now=now)
             if shown is None:
                 break
-            first, second = (response.model.name for response in shown.campaign_item.item.ordered_responses())
-            row = {"sample": shown.campaign_item.item.sample.key, "first": first, "second": second}
-            verdict = simulation.review(rng, row | {"choice": reviewed[shown.campaign_item_id]})
-            if not material_for(shown, ballots.of(campaign)).length:  # its analysis is held back
-                verdict = {"agree": verdict["agree"]}
-            seconds = round(rng.uniform(15, 60), 1)
-            now += timedelta(seconds=seconds + 4)
-            submit_label(assignment=shown, verdict=verdict, now=now, seconds=seconds)
+            item = shown.campaign_item.item
+            models = [response.model.name for response in item.ordered_responses()]
+            order = orders[shown.campaign_item_id]
+            row = said[annotator.name, item.sample.key, *(models[int(place)] for place in order)]
+            # Without an analysis that may be shown there is nothing but the verdict to review.
+            about = (
+                ("agree", "grade", "hallucination") if material_for(shown, ballots.of(campaign)).length else ("agree",)
+            )
+            now += timedelta(seconds=row["seconds"] + 4)
+            submit_label(assignment=shown, verdict={name: row[name] for name in about}, now=now, seconds=row["seconds"])
 
 
 def _clean(report: object) -> None:

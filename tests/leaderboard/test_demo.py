@@ -10,12 +10,13 @@ from annotations.models import Annotator, Campaign, Label
 from bank.models import Response
 from evalsite.demo.accounts import PASSWORD
 from evalsite.demo.llmfao import is_here, load_llmfao
-from evalsite.demo.loader import load
+from evalsite.demo.loader import load, rows_of
+from evalsite.demo.recipes import ANSWERS, MARKS, load_recipes
 from evalsite.demo.recipes import is_here as is_complete
-from evalsite.demo.recipes import load_recipes
 from judging.models import Judge, Judgment
 from leaderboard.boards.desiderata import QUALITIES
 from leaderboard.models import Snapshot
+from tests.demo_data import shapes, simulation
 from tests.once import once
 
 SIMULATED = ["Jury of three", "Prefers first", "Prefers length", "Steady"]
@@ -32,6 +33,19 @@ def rows(client, path):
     answer = client.get(path)
     assert answer.status_code == 200, path
     return answer.json()
+
+
+@pytest.mark.parametrize("name", ["labels", "judgments", "reviews"])
+def test_its_files_are_what_its_simulation_makes(name):
+    assert list(getattr(simulation, name)()) == rows_of(f"{name}.jsonl.gz")
+
+
+def test_the_questions_of_its_drawn_shapes_are_what_its_simulation_makes(tmp_path):
+    made = list(shapes.samples(tmp_path))
+    assert made == rows_of("drawn-shapes/samples.jsonl")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        path.name for path in ANSWERS.parent.glob("*.png")
+    )
 
 
 @pytest.mark.one_database
@@ -131,6 +145,8 @@ def test_every_quality_is_measured_by_recipes_and_each_model_is_called_simulated
         board = demo.get(f"/recipes/{name}/board/").content.decode()
         assert board.count('<th scope="row"') == board.count(">simulated</span>"), name
     assert is_complete()
+    assert list(shapes.answers()) == rows_of(ANSWERS)
+    assert shapes.marks() == json.loads(MARKS.read_text())
 
 
 @pytest.mark.one_database

@@ -1,6 +1,6 @@
 """Verdicts of simulated people and judges on the answers of the demo benchmark. The same seed gives the same verdicts.
 
-``data/quality.json`` says for every sample how good each model's answer really is, 0 to 10, written by hand with the
+``quality.json`` says for every sample how good each model's answer really is, 0 to 10, written by hand with the
 answers. Everybody sees those numbers through noise of their own and has a limit below which two answers are a tie; some
 lean to longer answers or, among judges, to the answer shown first. People work in sittings. Scores go from 1 to 5, half
 the quality and rounded.
@@ -15,19 +15,15 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).with_name("data")
+from evalsite.demo.loader import FOLDER, MORE_PAIRS, OPEN, PAIRS, RANKINGS, SCORES, ZONE, rows_of
+
 SEED = 20261110
-ZONE = timezone(timedelta(hours=1))
-STILL_OPEN = 10  # samples whose pairs, rankings and reviews are still being labelled
 FIRST_ROUND = 90  # pairs
 ALIKE = 1  # difference of quality up to which two answers can be equally good
-PAIRS, MORE_PAIRS = "Everyday scenes, round 1", "Everyday scenes, round 2"
-SCORES, RANKINGS = "Everyday scenes, scores", "Everyday scenes, rankings"
 
 Row = dict[str, Any]
 Pair = tuple[str, str, str]  # sample, first model, second model
@@ -65,7 +61,6 @@ STEADY, PREFERS_FIRST, PREFERS_LENGTH = JUDGES = (
     Mind("Prefers first", 1.9, 0.4, for_first=3.0, per_thousand=0.6),
     Mind("Prefers length", 1.9, 0.4, per_doubling=2.6, per_thousand=1.9),
 )
-JURY = "Jury of three"
 SETTINGS = {"order": "both", "criteria": False, "context": "image", "reasoning": "first"}
 # What the steady judge writes, by how far apart it saw the two answers.
 CLEAR = "Answer {better} does what was asked and stays with the picture. Answer {worse} gets the main point wrong."
@@ -98,7 +93,7 @@ COMMENTS = {
 
 @cache
 def models() -> list[str]:
-    return [model["name"] for model in _lines("models.jsonl")]
+    return [model["name"] for model in rows_of("models.jsonl")]
 
 
 @cache
@@ -111,22 +106,18 @@ def quality() -> dict[str, dict[str, int]]:
 @cache
 def closed_questions() -> set[str]:
     """Samples with one right answer, on which two answers can both be right."""
-    return {row["key"] for row in _lines("samples.jsonl") if row["question_type"] == "closed-ended"}
+    return {row["key"] for row in rows_of("samples.jsonl") if row["question_type"] == "closed-ended"}
 
 
 @cache
 def lengths() -> dict[tuple[str, str], int]:
     """Words of each answer, by sample and model."""
-    return {(row["sample"], row["model"]): len(row["text"].split()) for row in _lines("responses.jsonl")}
+    return {(row["sample"], row["model"]): len(row["text"].split()) for row in rows_of("responses.jsonl")}
 
 
 @cache
 def mean_length() -> float:
     return sum(lengths().values()) / len(lengths())
-
-
-def open_samples() -> list[str]:
-    return sorted(random.Random(f"{SEED} open").sample(sorted(quality()), STILL_OPEN))
 
 
 def all_pairs() -> list[Pair]:
@@ -139,14 +130,14 @@ def first_round() -> list[Pair]:
     by_sample: dict[str, list[Pair]] = {}
     for pair in rng.sample(all_pairs(), len(all_pairs())):
         by_sample.setdefault(pair[0], []).append(pair)
-    chosen = [by_sample.pop(key)[0] for key in open_samples()]
+    chosen = [by_sample.pop(key)[0] for key in OPEN]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*by_sample.values()))
     chosen += [pair for pair in turns if pair is not None][: FIRST_ROUND - len(chosen)]
     return chosen
 
 
 def second_round() -> list[Pair]:
-    known, still_open = set(first_round()), set(open_samples())
+    known, still_open = set(first_round()), set(OPEN)
     return [pair for pair in all_pairs() if pair[0] in still_open and pair not in known]
 
 
@@ -156,7 +147,7 @@ def labels() -> list[Row]:
         *_of_pairs(PAIRS, first_round(), PEOPLE, share=1.0, day=9),
         *_of_pairs(MORE_PAIRS, second_round(), PEOPLE[:3], share=0.45, day=17),
         *_of_answers(SCORES, "score", sorted(quality()), PEOPLE[:4], share=1.0),
-        *_of_answers(RANKINGS, "batch", open_samples(), PEOPLE[1:3], share=0.6),
+        *_of_answers(RANKINGS, "batch", OPEN, PEOPLE[1:3], share=0.6),
     ]
 
 
@@ -177,12 +168,22 @@ def judgments() -> Iterator[Row]:
                 yield row | ({"analysis": _analysis(apart, judge)} if judge is STEADY else {})
 
 
-def review(rng: random.Random, row: Row) -> Row:
-    """A person's review of a verdict of the steady judge, ``sample, first, second, choice``: whether they agree,
-    a grade from 1 to 5 for the analysis, and whether it says what is not there.
+def reviews() -> Iterator[Row]:
+    """What three people say of the steady judge's verdicts on samples that are still open, by the order that it saw."""
+    for who in PEOPLE[:3]:
+        for row in judgments():
+            if row["judge"] == STEADY.name and row["sample"] in OPEN:
+                rng = random.Random(f"{SEED} {who.name} {row['sample']} {row['order']}")
+                about = {"annotator": who.name, "sample": row["sample"], "order": row["order"]}
+                yield about | _review(rng, row) | {"seconds": round(rng.uniform(15, 60), 1)}
+
+
+def _review(rng: random.Random, row: Row) -> Row:
+    """Whether somebody agrees with a verdict, a grade from 1 to 5 for its analysis, and whether that says what is not
+    there.
     """
-    marks = quality()[row["sample"]]
-    apart = marks[row["first"]] - marks[row["second"]]
+    first, second = (quality()[row["sample"]][model] for model in row["responses"])
+    apart = first - second
     right = {"first": apart > 0, "second": apart < 0}.get(row["choice"], abs(apart) <= ALIKE + 1)
     agree = rng.random() < (0.93 if right else 0.25)
     return {
@@ -281,7 +282,3 @@ def _sitting(rng: random.Random, who: Person, campaign: str, day: int, verdicts:
 
 def _seconds(rng: random.Random, usual: float, least: float, most: float) -> float:
     return round(min(max(usual * rng.lognormvariate(0, 0.28), least), most), 1)
-
-
-def _lines(name: str) -> list[Row]:
-    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]

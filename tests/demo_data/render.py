@@ -2,8 +2,8 @@
 
 Usage (maintainers only; the rendered images are committed):
 
-    python evalsite/demo/data/render.py                  # every drawing
-    python evalsite/demo/data/render.py street poster    # these drawings
+    python tests/demo_data/render.py                  # every drawing
+    python tests/demo_data/render.py street poster    # these drawings
 
 Needs Playwright, Pillow and a Chromium (``CHROMIUM`` names another executable). The drawings use the generic font
 families only, so letter shapes depend on the machine: look at every picture after rendering it.
@@ -20,7 +20,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[2] / "evalsite" / "demo" / "data"
 DRAWINGS, IMAGES = HERE / "drawings", HERE / "images"
 SHORT_EDGE, LONG_EDGE, MAX_BYTES = 512, 1200, 120 * 1024
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
