@@ -1,21 +1,21 @@
-"""manage.py tables: the tables of every app and what refers to what, as docs/tables.md."""
+"""The tables of every app and what refers to what: ``python -m tests.tables`` writes docs/tables.md anew."""
 
 import inspect
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import django
 from django.apps import apps
-from django.conf import settings
-from django.core.management.base import BaseCommand
 from django.db.models import Field, Model
 
 APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
-PAGE = Path(settings.BASE_DIR) / "docs" / "tables.md"
+PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
 HEAD = """# Tables
 
-Written by `manage.py tables` from the models: change those, then run it. An arrow's label is the column that refers;
-its fork stands for "many", `o` for "may be none". Every table has a number, `id`, besides.
+Written by `python -m tests.tables` from the models: change those, then run it. An arrow's label is the column that
+refers; its fork stands for "many", `o` for "may be none". Every table has a number, `id`, besides.
 """
 
 
@@ -59,10 +59,7 @@ def _arrow(model: type[Model], field: Any) -> str:
     return f"{model.__name__} {many}--{target_end} {where}{to.__name__} : {field.name}"
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
-    help = "Write docs/tables.md anew, from the models."
-
-    def handle(self, **options: Any) -> None:
-        PAGE.write_text(page(), encoding="utf-8")
-        self.stdout.write(f"Wrote {PAGE.relative_to(settings.BASE_DIR)}.")
+if __name__ == "__main__":
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    django.setup()
+    PAGE.write_text(page(), encoding="utf-8")
