@@ -35,7 +35,7 @@ from bank.intake.formats.reading import (
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.wide import model_in, number_in
-from bank.samples.capability_trees import MMBENCH
+from bank.samples.capability_trees import TREES
 
 NAME = "mmbench"
 TITLE = "MMBench, VLMEvalKit"
@@ -57,7 +57,7 @@ def _plain(name: str) -> str:
 
 LEAVES = {
     _plain(leaf): [top, middle, leaf]
-    for top, below in MMBENCH.items()
+    for top, below in TREES["mmbench"].items()
     for middle, leaves in below.items()
     for leaf in leaves
 }
