@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -31,6 +32,7 @@ from bank.samples.items import make_items, plan_items
 from bank.submissions import actions as submissions
 from evalsite.demo import accounts, simulation
 from evalsite.demo.drafts import load_drafts
+from evalsite.demo.simulation import FOLDER
 from judging import protocols
 from judging.judgments import releases
 from judging.models import Judge, Run
@@ -42,7 +44,6 @@ from leaderboard.models import Snapshot
 from leaderboard.scope import HUMANS
 from leaderboard.view import scope_of
 
-FOLDER = Path(__file__).with_name("data")
 SLUG = "everyday-scenes"
 SHAPES = "shapes"
 TITLE = "Everyday scenes"
@@ -87,7 +88,7 @@ def load() -> None:
 
 
 def _benchmark() -> Benchmark:
-    benchmark = _imported(
+    benchmark = imported(
         ["samples", "responses"],
         FOLDER,
         slug=SLUG,
@@ -100,11 +101,8 @@ def _benchmark() -> Benchmark:
     return benchmark
 
 
-def _imported(parts: list[str], path: Path, *, slug: str, title: str, description: str) -> Benchmark:
-    for report in run_import(
-        path=path, format=generic, parts=parts, slug=slug, title=title, visibility="public"
-    ).values():
-        _clean(report)
+def imported(parts: list[str], path: Path, *, slug: str, description: str, **options: Any) -> Benchmark:
+    _bring_in(parts, path, slug=slug, visibility="public", **options)
     Benchmark.objects.filter(slug=slug).update(description=description, licence="CC0 1.0")
     return Benchmark.objects.get(slug=slug)
 
@@ -115,7 +113,7 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     The annotator is asked which option the other answers mean.
     """
     folder = FOLDER / "shapes"
-    benchmark = _imported(
+    benchmark = imported(
         ["samples"],
         folder / "samples.jsonl",
         slug=SHAPES,
@@ -187,10 +185,10 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     """Verdicts of simulated people and judges: two campaigns that have ended, two that go on, a jury, and reviews."""
     labels = simulation.labels()
     for day in FROZEN:
-        _add("labels", [row for row in labels if row["at"] < day.isoformat()])
+        add("labels", [row for row in labels if row["at"] < day.isoformat()], slug=SLUG)
         _freeze(benchmark, by=people["curator"], at=day)
-    _add("labels", labels)
-    _add("judgments", simulation.judgments())
+    add("labels", labels, slug=SLUG)
+    add("judgments", simulation.judgments(), slug=SLUG)
     # One of those who labelled signs in as the demo's annotator, and so has a history.
     Annotator.objects.filter(origin=SLUG, name=PAST.name).update(person=people["annotator"])
     for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
@@ -205,11 +203,20 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     _reviews(benchmark, steady, people["annotator"])
 
 
-def _add(part: str, rows: Iterable[simulation.Row]) -> None:
+def add(part: str, rows: Iterable[simulation.Row], *, slug: str) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder) / f"{part}.jsonl"
-        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-        _clean(run_import(path=file, format=generic, parts=[part], slug=SLUG)[part])
+        write(file, rows)
+        _bring_in([part], file, slug=slug)
+
+
+def write(path: Path, rows: Iterable[simulation.Row]) -> None:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+
+
+def _bring_in(parts: list[str], path: Path, **options: Any) -> None:
+    for report in run_import(path=path, format=generic, parts=parts, **options).values():
+        _clean(report)
 
 
 def _freeze(benchmark: Benchmark, *, by: User, at: datetime) -> None:

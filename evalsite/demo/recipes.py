@@ -1,13 +1,13 @@
 """Answers of invented models to recipes, so that recipes and desiderata have something to show without an endpoint.
 
-Drawn pictures, their questions and the answers are made here and brought in as files are. The same seed gives the same
-rows: each draw is keyed by the model, the question and how it was put, so that a model that knows an answer mostly
-knows it under other conditions, too.
+Drawn pictures, their questions and the answers are made here and brought in as files are; the recipes are those of
+``data/recipes.yaml``. The same seed gives the same rows: each draw is keyed by the model, the question and how it was
+put, so that a model that knows an answer mostly knows it under other conditions, too.
 """
 
-import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -16,19 +16,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
 from django.db import transaction
 from django.utils import timezone
 from PIL import Image, ImageDraw
 
 from accounts.models import User
-from bank.intake.formats import generic
-from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel
 from bank.recipes import spec as specs
 from bank.recipes import store
 from bank.recipes.marked_answers import as_frame
 from bank.recipes.spec import Condition, Spec
-from evalsite.demo import simulation
+from evalsite.demo import loader, simulation
+from evalsite.demo.simulation import FOLDER
 from judging.models import Evaluation, Judge, Judgment, Run, RunItem
 from judging.recipes import evaluations, questions
 from judging.recipes.marking import MARKS_EACH, start_marks
@@ -76,88 +76,7 @@ MODELS = {
     "Wren 7B": Mind(1.2, 1.7, -0.1, 0.84, 1.1, 1.2, 7.0),
     "Wren 3B": Mind(0.9, None, 0.2, 0.79, 0.7, 1.4, 6.3),
 }
-CARDS = (  # of those that the demo has no answers of otherwise
-    {"name": "Merlin-VL 72B", "organisation": "Merlin Works", "open": True, "family": "Merlin", "parameters": "72B"},
-    {"name": "Kestrel-VL 34B", "organisation": "Kestrel Lab", "open": True, "family": "Kestrel", "parameters": "34B"},
-    {"name": "Orrery 1", "organisation": "Meridian AI", "open": False, "family": "Orrery"},
-    {"name": "Halcyon-V 1", "organisation": "Northlight", "open": False, "family": "Halcyon"},
-    {"name": "Wren 7B", "organisation": "Tern Works", "open": True, "family": "Wren", "parameters": "7B"},
-)
 JUDGE = simulation.STEADY.name
-ASKS = {"benchmark": SLUG, "split": CHOICE}
-QUERIES = (
-    "{{ instruction }}\n{% for label, text in options %}{{ label }}. {{ text }}\n{% endfor %}{{ ask }}",
-    "Look at the picture. {{ instruction }}\n{% for label, text in options %}({{ label }}) {{ text }} {% endfor %}\n"
-    "{{ ask }}",
-    "Choose one: {% for label, text in options %}{{ label }}. {{ text }}; {% endfor %}\n{{ instruction }} {{ ask }}",
-)
-LIKELIHOOD = [{"kind": "likelihood"}]
-DIRECT = [{"kind": "direct"}]
-RECIPES: tuple[Row, ...] = (
-    {
-        "name": "shapes-accuracy",
-        "note": "Three wordings, each question asked with all of them.",
-        "scenario": [ASKS],
-        "instruction": {"queries": QUERIES, "deal": "seeded"},
-        "turns": DIRECT,
-        "metric": "accuracy",
-        "repeats": len(QUERIES),
-    },
-    {
-        "name": "shapes-calibration",
-        "note": "How far the likelihood of its answer is from being right.",
-        "scenario": [ASKS],
-        "turns": LIKELIHOOD,
-        "metric": "ece",
-    },
-    {
-        "name": "shapes-examples",
-        "note": "What one, two and three examples change.",
-        "scenario": [ASKS | {"sample": 80}],
-        "instruction": {"examples": {"how": "random", "k": 3}},
-        "turns": DIRECT,
-        "metric": "riam",
-    },
-    {
-        "name": "shapes-labels",
-        "note": "The same questions with six other sets of labels.",
-        "scenario": [ASKS | {"sample": 60}],
-        "turns": DIRECT,
-        "metric": "mr",
-    },
-    {
-        "name": "shapes-reasons",
-        "note": "Reasons first; a judge marks those of all answers, and right ones count.",
-        "scenario": [ASKS | {"sample": 60}],
-        "turns": [{"kind": "cot"}, {"kind": "direct"}],
-        "metric": "language",
-        "judge": JUDGE,
-        "marked": "all",
-    },
-    {
-        "name": "shapes-each-damage",
-        "note": "Twelve questions under every damage to their picture, at every strength.",
-        "scenario": [ASKS | {"sample": 12}],
-        "corruption": {"strategy": "each", "image": True},
-        "turns": DIRECT,
-        "metric": "rrm",
-    },
-    {
-        "name": "shapes-damaged",
-        "note": "Each question once more with a damaged picture.",
-        "scenario": [ASKS],
-        "corruption": {"strategy": "composed", "image": True},
-        "turns": DIRECT,
-        "metric": "rrm",
-    },
-    {
-        "name": "shapes-yes-no",
-        "note": "Whether something is in the picture; half of it is not.",
-        "scenario": [{"benchmark": SLUG, "split": YES_NO}],
-        "turns": DIRECT,
-        "metric": "yes-no",
-    },
-)
 
 
 def is_here() -> bool:
@@ -170,29 +89,22 @@ def load_recipes() -> None:
     curator = User.objects.filter(username="curator").first()
     with TemporaryDirectory() as name:
         folder = Path(name)
-        _write(folder / "samples.jsonl", list(_samples(folder)))
-        _write(folder / "models.jsonl", CARDS)
-        _import("samples", folder, title="Drawn shapes", visibility="public", open_keys=True)
-        Benchmark.objects.filter(slug=SLUG).update(
+        loader.write(folder / "samples.jsonl", _samples(folder))
+        shutil.copy(FOLDER / "recipe-models.jsonl", folder / "models.jsonl")
+        loader.imported(
+            ["samples"],
+            folder,
+            slug=SLUG,
+            title="Drawn shapes",
             description="Drawn shapes to count, to name and to find, asked by recipes. Made for the demo: the models "
             "and their answers are invented.",
-            licence="CC0 1.0",
+            open_keys=True,
         )
-        recipes = [store.save(specs.parsed(value), by=curator)[0] for value in RECIPES]
-        _write(folder / "recipe_responses.jsonl", _answers([store.spec_of(recipe) for recipe in recipes]))
-        _import("recipe_responses", folder)
+    values = yaml.safe_load((FOLDER / "recipes.yaml").read_text(encoding="utf-8"))
+    recipes = [store.save(specs.parsed(value), by=curator)[0] for value in values]
+    loader.add("recipe_responses", _answers([store.spec_of(recipe) for recipe in recipes]), slug=SLUG)
     EvaluatedModel.objects.filter(name__in=MODELS).update(simulated=True)
     _mark_reasons(curator)
-
-
-def _import(part: str, folder: Path, **options: Any) -> None:
-    report = run_import(path=folder, format=generic, parts=[part], slug=SLUG, **options)[part]
-    if report.problems:
-        raise ValueError(f"The demo data does not import: {report.problems}")
-
-
-def _write(path: Path, rows: Iterable[Row]) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
 
 
 # ---- pictures and questions ----
