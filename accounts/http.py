@@ -1,25 +1,42 @@
-"""What the views of every app share: the class of requests, files as answers, the address that a request came from, and
-where signing in leads.
+"""What the views of every app share: the class of requests, who asks and for which page, what was posted, files as
+answers, the address that a request came from, and where signing in leads.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponseBase
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from accounts.models import User
 
 UNKNOWN = "unknown"  # a local socket has no address
+form_page = require_http_methods(["GET", "HEAD", "POST"])  # a page whose form is sent back to it
 
 
 class PageRequest(HttpRequest):
     """A request that has passed django-htmx's middleware."""
 
     htmx: HtmxDetails  # true for a request by htmx, or by one of our scripts that sends HX-Request
+
+
+def person(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+def posted(request: HttpRequest) -> QueryDict | None:
+    """The data of a form that was sent, an empty one too."""
+    return request.POST if request.method == "POST" else None
+
+
+def page_of(request: HttpRequest, rows: Any, size: int) -> Page[Any]:
+    """The page of these rows that the address names, else the first; its last where it names one behind."""
+    return Paginator(rows, size).get_page(request.GET.get("page"))
 
 
 H = TypeVar("H", bound=HttpResponseBase)

@@ -18,7 +18,6 @@ from django.contrib.auth.views import (
     PasswordResetView,
 )
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, QueryDict
@@ -32,7 +31,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import override
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 from django.views.generic import FormView
 
 from accounts import actions, attempts, audit, csv, mail, notices, rights, second_factor
@@ -47,7 +46,7 @@ from accounts.forms import (
     SignInForm,
     bound_keys,
 )
-from accounts.http import PageRequest, client_address, way_on
+from accounts.http import PageRequest, client_address, form_page, page_of, posted, way_on
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Notice, Role, SavedView, Team, Token, User
 from accounts.rules import before_second_factor, requires
@@ -94,7 +93,7 @@ def _signed_in(request: HttpRequest, person: User, response: HttpResponse) -> Ht
 
 @requires("read-public")
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def code(request: HttpRequest) -> HttpResponse:
     """The second step of signing in, for who has set up codes."""
     waits = request.session.get(WAITS, {})
@@ -102,7 +101,7 @@ def code(request: HttpRequest) -> HttpResponse:
     is_over = time.time() - waits.get("at", 0) > WAITS_FOR
     if person is None or is_over or not constant_time_compare(waits["hash"], person.get_session_auth_hash()):
         return render(request, "accounts/code.html")
-    form = CodeForm(request.POST if request.method == "POST" else None)
+    form = CodeForm(posted(request))
     if form.is_valid() and form.takes(person, request):
         login(request, person, backend="django.contrib.auth.backends.ModelBackend")
         request.session.pop(WAITS, None)
@@ -113,12 +112,12 @@ def code(request: HttpRequest) -> HttpResponse:
 @before_second_factor
 @requires("be-signed-in")
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def codes(request: HttpRequest) -> HttpResponse:
     """Setting up two-factor authentication; new recovery codes; ending it. Each takes a code."""
     person = cast(User, request.user)
     factor, required = second_factor.of(person), second_factor.is_required_of(person)
-    form = CodeForm(request.POST if request.method == "POST" else None)
+    form = CodeForm(posted(request))
     context: dict[str, Any] = {"form": form, "required": required}
     if factor is None:
         factor = second_factor.begin(person)
@@ -207,7 +206,7 @@ class ChoosePassword(SetsPassword, PasswordResetConfirmView):
 
 
 @requires("be-signed-in")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def notice_list(request: HttpRequest) -> HttpResponse:
     """What the person was told, newest first. Opening one marks it as read."""
     own = Notice.objects.filter(person=cast(User, request.user))
@@ -217,12 +216,12 @@ def notice_list(request: HttpRequest) -> HttpResponse:
         opened = own.filter(pk=number).first() if known else None
         notices.mark_read([opened] if opened else own)
         return redirect(opened.link if opened else "accounts:notices")
-    page = Paginator(own, PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_of(request, own, PAGE_SIZE)
     return render(request, "accounts/notices.html", {"page": page})
 
 
 @requires("be-signed-in")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def saved_views(request: HttpRequest) -> HttpResponse:
     """The person's views, which the list of leaderboards loads. By POST a page with its filters is kept under a name,
     or forgotten; the same name again replaces the page.
@@ -248,7 +247,7 @@ def saved_views(request: HttpRequest) -> HttpResponse:
 
 
 @requires("be-signed-in")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def tokens(request: HttpRequest) -> HttpResponse:
     """API tokens. A new one is shown once, because only its hash is stored."""
     user, address = cast(User, request.user), client_address(request)
@@ -260,7 +259,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             audit.record("token-ended", by=user, about=start, address=address)
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
         return redirect("accounts:tokens")
-    form = NewToken(request.POST if request.method == "POST" else None, person=user)
+    form = NewToken(posted(request), person=user)
     if form.is_bound and own.count() < MAX_TOKENS and form.is_valid():
         chosen = form.cleaned_data
         try:
@@ -281,7 +280,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 
 @requires("be-signed-in")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def preferences(request: PageRequest) -> HttpResponse:
     """The person's own settings. The labelling page submits only its own part of them."""
     user = cast(User, request.user)
@@ -300,7 +299,7 @@ def preferences(request: PageRequest) -> HttpResponse:
         _keep(user, keys | at_once)
         return JsonResponse({"saved": True})
     initial = user.preferences | {"email": user.email}
-    form = Preferences(request.POST if request.method == "POST" else None, initial=initial, request=request)
+    form = Preferences(posted(request), initial=initial, request=request)
     if request.method == "POST" and form.is_valid():
         form.cleaned_data.pop("password")
         actions.set_email(person=user, email=form.cleaned_data.pop("email"), by=user)
@@ -325,11 +324,11 @@ def _keep(user: User, values: dict[str, Any]) -> None:
 
 
 @requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def people(request: HttpRequest) -> HttpResponse:
     """All accounts, and a form for a new one. A generated password is shown only once."""
     context: dict[str, Any] = {"section": "people"}
-    form = NewAccount(request.POST if request.method == "POST" else None)
+    form = NewAccount(posted(request))
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
@@ -355,7 +354,7 @@ def people(request: HttpRequest) -> HttpResponse:
         accounts = accounts.filter(role=role)
     context |= {
         "form": form,
-        "page": Paginator(accounts, PAGE_SIZE).get_page(request.GET.get("page")),
+        "page": page_of(request, accounts, PAGE_SIZE),
         "search": search,
         "role": role,
         "roles": Role.values,
@@ -365,7 +364,7 @@ def people(request: HttpRequest) -> HttpResponse:
 
 
 @requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def person(request: HttpRequest, pk: int) -> HttpResponse:
     """One account: its role, a new password, switching it off and on, erasing who it is of."""
     account, by = get_object_or_404(User, pk=pk), cast(User, request.user)
@@ -385,7 +384,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def teams(request: HttpRequest) -> HttpResponse:
     """All teams, and a form for a new one. What each may do stands at the benchmarks."""
     if request.method == "POST":
@@ -400,7 +399,7 @@ def teams(request: HttpRequest) -> HttpResponse:
 
 
 @requires("administer")
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def team(request: HttpRequest, pk: int) -> HttpResponse:
     """Who is in a team, and what is granted to it."""
     found, by = get_object_or_404(Team, pk=pk), cast(User, request.user)
@@ -456,7 +455,7 @@ def _apply(posted: QueryDict, account: User, by: User, context: dict[str, Any]) 
 def audit_log(request: HttpRequest) -> HttpResponse:
     """The entries, newest first, filtered by action, person and day."""
     entries, filters, problem = _entries(request)
-    shown = Paginator(entries, PAGE_SIZE).get_page(request.GET.get("page"))
+    shown = page_of(request, entries, PAGE_SIZE)
     context = {
         "section": "audit",
         "page": shown,

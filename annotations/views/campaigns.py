@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import mail
+from accounts.http import form_page, page_of, person, posted
 from accounts.rules import ANYWHERE, admitted, allowed, requires, where
 from annotations import ballots
 from annotations.assignment.queries import annotator_of, campaigns_of
@@ -42,7 +43,7 @@ from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaig
 from bank.errors import BadInput
 from bank.images import NotAnImage, image_response
 from bank.models import Item
-from bank.views.common import faults_in, form_page, page_of, person, posted
+from bank.views.common import faults_in
 
 PAGE = 50
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import page_of, person
 from accounts.rules import allowed, requires
 from annotations import ballots
 from annotations.assignment import gold
@@ -36,7 +37,6 @@ from annotations.labels.verdicts import describe
 from annotations.models import Annotator, Campaign, CampaignItem, Label
 from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
 from bank.errors import BadInput
-from bank.views.common import page_of, person
 
 PAGE = 50
 MAX_IN_MATRIX = 30

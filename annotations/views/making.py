@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from accounts.http import form_page, person
 from accounts.models import User
 from accounts.rules import ANYWHERE, requires, where
 from annotations import ballots
@@ -19,7 +20,7 @@ from annotations.views.forms import CHOSEN_PEOPLE, BallotForm, CampaignForm, peo
 from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, row_number
 from bank.errors import BadInput
 from bank.models import Benchmark
-from bank.views.common import faults_in, form_page, person, told
+from bank.views.common import faults_in, told
 
 TAKEN = ("name", "benchmark", "protocol", "guidelines", "blind", "shows_criteria", "seed")  # as the form has them
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from accounts import audit, mail
-from accounts.http import client_address
+from accounts.http import client_address, form_page
 from accounts.models import User
 from accounts.rules import allowed, requires
 from annotations.assignment.quality import lift_stop, qualify, repeat_practice
@@ -23,7 +23,6 @@ from annotations.models import Campaign, Invitation, Membership
 from annotations.views.forms import AddAnnotatorsForm, InvitationForm, JoinForm
 from annotations.views.pages import OF_CAMPAIGN, back_on_refusal
 from bank.errors import BadInput
-from bank.views.common import form_page
 
 
 @requires("write-campaigns")

@@ -1,6 +1,6 @@
 """API of uploads: begun, sent in pieces that may be sent again, checked, confirmed, cancelled."""
 
-from typing import Any, cast
+from typing import Any
 
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -10,7 +10,7 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import User
+from accounts.http import person
 from accounts.rules import ANYWHERE
 from bank.api.base import PlainJSON, sent
 from bank.api.resources import posted
@@ -107,7 +107,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     parser_classes = [PlainJSON, MultiPartParser, PieceParser]
 
     def get_queryset(self) -> UploadQuerySet:
-        return Upload.objects.seen_by(cast(User, self.request.user)).select_related("by")
+        return Upload.objects.seen_by(person(self.request)).select_related("by")
 
     @extend_schema(
         request={"application/json": NewUploadSerializer, "multipart/form-data": OpenApiTypes.OBJECT},
@@ -116,7 +116,7 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
     def create(self, request: Request) -> Response:
         """Begin an upload: as JSON the names and sizes of the files, whose bytes then come by PATCH; or, as multipart
         form data, the files themselves in the field `files`, all at once."""
-        user = cast(User, request.user)
+        user = person(request)
         try:
             if request.content_type.startswith("multipart/"):
                 benchmark = request.POST.get("benchmark", "")

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 import bank.criteria
-from accounts.models import User
+from accounts.http import person
 from accounts.rules import allowed, demand, through
 from bank.api.base import FILES, conflicts, sent
 from bank.api.resources import Visible, posted
@@ -149,7 +149,7 @@ class Benchmarks(Visible, ReadOnly):
     def publish(self, request: Request, pk: str) -> Response:
         """Let everybody see its approved samples and its boards, or staff alone again. For staff."""
         given = sent(request, VisibilityIn)
-        set_visibility(benchmark=self.get_object(), by=cast(User, request.user), **given)
+        set_visibility(benchmark=self.get_object(), by=person(request), **given)
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(responses=QUOTAS, parameters=[])
@@ -171,7 +171,7 @@ class Benchmarks(Visible, ReadOnly):
             if sent.get(wish):
                 demand(request, rule, of=self.get_object())
         form = Export({"what": "samples", "shape": "jsonl"} | dict(sent.items()))
-        answer = exported(form, self.get_object(), cast(User, request.user)) if form.is_valid() else None
+        answer = exported(form, self.get_object(), person(request)) if form.is_valid() else None
         if answer is None:
             raise exceptions.ValidationError(cast(Any, form.errors))
         return answer
@@ -211,7 +211,7 @@ class Drafts(ReadOnly):
             shown = args[0] if kwargs.get("many") else [args[0]]
             proposed = [draft.sample_id for draft in shown if draft.part == Draft.SAMPLE]
             if proposed:
-                bank.criteria.record(who=cast(User, self.request.user), how="drafts", sample_ids=proposed)
+                bank.criteria.record(who=person(self.request), how="drafts", sample_ids=proposed)
         return serializer
 
     @posted(None, DraftSerializer)
@@ -226,7 +226,7 @@ class Drafts(ReadOnly):
     def _decided(self, request: Request, decide: Any) -> Response:
         draft = self.get_object()
         try:
-            decide(drafts=Draft.objects.filter(pk=draft.pk), by=cast(User, request.user))
+            decide(drafts=Draft.objects.filter(pk=draft.pk), by=person(request))
         except BadInput as error:
             raise exceptions.ValidationError({"part": [str(error)]}) from None
         return Response(self.get_serializer(self.get_object()).data)
@@ -341,7 +341,7 @@ class Samples(Visible, TakesRows, ReadOnly):
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change a sample; its criteria are read and kept, which is logged. For staff."""
         sample = self.get_object()
-        values, by = sent(request, SampleChanges, partial=True), cast(User, request.user)
+        values, by = sent(request, SampleChanges, partial=True), person(request)
         if "capability" in values:
             path, nodes = values["capability"], sample.benchmark.capabilities
             values["capability"] = nodes.filter(path=path).first()
@@ -356,7 +356,7 @@ class Samples(Visible, TakesRows, ReadOnly):
     def criteria(self, request: Request, pk: str) -> Response:
         """What the sample is judged by. For curators and administrators; each call is logged."""
         sample = self.get_object()
-        criteria = bank.criteria.for_staff(user=cast(User, request.user), samples=[sample], how="api")
+        criteria = bank.criteria.for_staff(user=person(request), samples=[sample], how="api")
         return Response(CriterionSerializer(cast(Any, criteria.get(sample.pk, [])), many=True).data)
 
 

@@ -73,11 +73,11 @@ def encoded(image: Image.Image) -> bytes:
 
 
 def _pixels(image: Image.Image) -> Pixels:
-    return np.asarray(image, dtype=np.float32) / np.float32(255)
+    return np.asarray(image, dtype=np.float32) / 255.0
 
 
 def _image(pixels: Pixels) -> Image.Image:
-    return Image.fromarray((np.clip(pixels, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8))
+    return Image.fromarray((np.clip(pixels, 0, 1) * 255 + 0.5).astype(np.uint8))
 
 
 def _scale(image: Image.Image) -> float:
@@ -100,7 +100,7 @@ def _field(size: tuple[int, int], cells: float, rng: np.random.Generator) -> Pix
 
 def _plasma(size: tuple[int, int], decay: float, rng: np.random.Generator) -> Pixels:
     """Clouds from 0 to 1, (height, width): octaves of smooth noise, each ``decay`` times weaker than the one before."""
-    clouds = sum(_field(size, 2.0**octave, rng) * np.float32(decay**-octave) for octave in range(1, 8))
+    clouds = sum(_field(size, 2.0**octave, rng) * decay**-octave for octave in range(1, 8))
     low, high = float(np.min(clouds)), float(np.max(clouds))
     return np.asarray((clouds - low) / max(high - low, 1e-6), dtype=np.float32)
 
@@ -165,14 +165,14 @@ def _method(
 
 @_method("noise", "deviation", 0.08, 0.12, 0.18, 0.26, 0.38)
 def _gaussian_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
-    return _image(_pixels(image) + _normal(image, rng) * np.float32(severity[0]))
+    return _image(_pixels(image) + _normal(image, rng) * severity[0])
 
 
 @_method("noise", "photons", 60, 25, 12, 5, 3)
 def _shot_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Photons counted: a normal distribution with the variance of Poisson's, which costs a tenth."""
     pixels = _pixels(image)
-    return _image(pixels + _normal(image, rng) * np.sqrt(pixels / np.float32(severity[0])))
+    return _image(pixels + _normal(image, rng) * np.sqrt(pixels / severity[0]))
 
 
 @_method("noise", "share", 0.03, 0.06, 0.09, 0.17, 0.27)
@@ -180,14 +180,14 @@ def _impulse_noise(image: Image.Image, severity: Severity, rng: np.random.Genera
     pixels = _pixels(image)
     drawn = rng.random(pixels.shape, dtype=np.float32)
     share = np.float32(severity[0] / 2)
-    pixels = np.where(drawn < share, np.float32(0), pixels)
-    return _image(np.where(drawn > 1 - share, np.float32(1), pixels))
+    pixels = np.where(drawn < share, 0, pixels)
+    return _image(np.where(drawn > 1 - share, 1, pixels))
 
 
 @_method("noise", "deviation", 0.15, 0.2, 0.35, 0.45, 0.6)
 def _speckle_noise(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     pixels = _pixels(image)
-    return _image(pixels + pixels * _normal(image, rng) * np.float32(severity[0]))
+    return _image(pixels + pixels * _normal(image, rng) * severity[0])
 
 
 # ---- blur ----
@@ -206,7 +206,7 @@ def _defocus_blur(image: Image.Image, severity: Severity, rng: np.random.Generat
             if down * down + across * across <= reach * reach:
                 total += _shifted(pixels, across, down)
                 count += 1
-    return _image(total / np.float32(count)).resize(image.size, Bilinear)
+    return _image(total / float(count)).resize(image.size, Bilinear)
 
 
 @_method("blur", "sigma, reach, rounds", (0.7, 1, 2), (0.9, 2, 1), (1, 2, 3), (1.1, 3, 2), (1.5, 4, 2))
@@ -239,7 +239,7 @@ def _zoom_blur(image: Image.Image, severity: Severity, rng: np.random.Generator)
     for zoom in steps:
         width, height = image.width / zoom, image.height / zoom
         total += np.asarray(_middle(image, width, height), dtype=np.float32)
-    return _image(total / np.float32(255 * len(steps)))
+    return _image(total / (255.0 * len(steps)))
 
 
 @_method("blur", "sigma", 1, 2, 3, 4, 6)
@@ -265,15 +265,13 @@ def _snow(image: Image.Image, severity: Severity, rng: np.random.Generator) -> I
     scale = _scale(image)
     size = tuple(max(2, round(edge / max(scale, 0.2))) for edge in image.size)
     flakes = rng.normal(mean, 0.3, size=(size[1], size[0])).astype(np.float32)
-    flakes = np.where(flakes < threshold, np.float32(0), flakes)
+    flakes = np.where(flakes < threshold, 0, flakes)
     angle = rng.uniform(np.pi / 4, 3 * np.pi / 4)
     layer = _smear(np.clip(flakes, 0, 1), length, angle, sigma=length / 2)
     layer = np.asarray(Image.fromarray(layer).resize(image.size, Bilinear), dtype=np.float32)[..., None]
     pixels = _pixels(image)
-    grey = np.asarray(image.convert("L"), dtype=np.float32)[..., None] / np.float32(255)
-    pixels = np.float32(pale) * pixels + np.float32(1 - pale) * np.maximum(
-        pixels, grey * np.float32(1.5) + np.float32(0.5)
-    )
+    grey = _pixels(image.convert("L"))[..., None]
+    pixels = pale * pixels + (1 - pale) * np.maximum(pixels, grey * 1.5 + 0.5)
     return _image(pixels + layer + layer[::-1, ::-1])
 
 
@@ -289,7 +287,7 @@ def _frost(image: Image.Image, severity: Severity, rng: np.random.Generator) -> 
     edge = np.maximum(across[None, :], down[:, None]) ** 2
     cover = np.clip(ridges**2 * (np.float32(0.45) + edge), 0, 1)[..., None]
     colour = np.array([0.86, 0.93, 1.0], dtype=np.float32)
-    return _image(np.float32(kept) * _pixels(image) + np.float32(ice) * cover * colour)
+    return _image(kept * _pixels(image) + ice * cover * colour)
 
 
 @_method("weather", "amount, decay", (1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4))
@@ -297,8 +295,8 @@ def _fog(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Im
     amount, decay = severity
     pixels = _pixels(image)
     highest = float(pixels.max())
-    pixels = pixels + np.float32(amount) * _plasma(image.size, decay, rng)[..., None]
-    return _image(pixels * np.float32(highest / (highest + amount)) if highest else pixels)
+    pixels = pixels + amount * _plasma(image.size, decay, rng)[..., None]
+    return _image(pixels * (highest / (highest + amount)) if highest else pixels)
 
 
 @_method("weather", "added", 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -314,9 +312,9 @@ def _brightness(image: Image.Image, severity: Severity, rng: np.random.Generator
 def _spatter(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     """Drops of water, or from severity 4 of mud: where smooth noise is high."""
     share, opacity, mud = severity
-    field = _field(image.size, 40, rng) + np.float32(0.5) * _field(image.size, 90, rng)
+    field = _field(image.size, 40, rng) + 0.5 * _field(image.size, 90, rng)
     border = np.quantile(field[::4, ::4], 1 - share)
-    cover = np.clip((field - np.float32(border)) * np.float32(3), 0, 1)[..., None] * np.float32(opacity)
+    cover = np.clip((field - np.float32(border)) * 3, 0, 1)[..., None] * opacity
     colour = np.array([0.25, 0.16, 0.08] if mud else [0.69, 0.93, 0.93], dtype=np.float32)
     return _image(_pixels(image) * (1 - cover) + colour * cover)
 
@@ -328,7 +326,7 @@ def _spatter(image: Image.Image, severity: Severity, rng: np.random.Generator) -
 def _contrast(image: Image.Image, severity: Severity, rng: np.random.Generator) -> Image.Image:
     pixels = _pixels(image)
     mean = pixels.mean(axis=(0, 1), keepdims=True)
-    return _image((pixels - mean) * np.float32(severity[0]) + mean)
+    return _image((pixels - mean) * severity[0] + mean)
 
 
 @_method("digital", "moved, cells", (0.008, 6), (0.012, 6), (0.008, 14), (0.011, 14), (0.015, 14))

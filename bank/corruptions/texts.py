@@ -102,6 +102,14 @@ def applies(text: str) -> bool:
     return bool(letters) and sum(char < "\u0250" for char in letters) >= 0.6 * len(letters)
 
 
+@cache
+def words_of(table: str) -> dict[str, tuple[str, ...]]:
+    """What may stand instead of each word, or beside it, from a table beside this module."""
+    lines = (Path(__file__).parent / f"{table}.txt").read_text(encoding="utf-8").splitlines()
+    pairs = (line.split(":", 1) for line in lines if line and not line.startswith("#"))
+    return {word.strip(): tuple(each.strip() for each in others.split(",")) for word, others in pairs}
+
+
 def _outside(text: str, change: Callable[[str], str]) -> str:
     """The text with the parts between protected ones changed."""
     parts, at = [], 0
@@ -146,43 +154,9 @@ def _as(word: str, like: str) -> str:
 
 # ---- basic ----
 
-CONTRACTIONS = {
-    "do not": "don't",
-    "does not": "doesn't",
-    "did not": "didn't",
-    "is not": "isn't",
-    "are not": "aren't",
-    "was not": "wasn't",
-    "were not": "weren't",
-    "has not": "hasn't",
-    "have not": "haven't",
-    "had not": "hadn't",
-    "cannot": "can't",
-    "could not": "couldn't",
-    "will not": "won't",
-    "would not": "wouldn't",
-    "should not": "shouldn't",
-    "what is": "what's",
-    "who is": "who's",
-    "where is": "where's",
-    "how is": "how's",
-    "that is": "that's",
-    "there is": "there's",
-    "here is": "here's",
-    "it is": "it's",
-    "he is": "he's",
-    "she is": "she's",
-    "they are": "they're",
-    "we are": "we're",
-    "you are": "you're",
-    "i am": "i'm",
-    "let us": "let's",
-}
-_EXPANSIONS = {short: long for long, short in CONTRACTIONS.items()}
-_EITHER = re.compile(
-    r"(?<![\w'’])(" + "|".join(re.escape(form) for form in (*CONTRACTIONS, *_EXPANSIONS)) + r")(?![\w'’])",
-    re.IGNORECASE,
-)
+CONTRACTIONS = {long: short for long, (short,) in words_of("contractions").items()}
+_OTHER = CONTRACTIONS | {short: long for long, short in CONTRACTIONS.items()}
+_EITHER = re.compile(r"(?<![\w'’])(" + "|".join(map(re.escape, _OTHER)) + r")(?![\w'’])", re.IGNORECASE)
 
 
 def _lower_case(text: str, severity: int, rng: random.Random) -> str:
@@ -193,34 +167,13 @@ def _contraction_expansion(text: str, severity: int, rng: random.Random) -> str:
     """Contractions written out, and the other way round."""
 
     def other(found: re.Match[str]) -> str:
-        form = found[1].lower()
-        return _as(CONTRACTIONS.get(form) or _EXPANSIONS[form], found[1])
+        return _as(_OTHER[found[1].lower()], found[1])
 
     return _outside(text.replace("’", "'"), lambda part: _EITHER.sub(other, part))
 
 
 # ---- words ----
 
-ADVERBS = {
-    "is": ("actually", "really", "clearly"),
-    "are": ("actually", "really", "clearly"),
-    "was": ("actually", "really"),
-    "does": ("actually", "really"),
-    "do": ("actually", "really"),
-    "can": ("actually", "possibly"),
-    "should": ("really", "actually"),
-    "would": ("probably", "really"),
-    "describe": ("briefly", "clearly"),
-    "explain": ("briefly", "clearly"),
-    "identify": ("correctly", "quickly"),
-    "choose": ("carefully",),
-    "select": ("carefully",),
-    "which": ("exactly",),
-    "what": ("exactly",),
-    "how": ("exactly",),
-    "where": ("exactly",),
-    "who": ("exactly",),
-}
 _BEFORE = {"describe", "explain", "identify", "choose", "select"}
 IRRELEVANT = (
     "The weather was fine yesterday.",
@@ -234,17 +187,9 @@ IRRELEVANT = (
 )
 
 
-@cache
-def synonyms() -> dict[str, tuple[str, ...]]:
-    """Synonyms by word, from the list beside this module."""
-    lines = (Path(__file__).parent / "synonyms.txt").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(":", 1) for line in lines if line and not line.startswith("#"))
-    return {word.strip(): tuple(each.strip() for each in others.split(",")) for word, others in pairs}
-
-
 def _swap_synonym(text: str, severity: int, rng: random.Random) -> str:
     def swapped(word: str) -> str:
-        others = synonyms().get(word.lower())
+        others = words_of("synonyms").get(word.lower())
         return _as(rng.choice(others), word) if others else word
 
     return _some_words(text, severity, rng, swapped, longer_than=2)
@@ -252,7 +197,7 @@ def _swap_synonym(text: str, severity: int, rng: random.Random) -> str:
 
 def _insert_adverb(text: str, severity: int, rng: random.Random) -> str:
     for word in _words(text):
-        if adverbs := ADVERBS.get(word[0].lower()):
+        if adverbs := words_of("adverbs").get(word[0].lower()):
             adverb = rng.choice(adverbs)
             if word[0].lower() in _BEFORE:
                 return text[: word.start()] + f"{_as(adverb, word[0])} {word[0].lower()}" + text[word.end() :]
@@ -267,17 +212,8 @@ def _add_irrelevant(text: str, severity: int, rng: random.Random) -> str:
 
 # ---- characters ----
 
-MISREAD = {
-    "o": "0", "l": "1", "i": "1", "s": "5", "b": "6", "g": "9", "z": "2", "e": "c", "a": "o", "m": "rn", "n": "ri",
-    "u": "v", "h": "b", "t": "f", "c": "e", "d": "cl", "w": "vv",
-}  # fmt: skip
+MISREAD = {letter: letters for letter, (letters,) in words_of("misreadings").items()}
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-MISSPELT: tuple[tuple[str, str], ...] = (
-    *(("ie", "ei"), ("ei", "ie"), ("ee", "ea"), ("ea", "ee"), ("ph", "f"), ("ght", "te"), ("ough", "uff")),
-    *(("tion", "sion"), ("ible", "able"), ("able", "ible"), ("ant", "ent"), ("ent", "ant"), ("ance", "ence")),
-    *(("ck", "k"), ("ll", "l"), ("ss", "s"), ("tt", "t"), ("mm", "m"), ("oo", "u"), ("wh", "w"), ("er", "or")),
-    *(("or", "er"), ("ou", "o"), ("ai", "ay"), ("kn", "n"), ("c", "k"), ("y", "i"), ("s", "c"), ("e", "a")),
-)
 
 
 def _one_letter(word: str, rng: random.Random, other: Callable[[str], str | None]) -> str:
@@ -322,7 +258,7 @@ def _typos(text: str, severity: int, rng: random.Random) -> str:
 
 def _spelling(text: str, severity: int, rng: random.Random) -> str:
     def misspelt(word: str) -> str:
-        rules = [(right, wrong) for right, wrong in MISSPELT if right in word[1:].lower()]
+        rules = [(right, wrong) for right, (wrong,) in words_of("misspellings").items() if right in word[1:].lower()]
         if not rules:
             return word
         right, wrong = rules[0] if len(rules[0][0]) > 1 else rng.choice(rules)

@@ -1,6 +1,8 @@
 """Capability trees that a benchmark can start with."""
 
+import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -12,88 +14,14 @@ SEPARATOR = " / "
 # Names in order; the value of a name is the subtree below it.
 Tree = dict[str, Any]
 
-# MLLM-Bench (Ge et al. 2023), Table 9: 42 capabilities on 6 levels.
-MLLM_BENCH: Tree = {
-    "Perception": [
-        "General Object Recognition",
-        "OCR",
-        "Multilingual Text Recognition",
-        "Action Recognition",
-        "Symbol Recognition",
-        "Food Recognition",
-        "Landmark Recognition",
-    ],
-    "Understanding": [
-        "Scene Understanding",
-        "Attribute Recognition",
-        "Image Topic Understanding",
-        "Hidden Objects Recognition",
-        "Facial Expression Recognition",
-        "Emotion Understanding",
-        "Multimodal Commonsense Understanding",
-        "Joke and Meme Understanding",
-        "Multilingual Multicultural Understanding",
-        "Document Understanding",
-        "Table Understanding",
-    ],
-    "Applying": [
-        "Object Localization",
-        "Object Counting",
-        "Spatial Relationship Understanding",
-        "Medical Image Understanding",
-        "Image Captioning",
-        "Dense Captioning",
-    ],
-    "Analyzing": [
-        "Natural Relation Understanding",
-        "Chart Understanding",
-        "Attribute Comparison",
-        "Difference Finding",
-        "Event Cause Reasoning",
-        "Social Relation Reasoning",
-        "Identity Reasoning",
-        "Function Reasoning",
-        "Physical Property Reasoning",
-        "Visual Math Reasoning",
-        "Action Prediction",
-        "Trend Prediction",
-    ],
-    "Evaluation": [
-        "Image Quality Evaluation",
-        "Damage Evaluation",
-        "Fake Image Detection",
-        "Ethical Problem Detection",
-    ],
-    "Creation": ["Coding Capability with Vision", "Visual Storytelling"],
-}
-
-# MMBench (Liu et al. 2023), section 3.1 and Table 14: L-1 (2), L-2 (6), L-3 (20).
-MMBENCH: Tree = {
-    "Perception": {
-        "Coarse Perception": ["Image Style", "Image Scene", "Image Emotion", "Image Quality", "Image Topic"],
-        "Fine-grained Perception (single-instance)": [
-            "Object Localization",
-            "Attribute Recognition",
-            "Celebrity Recognition",
-            "OCR",
-        ],
-        "Fine-grained Perception (cross-instance)": [
-            "Spatial Relationship",
-            "Attribute Comparison",
-            "Action Recognition",
-        ],
-    },
-    "Reasoning": {
-        "Attribute Reasoning": ["Physical Property Reasoning", "Function Reasoning", "Identity Reasoning"],
-        "Relation Reasoning": ["Social Relation", "Physical Relation", "Nature Relation"],
-        "Logic Reasoning": ["Structuralized Image-Text Understanding", "Future Prediction"],
-    },
-}
-
-TREES: dict[str, Tree] = {"mllm-bench": MLLM_BENCH, "mmbench": MMBENCH}
 TITLES = {
     "mllm-bench": "MLLM-Bench: 6 levels, 42 capabilities",
     "mmbench": "MMBench: L-1 (2), L-2 (6), L-3 (20)",
+}
+# MLLM-Bench (Ge et al. 2023), Table 9; MMBench (Liu et al. 2023), section 3.1 and Table 14.
+TREES: dict[str, Tree] = {
+    name: json.loads(Path(__file__).with_name("trees").joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    for name in TITLES
 }
 
 

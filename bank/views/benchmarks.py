@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
-from accounts.http import attached
+from accounts.http import attached, form_page, person
 from accounts.models import User
 from accounts.rules import ANYWHERE, BY_NAME, allowed, requires, where
 from bank import exposure
@@ -22,7 +22,7 @@ from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, faults_in, form_page, person
+from bank.views.common import benchmark_named, faults_in
 
 
 @requires("read-bank", of=ANYWHERE)

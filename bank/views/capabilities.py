@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from accounts.http import form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -15,7 +16,7 @@ from bank.samples import capabilities as actions
 from bank.samples.benchmarks import by_capability
 from bank.samples.capabilities import tree_of
 from bank.samples.capability_trees import TITLES, TREES, add_template
-from bank.views.common import benchmark_named, form_page, person, told
+from bank.views.common import benchmark_named, told
 
 
 def _node(request: HttpRequest, benchmark: Benchmark, name: str = "node") -> Capability:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Page, Paginator
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest, QueryDict
-from django.views.decorators.http import require_http_methods
+from django.http import Http404, HttpRequest
 
-from accounts.models import User
 from accounts.rules import through
 from bank.errors import BadInput
 from bank.models import Benchmark, Sample
@@ -18,7 +15,6 @@ from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
 
 OF_SAMPLE = through(Sample, "benchmark__slug")
-form_page = require_http_methods(["GET", "HEAD", "POST"])  # a page whose form is sent back to it
 
 
 def benchmark_named(name: str) -> Benchmark:
@@ -27,10 +23,6 @@ def benchmark_named(name: str) -> Benchmark:
         return Benchmark.objects.select_related("anchor").named(name)
     except Benchmark.DoesNotExist:
         raise Http404("no such benchmark") from None
-
-
-def person(request: HttpRequest) -> User:
-    return cast(User, request.user)
 
 
 @contextmanager
@@ -58,16 +50,6 @@ def act(request: HttpRequest, action: Callable[..., Any], success: str = "{}", *
         messages.success(request, success.format(action(**values)))
         return True
     return False
-
-
-def posted(request: HttpRequest) -> QueryDict | None:
-    """The data of a form that was sent, an empty one too."""
-    return request.POST if request.method == "POST" else None
-
-
-def page_of(request: HttpRequest, rows: Any, size: int) -> Page[Any]:
-    """The page of these rows that the address names, else the first; its last where it names one behind."""
-    return Paginator(rows, size).get_page(request.GET.get("page"))
 
 
 def suggestions(benchmark: Benchmark) -> dict[str, list[str]]:

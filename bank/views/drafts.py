@@ -6,12 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 import bank.criteria
+from accounts.http import form_page, page_of, person
 from accounts.rules import BY_NAME, requires
 from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
-from bank.views.common import benchmark_named, form_page, page_of, person, told
+from bank.views.common import benchmark_named, told
 
 PAGE = 25
 

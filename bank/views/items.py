@@ -8,12 +8,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from accounts.forms import Styled
-from accounts.http import PageRequest
+from accounts.http import PageRequest, form_page, posted
 from accounts.rules import BY_NAME, requires
 from bank.forms.fields import tick, whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named, faults_in, form_page, posted
+from bank.views.common import benchmark_named, faults_in
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",

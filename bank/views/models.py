@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from accounts.http import form_page, page_of
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named, form_page, page_of, told
+from bank.views.common import benchmark_named, told
 
 LONGEST = 200
 

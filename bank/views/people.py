@@ -6,9 +6,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from accounts import rights
 from accounts.forms import NewGrant
+from accounts.http import form_page, person, posted
 from accounts.models import Grant
 from accounts.rules import requires
-from bank.views.common import benchmark_named, form_page, person, posted
+from bank.views.common import benchmark_named
 
 
 @requires("grant-rights")

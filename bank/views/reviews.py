@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
+from accounts.http import form_page, person
 from accounts.rules import ANYWHERE, BY_NAME, requires, through
 from bank.forms.reviews import Check, OpenRound, Review
 from bank.models import ReviewRound, Sample, SampleReview
@@ -19,7 +20,7 @@ from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
-from bank.views.common import OF_SAMPLE, benchmark_named, faults_in, form_page, person
+from bank.views.common import OF_SAMPLE, benchmark_named, faults_in
 
 # The bar chart of rounds, in pixels.
 STEP = 56  # per round

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import bank.criteria
-from accounts.http import PageRequest
+from accounts.http import PageRequest, form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.errors import BadInput, Stale
 from bank.forms.fields import whole_number
@@ -22,7 +22,7 @@ from bank.models.reviews import GUIDELINE
 from bank.samples import drafts, quality
 from bank.samples import editor as actions
 from bank.samples.listing import Filter, chosen_samples, count_chosen
-from bank.views.common import OF_SAMPLE, benchmark_named, following, form_page, person, suggestions
+from bank.views.common import OF_SAMPLE, benchmark_named, following, suggestions
 
 SIDE_BY_SIDE = 4
 SHOWN_FIRST = 2

@@ -8,6 +8,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpRe
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import page_of, person
 from accounts.rules import ANYWHERE, allowed, requires, where
 from bank.forms.columns import ColumnsForm
 from bank.forms.uploads import ChoicesForm
@@ -15,7 +16,7 @@ from bank.images import TYPES
 from bank.intake.formats import mapping, templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
-from bank.views.common import benchmark_named, page_of, person, told
+from bank.views.common import benchmark_named, told
 
 PAGE = 30
 HERE = {"section": "bank"}

@@ -100,7 +100,7 @@ def load() -> None:
 
 
 def _benchmark() -> Benchmark:
-    benchmark = _imported(
+    benchmark = imported(
         ["samples", "responses"],
         FOLDER,
         slug=SLUG,
@@ -114,13 +114,16 @@ def _benchmark() -> Benchmark:
     return benchmark
 
 
-def _imported(parts: list[str], path: Path, *, slug: str, title: str, description: str) -> Benchmark:
-    for report in run_import(
-        path=path, format=generic, parts=parts, slug=slug, title=title, visibility="public"
-    ).values():
-        _clean(report)
+def imported(parts: list[str], path: Path, *, slug: str, description: str, **options: Any) -> Benchmark:
+    """A benchmark of files of the demo."""
+    bring_in(parts, path, slug=slug, visibility="public", **options)
     Benchmark.objects.filter(slug=slug).update(description=description, licence="CC0 1.0")
     return Benchmark.objects.get(slug=slug)
+
+
+def bring_in(parts: list[str], path: Path, **options: Any) -> None:
+    for report in run_import(path=path, format=generic, parts=parts, **options).values():
+        _clean(report)
 
 
 def _shapes(curator: User, researcher: User, annotator: User) -> None:
@@ -129,7 +132,7 @@ def _shapes(curator: User, researcher: User, annotator: User) -> None:
     The annotator is asked which option the other answers mean.
     """
     folder = FOLDER / "shapes"
-    benchmark = _imported(
+    benchmark = imported(
         ["samples"],
         folder / "samples.jsonl",
         slug=SHAPES,
@@ -204,10 +207,10 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
         with TemporaryDirectory() as folder:
             until_then = Path(folder) / "labels.jsonl"
             write_rows(until_then, [row for row in labels if row["at"] < day.isoformat()])
-            _add("labels", until_then)
+            bring_in(["labels"], until_then, slug=SLUG)
         _freeze(benchmark, by=people["curator"], at=day)
     for part in ("labels", "judgments"):
-        _add(part, FOLDER / f"{part}.jsonl.gz")
+        bring_in([part], FOLDER / f"{part}.jsonl.gz", slug=SLUG)
     # One of those who labelled signs in as the demo's annotator, and so has a history.
     Annotator.objects.filter(origin=SLUG, name=PAST).update(person=people["annotator"])
     for campaign in Campaign.objects.filter(benchmark=benchmark, name__in=OVERLAPS):
@@ -220,10 +223,6 @@ def _verdicts(benchmark: Benchmark, people: dict[str, User]) -> None:
     for page in batched(proposed, releases.PAGE):
         releases.confirm(run=steady, judgments=page, by=people["curator"])
     _reviews(benchmark, steady, people["annotator"])
-
-
-def _add(part: str, path: Path) -> None:
-    _clean(run_import(path=path, format=generic, parts=[part], slug=SLUG)[part])
 
 
 def rows_of(name: str | Path) -> list[Row]:

@@ -5,22 +5,20 @@
 
 import json
 from itertools import product
-from pathlib import Path
-from typing import Any
 
+import yaml
 from django.db import transaction
 from django.utils import timezone
 
 from accounts.models import User
-from bank.intake.formats import generic
-from bank.intake.imports.engine import run_import
 from bank.models import Benchmark, EvaluatedModel
 from bank.recipes import spec, store
+from evalsite.demo import loader
 from judging.models import Evaluation, Judge, Judgment, Run, RunItem
 from judging.recipes.marking import MARKS_EACH, start_marks
 
-FOLDER = Path(__file__).with_name("data") / "drawn-shapes"
-ANSWERS, MARKS = FOLDER / "recipe_responses.jsonl.gz", FOLDER / "marks.json"
+FOLDER = loader.FOLDER / "drawn-shapes"
+RECIPES, ANSWERS, MARKS = FOLDER / "recipes.yaml", FOLDER / "recipe_responses.jsonl.gz", FOLDER / "marks.json"
 SLUG = "drawn-shapes"
 REASONED = "shapes-reasons"  # the recipe whose answers a judge marks
 
@@ -44,24 +42,21 @@ def load_recipes() -> None:
 
 def load_questions(curator: User | None) -> None:
     """The pictures, the questions about them, and the recipes that ask these."""
-    _import(FOLDER, "samples", title="Drawn shapes", visibility="public", open_keys=True)
-    Benchmark.objects.filter(slug=SLUG).update(
-        description="Drawn shapes to count, to name and to find, asked by recipes. Made for the demo: the models "
-        "and their answers are invented.",
-        licence="CC0 1.0",
+    loader.imported(
+        ["samples"],
+        FOLDER,
+        slug=SLUG,
+        title="Drawn shapes",
+        description="Drawn shapes to count, to name and to find, asked by recipes. Made for the demo: the models and "
+        "their answers are invented.",
+        open_keys=True,
     )
-    for recipe in json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8")):
+    for recipe in yaml.safe_load(RECIPES.read_text(encoding="utf-8")):
         store.save(spec.parsed(recipe), by=curator)
 
 
 def load_answers() -> None:
-    _import(ANSWERS, "recipe_responses")
-
-
-def _import(path: Path, part: str, **options: Any) -> None:
-    report = run_import(path=path, format=generic, parts=[part], slug=SLUG, **options)[part]
-    if report.problems:
-        raise ValueError(f"The demo data does not import: {report.problems}")
+    loader.bring_in(["recipe_responses"], ANSWERS, slug=SLUG)
 
 
 @transaction.atomic

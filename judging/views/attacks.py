@@ -6,10 +6,10 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from accounts.http import page_of
 from accounts.rules import requires, through
 from bank.forms.fields import whole_number
 from bank.models import with_answers
-from bank.views.common import page_of
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
 from judging.models import Attempt, Run, Trial

@@ -11,11 +11,10 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
 from accounts import audit
-from accounts.http import attached
+from accounts.http import attached, form_page, posted
 from accounts.rules import Viewer, admitted, allowed, requires, through
 from bank.intake.exports import pieces as table_pieces
 from bank.intake.registry import SHAPES
-from bank.views.common import form_page, posted
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters

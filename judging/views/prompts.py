@@ -8,11 +8,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import form_page, posted
 from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, Item
-from bank.views.common import act, form_page, posted
+from bank.views.common import act
 from judging import protocols
 from judging.forms import PreviewForm, TemplateForm
 from judging.models import PromptTemplate

@@ -8,10 +8,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.http import page_of
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.views.common import act, page_of
+from bank.views.common import act
 from judging.judgments import releases
 from judging.models import Run
 from judging.runs import queries

@@ -9,11 +9,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
+from accounts.http import form_page, page_of, posted
 from accounts.models import User
 from accounts.rules import allowed, requires, through
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
-from bank.views.common import act, faults_in, form_page, page_of, posted
+from bank.views.common import act, faults_in
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors

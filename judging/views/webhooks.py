@@ -8,11 +8,12 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 
+from accounts.http import form_page, page_of
 from accounts.models import Delivery, User, Webhook
 from accounts.rules import requires
 from accounts.webhooks import EVENTS
 from bank.forms.fields import whole_number
-from bank.views.common import faults_in, form_page, page_of
+from bank.views.common import faults_in
 from judging import webhooks as hooks
 from judging.forms import WebhookForm
 from judging.views import PAGE, SignedInRequest, page

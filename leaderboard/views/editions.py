@@ -6,8 +6,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accounts.http import form_page, person
 from accounts.rules import BY_NAME, requires
-from bank.views.common import form_page, person
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden

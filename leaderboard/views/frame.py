@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
+from accounts.http import page_of
 from accounts.rules import allowed
 from bank.intake import parquet
-from bank.views.common import page_of
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed

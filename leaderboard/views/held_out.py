@@ -4,8 +4,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accounts.http import form_page, person
 from accounts.rules import BY_NAME, requires
-from bank.views.common import faults_in, form_page, person
+from bank.views.common import faults_in
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
 from leaderboard.forms import HeldOutForm

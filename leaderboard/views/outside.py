@@ -4,8 +4,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
+from accounts.http import form_page, person, posted
 from accounts.rules import allowed, requires
-from bank.views.common import faults_in, form_page, person, posted
+from bank.views.common import faults_in
 from leaderboard import outside
 from leaderboard.forms import OutsideForm
 from leaderboard.models import OutsideScore

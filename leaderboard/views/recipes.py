@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import attached
+from accounts.http import attached, form_page, person
 from accounts.rules import allowed, requires
 from bank import guard
 from bank.errors import BadInput
@@ -21,7 +21,7 @@ from bank.models import Recipe, Response, Sample
 from bank.recipes import spec as specs
 from bank.recipes import store
 from bank.recipes import text as recipe_text
-from bank.views.common import faults_in, form_page, person, told
+from bank.views.common import faults_in, told
 from judging.models import Evaluation
 from judging.recipes import evaluations
 from leaderboard import files

@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import jobs
+from accounts.http import person
 from accounts.models import User
 from accounts.rules import class_of, requires
 from bank.models import Benchmark
-from bank.views.common import person
 from leaderboard import actions, files
 from leaderboard.boards import cached
 from leaderboard.cache import until_changed

@@ -12,14 +12,14 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import attached
+from accounts.http import attached, form_page, page_of, posted
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.forms.fields import whole_number
 from bank.intake import exports
 from bank.models import Benchmark, Submission, SubmissionScore
 from bank.submissions import Exceeded, Refused, actions, ladder
-from bank.views.common import faults_in, form_page, page_of, posted, told
+from bank.views.common import faults_in, told
 from judging.runs import submissions as queue
 from leaderboard import submissions
 from leaderboard.forms import OPEN, JudgingForm, Reason, RulesForm, SubmissionForm

@@ -4,7 +4,6 @@ The same seed gives the same rows: each draw is keyed by the model, the question
 that knows an answer mostly knows it under other conditions, too.
 """
 
-import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from math import cos, exp, log, pi, sin
 from pathlib import Path
 from typing import Any
 
+import yaml
 from PIL import Image, ImageDraw
 
 from bank.models import Benchmark
 from bank.recipes import store
 from bank.recipes.marked_answers import as_frame
 from bank.recipes.spec import Condition, Spec
-from evalsite.demo.recipes import FOLDER, REASONED, SLUG, Marks
+from evalsite.demo.recipes import REASONED, RECIPES, SLUG, Marks
 from judging.recipes import evaluations, questions
 from judging.recipes.marking import MARKS_EACH
 
@@ -209,7 +209,7 @@ def _keys() -> dict[str, str]:
 def answers() -> Iterator[Row]:
     """A row for each turn of each model by each recipe; questions and recipes are in the database."""
     keys = _keys()
-    for recipe in json.loads((FOLDER / "recipes.json").read_text(encoding="utf-8")):
+    for recipe in yaml.safe_load(RECIPES.read_text(encoding="utf-8")):
         spec = store.spec_of(store.get(recipe["name"]))
         (scenario,) = spec.scenario
         _, samples = evaluations.samples_of(spec, scenario)

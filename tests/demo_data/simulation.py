@@ -17,10 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from evalsite.demo.loader import FOLDER, MORE_PAIRS, OPEN, PAIRS, RANKINGS, SCORES, ZONE, rows_of
+from evalsite.demo.loader import MORE_PAIRS, OPEN, PAIRS, RANKINGS, SCORES, ZONE, rows_of
 
+HERE = Path(__file__).parent
 SEED = 20261110
 FIRST_ROUND = 90  # pairs
 ALIKE = 1  # difference of quality up to which two answers can be equally good
@@ -67,29 +69,6 @@ CLEAR = "Answer {better} does what was asked and stays with the picture. Answer 
 CLOSE = "Both answer the question. Answer {better} is more exact, answer {worse} leaves something out."
 EVEN = "Both answers say the same, in other words, and both follow from the picture."
 
-# Said once by the first person whose choice it fits: (sample, first model, second model, choice).
-COMMENTS = {
-    ("travel-mug-advert", "Halcyon-V 2", "Wren 3B", "second"): "Well written, but far over 60 words.",
-    ("travel-mug-advert", "Halcyon-V 2", "Orrery 1.5 Pro", "second"): "Leak-proof and recycled steel are made up.",
-    ("cafe-bill", "Halcyon-V 2", "Orrery 1.5 Pro", "first"): "The tip is on the total in the other one.",
-    ("desk-differences", "Halcyon-V 2", "Kestrel-VL 7B", "second"): "The lamp is the same in both pictures.",
-    ("last-train-saturday", "Orrery 1.5 Pro", "Kestrel-VL 7B", "second"): "Der RE 7 fährt samstags nicht.",
-    ("team-call", "Halcyon-V 2", "Orrery 1.5 Pro", "first"): "One of them refuses, although the faces are drawn.",
-    ("miles-ahead", "Halcyon-V 2", "Kestrel-VL 7B", "first"): "Saw that 91.5 % cannot come from 24 people.",
-    ("lighthouse-story", "Halcyon-V 2", "Orrery 1.5 Pro", "second"): "Lovely, but a few words over the limit.",
-    ("aquarium-orange", "Orrery 1.5 Pro", "Kestrel-VL 7B", "second"): "Counted three times, it is seven.",
-    ("street-crossing", "Orrery 1.5 Pro", "Kestrel-VL 7B", "first"): "Only one of them sees the cyclist.",
-    ("redraw-the-ring", "Halcyon-V 2", "Orrery 1.5 Pro", "first"): "barh starts at the bottom, so the order is wrong.",
-    ("kitchen-counter", "Orrery 1.5 Pro", "Kestrel-VL 7B", "second"): "There are three tomatoes.",
-    ("signup-card", "Orrery 1.5 Pro", "Kestrel-VL 7B", "first"): "Red notes ignored in the shorter one.",
-    ("umbrella-comic", "Kestrel-VL 7B", "Wren 3B", "first"): "Describes more than it explains, but is right.",
-    ("harbour-to-zoo", "Halcyon-V 2", "Orrery 1.5 Pro", "second"): "The yellow box says that line 2 is cut there.",
-    ("harbour-to-zoo", "Halcyon-V 2", "Kestrel-VL 7B", "second"): "Two changes, but it gets there.",
-    ("flat-to-the-balcony", "Halcyon-V 2", "Kestrel-VL 7B", "second"): "The study has a window to the east.",
-    ("road-signs", "Halcyon-V 2", "Orrery 1.5 Pro", "second"): "First bend is to the left.",
-    ("cafe-bill", "Kestrel-VL 7B", "Wren 3B", "second"): "Right number, but no way shown.",
-}
-
 
 @cache
 def models() -> list[str]:
@@ -99,8 +78,14 @@ def models() -> list[str]:
 @cache
 def quality() -> dict[str, dict[str, int]]:
     """By sample and model, 0 to 10."""
-    marks: dict[str, dict[str, int]] = json.loads((FOLDER / "quality.json").read_text(encoding="utf-8"))
+    marks: dict[str, dict[str, int]] = json.loads((HERE / "quality.json").read_text(encoding="utf-8"))
     return marks
+
+
+def comments() -> dict[Any, str]:
+    """What the first person says whose choice it fits: by sample, first model, second model and choice."""
+    rows = [json.loads(line) for line in (HERE / "comments.jsonl").read_text(encoding="utf-8").splitlines()]
+    return {(row["sample"], *row["responses"], row["choice"]): row["comment"] for row in rows}
 
 
 @cache
@@ -225,7 +210,7 @@ def _verdict(rng: random.Random, who: Person, key: str, first: str, second: str)
 def _of_pairs(campaign: str, pairs: Sequence[Pair], people: Sequence[Person], *, share: float, day: int) -> list[Row]:
     """Each person takes this share of the pairs, a third of it in each of three sittings."""
     rows: list[Row] = []
-    unsaid = dict(COMMENTS)
+    unsaid = comments()
     for who in people:
         rng = random.Random(f"{SEED} {campaign} {who.name}")
         mine = rng.sample(pairs, round(share * len(pairs)))

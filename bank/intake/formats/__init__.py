@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 
 from bank.intake.formats import answers, generic, mapping, pairs, wide
 from bank.intake.formats.named_maps import MAPS
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, first_names, kind_of, no_table, rows
+from bank.intake.formats.reading import BadFile, Problem, Row, Where, bad_path, first_names, kind_of, no_table, rows
 
 # The first that recognises a file reads it. What is not named here stands between: its place does not matter.
 _FIRST = (
@@ -66,7 +66,7 @@ class Format(Protocol):
 def find(name: str, path: Path) -> Format:
     """The format of that name; for ``auto`` the first that recognises the content. Raises BadFile."""
     if not path.exists():
-        raise BadFile(Where(str(path)), "there is no such file or directory")
+        raise bad_path(path, "there is no such file or directory")
     if name != "auto":
         return MODULES[name]
     for module in MODULES.values():

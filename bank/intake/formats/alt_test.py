@@ -18,9 +18,11 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     Where,
+    chosen_files,
     converted,
-    head,
     json_value,
+    start_of,
+    there,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord, VerdictRecord
 
@@ -34,18 +36,15 @@ HEAD = re.compile(rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"[^"]+__[^"_]+"\s*:\s*[^\s{\["]'
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return any((path / name).is_file() for name in (HUMANS, JUDGES))
-    try:
-        return bool(HEAD.match(head(path).removeprefix(b"\xef\xbb\xbf")))
-    except BadFile:
-        return False
+        return bool(there(path, (HUMANS, JUDGES)))
+    return bool(HEAD.match(start_of(path).removeprefix(b"\xef\xbb\xbf")))
 
 
 def parts(path: Path) -> set[str]:
     """What a path holds. A file of scores alone has neither wording nor pictures beside it: it brings no samples."""
     if not path.is_dir():
         return {"judgments"} if path.name == JUDGES else {"labels"}
-    return {"samples"} | {part for part, name in (("labels", HUMANS), ("judgments", JUDGES)) if (path / name).is_file()}
+    return {"samples"} | {"labels" if file.name == HUMANS else "judgments" for file in there(path, (HUMANS, JUDGES))}
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
@@ -79,12 +78,7 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 
 
 def _files(path: Path, names: tuple[str, ...]) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    present = [path / name for name in names if (path / name).is_file()]
-    if not present:
-        raise BadFile(Where(str(path)), f"holds no {' or '.join(names)}")
-    return present
+    return chosen_files(path, there(path, names), f"holds no {' or '.join(names)}")
 
 
 def _scores(file: Path) -> Iterator[Row | Problem]:

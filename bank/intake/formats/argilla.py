@@ -27,7 +27,7 @@ from bank.intake.formats.label_studio import (
     responses_of,
     who,
 )
-from bank.intake.formats.reading import MAX_FIRST, BadFile, BadRow, Problem, Row, converted, head, json_value, rows
+from bank.intake.formats.reading import MAX_FIRST, BadRow, Problem, Row, converted, json_value, rows, start_of
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import GRADED, is_of_categories
 
@@ -44,10 +44,7 @@ SUBMITTED = ("submitted", None)
 def recognises(path: Path) -> bool:
     if path.is_dir():
         return (path / SETTINGS).is_file() and (path / RECORDS).is_file()
-    try:
-        start = head(path, MAX_FIRST)  # a picture in a field is as long as itself
-    except BadFile:
-        return False
+    start = start_of(path, MAX_FIRST)  # a picture in a field is as long as itself
     return b'"fields"' in start and b'"responses"' in start and b'"metadata"' in start
 
 

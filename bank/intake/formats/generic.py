@@ -8,7 +8,17 @@ from typing import Any
 from pydantic import BaseModel
 
 from accounts.csv import unescape
-from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, parse_json, rows, validated
+from bank.intake.formats.reading import (
+    BadFile,
+    Problem,
+    Row,
+    chosen_files,
+    kind_of,
+    parse_json,
+    rows,
+    there,
+    validated,
+)
 from bank.intake.formats.records import (
     JudgmentRecord,
     LabelRecord,
@@ -105,16 +115,13 @@ def judgments(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
 
 def _named(folder: Path) -> tuple[str, ...]:
     """The parts whose files a folder has."""
-    return tuple(part for part, names in FILES.items() if any((folder / name).is_file() for name in names))
+    return tuple(part for part, names in FILES.items() if there(folder, names))
 
 
 def _file(path: Path, part: str) -> Path:
     if not path.is_dir() or (not _named(path) and kind_of(path) == "parquet"):
         return path
-    present = [path / name for name in FILES[part] if (path / name).is_file()]
-    if not present:
-        raise BadFile(Where(str(path)), f"holds none of {', '.join(FILES[part])}")
-    return present[0]
+    return chosen_files(path, there(path, FILES[part]), f"holds none of {', '.join(FILES[part])}")[0]
 
 
 def _read(path: Path, part: str, complete: Complete | None = None, read: Read | None = None) -> Iterator[Row | Problem]:

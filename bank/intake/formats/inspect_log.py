@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import answers, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, head, json_value, spread
+from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, json_value, spread, start_of, there
 
 NAME = "inspect"
 TITLE = "Logs of Inspect"
@@ -27,17 +27,14 @@ DATA = re.compile(r"data:[\w/.+-]*;base64,")
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return (path / "samples").is_dir() and any((path / name).is_file() for name in HEADERS)
-    try:
-        return LOG.match(head(path)) is not None
-    except BadFile:
-        return False
+        return (path / "samples").is_dir() and bool(there(path, HEADERS))
+    return LOG.match(start_of(path)) is not None
 
 
 def wide_rows(path: Path) -> Iterator[Row | Problem]:
     """The samples of a log as rows of ``answers``, one for each score."""
     if path.is_dir():
-        header = next(path / name for name in HEADERS if (path / name).is_file())
+        header = there(path, HEADERS)[0]
         model = _model(header, json_value(header))
         samples = (Row(Where(f"samples/{file.name}"), json_value(file)) for file in sorted(path.glob("samples/*.json")))
     else:

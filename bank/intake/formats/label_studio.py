@@ -21,9 +21,9 @@ from bank.intake.formats.reading import (
     Row,
     Where,
     converted,
-    head,
     json_value,
     odd,
+    start_of,
 )
 from bank.intake.formats.records import LabelRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import SeenAnswers
@@ -53,12 +53,7 @@ LISTS, TEXTS = ("parts", "spans", "flags"), ("comment", "reason")  # what severa
 
 
 def recognises(path: Path) -> bool:
-    if path.is_dir():
-        return False
-    try:
-        start = head(path).lstrip(b"\xef\xbb\xbf \r\n\t")
-    except BadFile:
-        return False
+    start = start_of(path).lstrip(b"\xef\xbb\xbf \r\n\t")
     return start[:1] == b"[" and b'"annotations"' in start and b'"data"' in start
 
 
@@ -172,10 +167,9 @@ def _task(task: dict[str, Any], questions: wide.Questions, seen: SeenAnswers, wh
     question = questions.read(Row(where, {name: data[name] for name in ASKED if name in data}))
     models, named = _models(data, list(answers))
     texts = list(answers.values())
-    places = [seen.place(question.key, model, text) for model, text in zip(models, texts, strict=True)]
-    refs = [{"model": model, "variant": variant} for model, (variant, _) in zip(models, places, strict=True)]
+    refs, repeated = seen.places(question.key, models, texts)
     about = {"kind": kind_for(refs), "sample": question.key, "responses": refs, "texts": texts}
-    fresh = tuple(place for place, (_, repeated) in enumerate(places) if not repeated)
+    fresh = tuple(place for place, known in enumerate(repeated) if not known)
     return Task(about, called(refs, list(answers)), annotations, data, question, fresh, named)
 
 

@@ -10,7 +10,7 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    Where,
+    chosen_files,
     converted,
     csv_rows,
     first_names,
@@ -92,13 +92,9 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 
     Of a directory the whole files are read; the ``-crowd`` files repeat a part of them.
     """
-    files = [path]
-    if path.is_dir():
-        files_found = sorted(path.glob("*-comparisons.csv"))
-        files = [file for file in files_found if not file.stem.removesuffix("-comparisons").endswith("crowd")]
-        if not files:
-            raise BadFile(Where(str(path)), "holds no *-comparisons.csv of a judge")
-    for file in files:
+    found = sorted(path.glob("*-comparisons.csv"))
+    whole = (file for file in found if not file.stem.removesuffix("-comparisons").endswith("crowd"))
+    for file in chosen_files(path, whole, "holds no *-comparisons.csv of a judge"):
         if "worker" in first_names(file):
             raise BadFile(file, "holds people's comparisons: bring it in as labels")
         judge = file.stem.removesuffix("-comparisons").removesuffix("-crowd")

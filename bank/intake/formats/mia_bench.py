@@ -20,7 +20,7 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    Where,
+    bad_path,
     converted,
     first_names,
     json_array,
@@ -113,7 +113,7 @@ def parts(path: Path) -> set[str]:
 def responses(path: Path) -> Iterator[Row | Problem]:
     """A model's answers: ``{question_id or url, text}`` a line, the sample named by its picture's address."""
     if path.is_dir():
-        raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers")
+        raise bad_path(path, "is a directory; give the file of a model's answers")
     if not _is_answer(path):
         raise BadFile(path, "holds no answers ({question_id or url: address of the picture, text})")
     return converted(rows(path), _response, ResponseRecord)

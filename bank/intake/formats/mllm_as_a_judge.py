@@ -16,11 +16,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from bank.intake.formats.reading import (
-    BadFile,
     BadRow,
     Problem,
     Row,
-    Where,
+    chosen_files,
     converted,
     first_names,
     odd,
@@ -249,9 +248,7 @@ def _own_files(folder: Path) -> list[Path]:
 
 def _items(path: Path) -> Iterator[Row | Problem]:
     """The rows of a file, or of all files of a folder in the order of their names, each read as an Item."""
-    files = _own_files(path) if path.is_dir() else [path]
-    if not files:
-        raise BadFile(Where(str(path)), "holds no file of score, pair or batch items")
+    files = chosen_files(path, _own_files(path), "holds no file of score, pair or batch items")
     seen = SeenAnswers()
     for row in (row for file in files for row in rows(file)):
         if isinstance(row, Problem):
@@ -273,11 +270,8 @@ def _item(row: Row, kind: str, seen: SeenAnswers) -> Row:
         answers = [Answer(name=data.name, answer=data.answer)]
     else:
         answers = [data.answer1, data.answer2] if isinstance(data, Pair) else data.answers
-    refs, repeated = [], []
-    for answer in answers:
-        variant, stood_before = seen.place(key, answer.name, answer.answer)
-        refs.append({"model": answer.name, "variant": variant})
-        repeated.append(stood_before)
+    names, texts = [answer.name for answer in answers], [answer.answer for answer in answers]
+    refs, repeated = seen.places(key, names, texts)
     return Row(row.where, Item(kind, key, image, data, answers, refs, repeated))
 
 

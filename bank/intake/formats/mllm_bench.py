@@ -18,7 +18,7 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    Where,
+    chosen_files,
     converted,
     first_names,
     json_array,
@@ -27,6 +27,7 @@ from bank.intake.formats.reading import (
     kind_of,
     odd,
     require,
+    there,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
@@ -108,27 +109,17 @@ def anchor(path: Path) -> str:
 
 def responses(path: Path) -> Iterator[Row | Problem]:
     """Answers of the anchor and of the models: of a directory, all of them."""
-    files = [path]
-    if path.is_dir():
-        files = [file for file in (path / ANCHOR,) if file.is_file()]
-        files += sorted(path.glob("answers/*.jsonl")) or sorted(path.glob("*.jsonl"))
-        if not files:
-            raise BadFile(Where(str(path)), f"holds neither {ANCHOR} nor answers/*.jsonl")
-    for file in files:
+    in_folder = there(path, [ANCHOR]) + (sorted(path.glob("answers/*.jsonl")) or sorted(path.glob("*.jsonl")))
+    for file in chosen_files(path, in_folder, f"holds neither {ANCHOR} nor answers/*.jsonl"):
         records = json_array(file) if kind_of(file) == "json" else json_lines(file)
         yield from converted(records, _answer, ResponseRecord)
 
 
 def judgments(path: Path) -> Iterator[Row | Problem]:
     """Raw votes: two a sample, one in each order. The prompt in them holds criteria and is not taken."""
-    files = [path]
-    if path.is_dir():
-        files = sorted(path.glob("votes/*.jsonl*")) or sorted(path.glob("*_criteria.jsonl*"))
-        if not files:
-            raise BadFile(Where(str(path)), "holds no votes/*.jsonl.gz")
-    anchors = {file.parent: anchor(file.parent) or anchor(file.parent.parent) for file in files}
-    for file in files:
-        vote = partial(_vote, anchor_name=anchors[file.parent])
+    in_folder = sorted(path.glob("votes/*.jsonl*")) or sorted(path.glob("*_criteria.jsonl*"))
+    for file in chosen_files(path, in_folder, "holds no votes/*.jsonl.gz"):
+        vote = partial(_vote, anchor_name=anchor(file.parent) or anchor(file.parent.parent))
         yield from converted(json_lines(file), vote, JudgmentRecord)
 
 

@@ -23,17 +23,19 @@ from bank.intake.formats.reading import (
     BadRow,
     Problem,
     Row,
-    Where,
+    bad_path,
+    chosen_files,
     converted,
     first_names,
     listed,
     odd,
     rows,
+    there,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.wide import model_in, number_in
-from bank.samples.capability_trees import MMBENCH
+from bank.samples.capability_trees import TREES
 
 NAME = "mmbench"
 TITLE = "MMBench, VLMEvalKit"
@@ -55,7 +57,7 @@ def _plain(name: str) -> str:
 
 LEAVES = {
     _plain(leaf): [top, middle, leaf]
-    for top, below in MMBENCH.items()
+    for top, below in TREES["mmbench"].items()
     for middle, leaves in below.items()
     for leaf in leaves
 }
@@ -99,7 +101,7 @@ class Survey:
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return (path / PARSED).is_file() or bool(_tables(path))
+        return bool(there(path, [PARSED]) or _tables(path))
     return bool(_shape(path))
 
 
@@ -114,7 +116,7 @@ def samples(path: Path) -> Iterator[Row | Problem]:
 def responses(path: Path) -> Iterator[Row | Problem]:
     """Predictions by index; those of circular copies carry the number of the copy."""
     if path.is_dir():
-        raise BadFile(Where(str(path)), "is a directory; give the file of a model's predictions")
+        raise bad_path(path, "is a directory; give the file of a model's predictions")
     if _shape(path) != "predictions":
         raise BadFile(path, "holds the questions, not a model's predictions")
     return converted(_lowered(rows(path)), _prediction, ResponseRecord)
@@ -167,12 +169,8 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    present = [path / PARSED] if (path / PARSED).is_file() else _tables(path)
-    if not present:
-        raise BadFile(Where(str(path)), f"holds neither {PARSED} nor a TSV with index, question and options")
-    return present
+    in_folder = there(path, [PARSED]) or _tables(path)
+    return chosen_files(path, in_folder, f"holds neither {PARSED} nor a TSV with index, question and options")
 
 
 def _parsed(file: Path) -> Iterator[Row | Problem]:

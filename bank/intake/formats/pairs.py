@@ -5,21 +5,13 @@ sample, responses, and a label or a judgment. Canonical order is that of the row
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import wide
-from bank.intake.formats.reading import (
-    BadRow,
-    Problem,
-    Row,
-    converted,
-    rows,
-)
-from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord
+from bank.intake.formats.reading import BadRow, Problem, Row, rows
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import Question, Read, model_in, text_in, value_in
+from bank.intake.formats.wide import Read, Told, model_in, text_in
 from bank.models.verdict import GRADED
 from bank.text.names import as_stored
 
@@ -38,21 +30,6 @@ WINNERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A row, read."""
-
-    question: Question
-    texts: list[str]
-    refs: list[dict[str, str]]
-    repeated: list[bool]  # whether the same answer stood in a row before
-    data: dict[str, Any]
-
-    @property
-    def models(self) -> list[str]:
-        return [ref["model"] for ref in self.refs]
-
-
 def recognises(path: Path) -> bool:
     return wide.has_columns(path, NEEDED)
 
@@ -66,55 +43,23 @@ def samples(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
 
 
 def responses(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    """Every answer once. A model's second answer to the same question is a variant named by a hash of its text."""
-    return converted(_pairs(path, read, warnings=False), _answers, ResponseRecord)
-
-
-def _answers(row: Row) -> Iterator[Problem | dict[str, Any]]:
-    pair: Pair = row.data
-    for side, text, ref, repeated in zip("ab", pair.texts, pair.refs, pair.repeated, strict=True):
-        if not repeated:
-            yield from wide.odd_answer(row, f"response_{side}", text, ref)
-            yield {"sample": pair.question.key, "text": text} | ref
+    return wide.responses_of(_pairs(path, read, warnings=False), "response_a", "response_b")
 
 
 def labels(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    """What people say."""
-    people = wide.People(path, read, noun="pair")
-
-    def label(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        pair: Pair = row.data
-        if wide.named_by(pair.data)[0] == "judgments":
-            return
-        about = _about(pair)
-        name, warnings = people.name(row, pair.data, (pair.question.key, frozenset(map(tuple, _named(pair)))))
-        yield from warnings
-        flags = wide.flags_in(pair.data)
-        if _winner(pair) == BOTH_BAD:
-            flags = [BOTH_BAD, *flags]
-        more = {"annotator": name, "flags": flags, "comment": text_in(pair.data, "comment")}
-        yield about | more | wide.time_of(pair.data)
-
-    return converted(_pairs(path, read, warnings=False), label, LabelRecord)
+    return wide.labels_of(_pairs(path, read, warnings=False), wide.People(path, read, noun="pair"), _label)
 
 
-def _named(pair: Pair) -> list[tuple[str, str]]:
-    return [(ref["model"], ref["variant"]) for ref in pair.refs]
+def _label(pair: Told) -> dict[str, Any]:
+    return _about(pair) | ({"flags": [BOTH_BAD, *wide.flags_in(pair.data)]} if _winner(pair) == BOTH_BAD else {})
 
 
 def judgments(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
-    return converted(_pairs(path, read, warnings=False), _judgment, JudgmentRecord)
+    return wide.judgments_of(_pairs(path, read, warnings=False), _item, _judgment)
 
 
-def _judgment(row: Row) -> Iterator[dict[str, Any]]:
-    pair: Pair = row.data
-    part, name = wide.named_by(pair.data)
-    if part == "judgments":
-        more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(pair.data, "comment")}
-        if status := wide.failed(pair.data):
-            yield _item(pair) | more | status | {"protocol": GRADED if "preference" in pair.data else "pair"}
-            return
-        yield _about(pair) | more | ({"reason": BOTH_BAD} if _winner(pair) == BOTH_BAD else {})
+def _judgment(pair: Told) -> dict[str, Any]:
+    return _about(pair) | ({"reason": BOTH_BAD} if _winner(pair) == BOTH_BAD else {})
 
 
 def winner_of(winner: Any, models: list[str]) -> str:
@@ -134,38 +79,37 @@ def winner_of(winner: Any, models: list[str]) -> str:
     return str(meant.pop())
 
 
-def _winner(pair: Pair) -> str:
-    return "" if _is_graded(pair) else winner_of(pair.data.get("winner"), pair.models)
+def _winner(pair: Told) -> str:
+    return "" if _is_graded(pair) else winner_of(pair.data.get("winner"), [ref["model"] for ref in pair.refs])
 
 
-def _is_graded(pair: Pair) -> bool:
+def _is_graded(pair: Told) -> bool:
     return pair.data.get("preference") not in (None, "")
 
 
-def _about(pair: Pair) -> dict[str, Any]:
+def _about(pair: Told) -> dict[str, Any]:
     """The verdict of a row: who won, or how far the first is preferred, from 0 to 1."""
     about = _item(pair)
     if _is_graded(pair):
-        return about | {"protocol": GRADED, "preference": wide.number_in(pair.data, "preference")}
+        return about | {"preference": wide.number_in(pair.data, "preference")}
     winner = _winner(pair)
     return about | {"protocol": "pair", "choice": "tie" if winner == BOTH_BAD else winner}
 
 
-def _item(pair: Pair) -> dict[str, Any]:
-    return {"kind": "pair", "sample": pair.question.key, "responses": pair.refs, "texts": pair.texts}
+def _item(pair: Told) -> dict[str, Any]:
+    return pair.item | {"kind": "pair", "protocol": GRADED if "preference" in pair.data else "pair"}
 
 
 def _pairs(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row | Problem]:
-    """The rows of a file, each read as a Pair."""
+    """The rows of a file, each read."""
     answers, questions = SeenAnswers(), wide.Questions()
 
-    def pair(row: Row) -> Pair:
+    def pair(row: Row) -> Told:
         data = row.data
         models = [model_in(data, name) for name in ("model_a", "model_b")]
-        texts = [text_in(data, "response_a"), text_in(data, "response_b")]
+        texts = [text_in(data, name) for name in ("response_a", "response_b")]
         question = questions.read(row)
-        places = [answers.place(question.key, model, text) for model, text in zip(models, texts, strict=True)]
-        refs = [{"model": model, "variant": variant} for model, (variant, _) in zip(models, places, strict=True)]
-        return Pair(question, texts, refs, [repeated for _, repeated in places], data)
+        refs, repeated = answers.places(question.key, models, texts)
+        return Told(question, texts, refs, [ref["variant"] for ref in refs], repeated, data)
 
     return wide.read_as(pair, read(path), warnings=warnings)

@@ -20,15 +20,18 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     Where,
+    bad_path,
+    chosen_files,
     converted,
     first_names,
-    head,
     json_array,
     kind_of,
     lines,
+    object_row,
     odd,
     parse_json,
     rows,
+    start_of,
     validated,
 )
 from bank.intake.formats.records import ResponseRecord, SampleRecord
@@ -59,11 +62,8 @@ def recognises(path: Path) -> bool:
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
-    files = _question_files(path) if path.is_dir() else [path]
-    files = [file for file in files if not path.is_dir() or _is_question_file(file)]
-    if not files:
-        raise BadFile(Where(str(path)), f"holds no question file of {', '.join(SUBSETS)}")
-    for file in files:
+    in_folder = filter(_is_question_file, _question_files(path))
+    for file in chosen_files(path, in_folder, f"holds no question file of {', '.join(SUBSETS)}"):
         subset = _subset(file)
         yield from converted(validated(_lines(file), Question), partial(_sample, subset=subset), SampleRecord)
 
@@ -72,7 +72,7 @@ def responses(path: Path) -> Iterator[Row | Problem]:
     """A model's answers: ``{question_id, text}`` or ``{question_id, answer}`` a line, or POPE's own ``{question,
     answer}``, where the number of the line is the id. The subset is that of the row, else of the file's name."""
     if path.is_dir():
-        raise BadFile(Where(str(path)), "is a directory; give the file of a model's answers to one subset")
+        raise bad_path(path, "is a directory; give the file of a model's answers to one subset")
     if _is_question_file(path):
         raise BadFile(path, "holds the questions, not a model's answers")
     subset = "" if "subset" in first_names(path) else _subset(path)
@@ -96,11 +96,7 @@ def _question_files(folder: Path) -> list[Path]:
 
 
 def _is_question_file(file: Path) -> bool:
-    try:
-        start = head(file)
-    except BadFile:
-        return False
-    first = re.match(rb"(?:\xef\xbb\xbf)?[\s\[]*(\{[^}]*\})", start)
+    first = re.match(rb"(?:\xef\xbb\xbf)?[\s\[]*(\{[^}]*\})", start_of(file))
     return first is not None and QUESTION.issubset(re.findall(r'"(\w+)"\s*:', first[1].decode(errors="replace")))
 
 
@@ -132,7 +128,7 @@ def _lines(file: Path) -> Iterator[Row | Problem]:
             except ValueError as error:
                 yield Problem(where, "", str(error))
             else:
-                yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
+                yield object_row(where, data)
     if opened and closed:
         reason = "[ before the first line and ] after this one make it neither JSON nor JSON Lines; passed over"
         yield Problem(where, "", reason, warning=True)

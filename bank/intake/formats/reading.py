@@ -92,6 +92,11 @@ class BadFile(Exception):
         self.problem = Problem(where, "", reason)
 
 
+def bad_path(path: Path, reason: str) -> BadFile:
+    """Of a path as it was given, not of a file in it."""
+    return BadFile(Where(str(path)), reason)
+
+
 Rec = TypeVar("Rec", bound=BaseModel)
 
 
@@ -100,11 +105,11 @@ def open_bytes(path: Path) -> IO[bytes]:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise BadFile(Where(str(path)), "there is no such file") from None
+        raise bad_path(path, "there is no such file") from None
     except IsADirectoryError:
-        raise BadFile(Where(str(path)), "is a directory, not a file") from None
+        raise bad_path(path, "is a directory, not a file") from None
     except OSError as error:
-        raise BadFile(Where(str(path)), f"cannot be read: {error.strerror}") from None
+        raise bad_path(path, f"cannot be read: {error.strerror}") from None
     if file.peek(2)[:2] == b"\x1f\x8b":
         return cast(IO[bytes], gzip.open(file))
     return file
@@ -266,7 +271,11 @@ def _odd_line(where: Where, line: str) -> Iterator[Row | Problem]:
     except ValueError as error:
         yield Problem(where, "", str(error))
         return
-    yield Row(where, data) if isinstance(data, dict) else Problem(where, "", "is not a JSON object")
+    yield object_row(where, data)
+
+
+def object_row(where: Where, value: Any) -> Row | Problem:
+    return Row(where, value) if isinstance(value, dict) else Problem(where, "", "is not a JSON object")
 
 
 def _holds_infinite(values: Iterable[Any]) -> bool:
@@ -307,7 +316,7 @@ def json_array(path: Path) -> Iterator[Row | Problem]:
     while is_open:
         index, item = index + 1, text.value()
         where = Where(path.name, record=index)
-        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+        yield object_row(where, item)
         is_open = text.next_character() == ","
         if is_open:
             text.place += 1
@@ -409,7 +418,7 @@ def object_rows(path: Path) -> Iterator[Row | Problem]:
         raise BadFile(path, "is one JSON object without a list of objects in it")
     for index, item in enumerate(objects):
         where = Where(path.name, record=index)
-        yield Row(where, item) if isinstance(item, dict) else Problem(where, "", "is not a JSON object")
+        yield object_row(where, item)
 
 
 def _longest_list(whole: Any) -> list[Any]:
@@ -651,7 +660,7 @@ def _changed(path: Path) -> tuple[int, int]:
     try:
         stat = path.stat()
     except OSError as error:
-        raise BadFile(Where(str(path)), f"cannot be read: {error.strerror}") from None
+        raise bad_path(path, f"cannot be read: {error.strerror}") from None
     return stat.st_mtime_ns, stat.st_size
 
 
@@ -688,14 +697,35 @@ def head(path: Path, size: int = 4096) -> bytes:
         try:
             return file.read(size)
         except (EOFError, OSError):
-            raise BadFile(Where(str(path)), "the compressed file is damaged") from None
+            raise bad_path(path, "the compressed file is damaged") from None
+
+
+def start_of(path: Path, size: int = 4096) -> bytes:
+    """The first bytes of a file; none where it cannot be read."""
+    try:
+        return head(path, size)
+    except BadFile:
+        return b""
+
+
+def chosen_files(path: Path, in_folder: Iterable[Path], missing: str) -> list[Path]:
+    """The file itself, or of a folder these. Raises BadFile where there are none, with the words of what is missing."""
+    files = list(in_folder) if path.is_dir() else [path]
+    if not files:
+        raise bad_path(path, missing)
+    return files
+
+
+def there(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Those of the files that a folder has."""
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def rows(path: Path) -> Iterator[Row | Problem]:
     """The rows of a file of any kind, or of a folder that is one table in parts."""
     if path.is_dir():
         if not (files := parts_of_table(path)):
-            raise BadFile(Where(str(path)), "is a directory, and not one table in several Parquet files")
+            raise bad_path(path, "is a directory, and not one table in several Parquet files")
         return itertools.chain.from_iterable(map(parquet_rows, files))
     kind = kind_of(path)
     if words := no_table(path):

@@ -1,7 +1,7 @@
 """What a file has shown so far, in little memory: files of a million rows name a million questions."""
 
 from array import array
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -149,6 +149,14 @@ class SeenAnswers:
         known = len(self._variants)
         self._variants.add(hash((sample, model, variant)))
         return variant, len(self._variants) == known
+
+    def places(
+        self, sample: str, models: Iterable[str], texts: Iterable[str]
+    ) -> tuple[list[dict[str, str]], list[bool]]:
+        """Several answers to a sample as verdicts name them, and whether each stood in the file before."""
+        placed = [(model, *self.place(sample, model, text)) for model, text in zip(models, texts, strict=True)]
+        refs = [{"model": model, "variant": variant} for model, variant, _ in placed]
+        return refs, [repeated for *_, repeated in placed]
 
 
 def _hashes(names: Sequence[Hashable]) -> np.ndarray:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, first_names, listed, odd, spread
-from bank.intake.formats.records import SampleRecord
+from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
 
@@ -122,21 +122,32 @@ def has_columns(path: Path, needed: Iterable[str]) -> bool:
     return all(names.intersection(COLUMNS.get(field, (field,))) for field in needed)
 
 
-class ReadRow(Protocol):
-    """A row that was read: what it asks, and its columns."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A row, read: what it asks, and the answers with the models that gave them."""
+
+    question: Question
+    texts: list[str]
+    refs: list[dict[str, str]]
+    variants: list[str]  # by which answers are told from the models' first ones; "" for those
+    repeated: list[bool]  # whether the same answer stood in a row before
+    data: dict[str, Any]
 
     @property
-    def question(self) -> Question: ...
-    @property
-    def data(self) -> dict[str, Any]: ...
+    def item(self) -> dict[str, Any]:
+        """What a verdict is about."""
+        return {"sample": self.question.key, "responses": self.refs, "texts": self.texts}
+
+
+Verdict = Callable[[Told], dict[str, Any]]
 
 
 def samples_of(read: Iterator[Row | Problem], fields: Iterable[str]) -> Iterator[Row | Problem]:
-    """Each question once, of rows that hold a ReadRow; columns that none of the fields stands in are told once."""
+    """Each question once, of rows that hold a Told; columns that none of the fields stands in are told once."""
     known, unread = {name for field in fields for name in COLUMNS.get(field, (field,))}, set[str]()
 
     def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        asked: ReadRow = row.data
+        asked: Told = row.data
         if unknown := sorted(asked.data.keys() - known - unread):
             unread.update(unknown)
             yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
@@ -175,6 +186,51 @@ def read_as(
     """
     told = (row for row in source if warnings or isinstance(row, Row) or not row.warning)
     return spread(lambda row: [reading(row)], told)
+
+
+def responses_of(read: Iterator[Row | Problem], *columns: str) -> Iterator[Row | Problem]:
+    """Every answer once. A model's second answer to the same question is a variant named by a hash of its text."""
+
+    def answers(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        told: Told = row.data
+        answered = zip(columns, told.texts, told.refs, told.variants, told.repeated, strict=True)
+        for column, text, ref, variant, repeated in answered:
+            if not repeated:
+                yield from odd_answer(row, column, text, ref | {"variant": variant})
+                yield {"sample": told.question.key, "text": text} | ref
+
+    return converted(read, answers, ResponseRecord)
+
+
+def labels_of(read: Iterator[Row | Problem], people: "People", verdict: Verdict) -> Iterator[Row | Problem]:
+    """What people say; ``verdict`` is empty for a row that holds none."""
+
+    def label(row: Row) -> Iterator[Problem | dict[str, Any]]:
+        told: Told = row.data
+        if named_by(told.data)[0] == "judgments" or not (said := verdict(told)):
+            return
+        answers = frozenset(tuple(ref.values()) for ref in told.refs)
+        name, warnings = people.name(row, told.data, (told.question.key, answers))
+        yield from warnings
+        more = {"annotator": name, "flags": flags_in(told.data), "comment": text_in(told.data, "comment")}
+        yield more | said | time_of(told.data)
+
+    return converted(read, label, LabelRecord)
+
+
+def judgments_of(read: Iterator[Row | Problem], item: Verdict, verdict: Verdict) -> Iterator[Row | Problem]:
+    """What judges say; ``item`` is what a failed one is about."""
+
+    def judgment(row: Row) -> Iterator[dict[str, Any]]:
+        told: Told = row.data
+        part, name = named_by(told.data)
+        if part == "judgments":
+            status = failed(told.data)
+            more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(told.data, "comment")}
+            if said := item(told) | status if status else verdict(told):
+                yield more | said
+
+    return converted(read, judgment, JudgmentRecord)
 
 
 def odd_answer(row: Row, field: str, text: str, ref: dict[str, str]) -> Iterator[Problem]:
