@@ -24,7 +24,6 @@ from annotations.campaigns.sampling import Plan, parse_plan
 from annotations.models import Campaign, Membership
 from bank.errors import BadInput
 from bank.forms.fields import BenchmarkChoice, CleanCharField, long_text, tick, whole_number
-from bank.forms.folds import Fold
 from bank.models import Benchmark, EvaluatedModel, Item, Response
 from judging.models import Judge, Judgment, Run
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
@@ -436,42 +435,6 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         fields["models"].queryset = fields["models"].queryset.filter(pk__in=known)
         fields["annotators"].queryset = User.objects.none()
 
-    @property
-    def folds(self) -> dict[str, Fold]:
-        """The folded parts, each with its content in words."""
-        value = {name: self[name].value() for name in self.fields}
-        checks = [
-            f"practice to pass with {self._percent('practice_pass')}"
-            if value["practice_pass"]
-            else "no practice round",
-            f"{self._percent('gold_rate')} hidden gold" if value["gold_rate"] else "no hidden gold",
-        ]
-        seen = [
-            "model names hidden" if value["blind"] else "not blind",
-            "criteria shown" if value["shows_criteria"] else "no criteria",
-        ]
-        ending = [
-            "consent is asked for" if value["consent"] else "no consent is asked for",
-            "with a completion code" if value["completion_code"] else "no completion code",
-        ]
-        words = len((value["guidelines"] or "").split())
-        return {
-            name: Fold(title, [self[field] for field in fields], content)
-            for name, title, fields, content in (
-                ("guidelines", "Guidelines", ("guidelines",), f"{words} words" if words else "none yet"),
-                ("ballot", "Ballot", BALLOT_FIELDS, "as the protocol has it, unless you change it"),
-                ("fewer", "Fewer items", ("models", "judges", "most", "seed"), ", ".join(_selection_in_words(value))),
-                ("handing", "Assignment", HANDING_FIELDS, ", ".join(_assignment_in_words(value))),
-                ("checks", "Quality checks", CHECK_FIELDS, ", ".join(checks)),
-                ("seen", "What they see", ("blind", "shows_criteria"), ", ".join(seen)),
-                ("ending", "Consent and completion", ENDING_FIELDS, ", ".join(ending)),
-            )
-        }
-
-    def _percent(self, name: str) -> str:
-        value = self[name].value()
-        return f"{100 * value:g}%" if isinstance(value, float) else f"{value}%"
-
     def _first_with_items(self) -> str:
         """The first protocol that the chosen benchmark has items for."""
         benchmarks: Any = self.fields["benchmark"]
@@ -481,34 +444,6 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
         kinds = {kind for kind in Item.Kind if items.filter(kind=kind).exists()}
         fitting = (name for name, ballot in ballots.BALLOTS.items() if ballot.kind in kinds)
         return next(fitting, next(iter(ballots.BALLOTS)))
-
-
-def _selection_in_words(value: dict[str, Any]) -> list[str]:
-    """The choice of items, of the values in the form."""
-    models, judges = len(value["models"] or ()), value["judges"]
-    return [
-        {0: "all models", 1: "one model"}.get(models, f"{models} models"),
-        *([f"judges chosen: {len(judges)}"] if judges else []),
-        f"at most {value['most']}" if value["most"] else "no limit",
-        f"seed {value['seed']}" if value["seed"] not in (None, "") else "random seed",
-    ]
-
-
-def _assignment_in_words(value: dict[str, Any]) -> list[str]:
-    order = dict(Campaign.Order.choices).get(value["order"] or Campaign.Order.LEAST, "")
-    cap, due = value["daily_cap"], value["due"]
-    return [
-        f"{value['lease_minutes']} minutes an item",
-        str(order).lower(),
-        *([f"at most {cap} a day"] if cap else []),
-        f"due {due}" if due else "no due date",
-    ]
-
-
-BALLOT_FIELDS = ("allowed", "own_scale", "weight", "weights", "ties", "analyses", "confidence")
-HANDING_FIELDS = ("lease_minutes", "order", "daily_cap", "share", "due")
-ENDING_FIELDS = ("consent", "completion_code", "return_url")
-CHECK_FIELDS = ("practice_pass", "gold_rate", "gold_pass", "gold_least", "gold_stops")
 
 
 class AddAnnotatorsForm(Styled):

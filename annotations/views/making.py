@@ -50,7 +50,6 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         "form": form,
         "has_benchmarks": Benchmark.objects.exists(),
         "scale": form.scale(_benchmark(form)),
-        "folds": form.folds,
     }
     return render(request, "annotations/campaign-new.html", context)
 
