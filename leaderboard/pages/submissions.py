@@ -101,7 +101,8 @@ class Block:
     halved: bool
     board: str
     table: Table | None
-    extraction: str
+    read: dict[str, int]  # how many answers were read in which way, of the ``whole_file`` or of the part
+    whole_file: bool
     chance: str
 
 
@@ -229,9 +230,10 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
 def _block(one: SeenScore, submission: Submission) -> Block:
     score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    counts, about = numbers.get("extraction"), ""
-    if counts is None and score.kind == SubmissionScore.Kind.CHOICE:
-        counts, about = submission.counts.get("read"), "Of the whole file, "
+    counts = numbers.get("extraction")
+    whole_file = counts is None and score.kind == SubmissionScore.Kind.CHOICE
+    if whole_file:
+        counts = submission.counts.get("read")
     write = percent if score.open else whole_percent
     lines = [Line(NAMES[name], _number(numbers[name]), MEANINGS.get(name, "")) for name in NAMES if numbers.get(name)]
     for level in numbers.get("levels", []):
@@ -248,7 +250,8 @@ def _block(one: SeenScore, submission: Submission) -> Block:
         halved=score.part == SubmissionScore.Part.SHOWN,
         board=score.kind.replace("_", "-"),
         table=_scores_table(label, ("Measure", "Value, %"), lines, write, UNIT, whole_percent) if lines else None,
-        extraction=about + _extraction(counts, score.kind) if counts else "",
+        read=counts | {"all": sum(counts.values())} if counts else {},
+        whole_file=whole_file,
         chance=f"{percent(numbers['chance'])}%" if numbers.get("chance") else "",
     )
 
@@ -268,17 +271,6 @@ def _whole_words(score: SubmissionScore, submission: Submission) -> str:
     if score.part == SubmissionScore.Part.SHOWN:
         return f"The shown half: {score.n} samples, the same for every submission. Only staff see its numbers."
     return f"{score.n} samples of the split whose keys are not open. Only staff see these numbers."
-
-
-def _extraction(counts: dict[str, int], kind: str) -> str:
-    total = sum(counts.values())
-    reading = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    sentence = f"{counts['label']:,} of {total:,} responses name {reading}"
-    if counts["none"]:
-        sentence += f"; {counts['none']:,} name none or several: nothing is guessed, they count as not right"
-    if counts["no_text"]:
-        sentence += f"; {counts['no_text']:,} have no answer (empty, refused, cut off)"
-    return sentence + "."
 
 
 STATES = {
@@ -332,11 +324,10 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How far the judging of a submission is, in words, and what came of it."""
+    """How far the judging of a submission is, and what came of it."""
 
     progress: Progress
     title: str
-    words: str
     standing: Standing | None = None
     rank: str = ""
     ranks: str = ""
@@ -366,7 +357,7 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     progress = queue.progress(submission, staff=allowed(viewer, "read-hidden"))
     if progress is None:
         return None
-    made = Judged(progress, STATES[progress.state], _judging_words(progress))
+    made = Judged(progress, STATES[progress.state])
     if progress.state == "withdrawn" or not (progress.done or progress.state == "judged"):
         return made
     standing = submissions.standing(submission, progress, viewer)
@@ -389,22 +380,6 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         board=reverse("leaderboard:models", args=[submission.benchmark], query=view),
         table=_scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best),
     )
-
-
-def _judging_words(progress: Progress) -> str:
-    calls = f"{progress.done or 0:,} of {progress.planned or 0:,} judgments are made"
-    if progress.state == "waiting":
-        place = f"It is number {progress.place} of {progress.waiting} in the queue" if progress.place else "It waits"
-        why = f": {progress.reason}, it goes on with the next day's (UTC)" if progress.reason else ""
-        return f"{place}{why}.{f' {calls}.' if progress.planned else ''}"
-    if progress.state == "judging":
-        words = calls if progress.planned else "It is told on the next day (UTC) when all of it is judged"
-        return f"{words}{f', {progress.reason}' if progress.reason else ''}."
-    if progress.state == "stopped":
-        return f"{progress.reason[:1].upper()}{progress.reason[1:]}.{f' {calls}.' if progress.planned else ''}"
-    if progress.failures:
-        return f"{calls}; {progress.failures:,} failed and are counted as such."
-    return f"{calls}." if progress.planned else ""
 
 
 def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
-from leaderboard.figures import number_of, two, without_interval
+from leaderboard.figures import number_of, two, whole, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
@@ -36,9 +36,9 @@ from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
 from leaderboard.pages import lengths as lengths_page
-from leaderboard.pages import marks, prices, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
+from leaderboard.pages import prices, provenance
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
@@ -130,12 +130,10 @@ def _models_context(
     page = models_page.build_models_page(address, board, anchor=anchor, beside=beside)
     return {
         "page": page,
-        "reading": models_page.reading(page, anchor),
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
         "apart": models_page.apart_table(board, two),
-        "scale": marks.heat_scale(),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
             *provenance.data_facts(board, counted=counted, coverage=board.coverage),
@@ -153,9 +151,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
         "page": page,
         "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
-        "reading": scored_page.reading(page),
         "defined": in_words(scope, *DEFINITIONS),
-        "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
         "notes": board.all_notes,
         "board": board,
@@ -260,14 +256,9 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "test": test,
         "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
         "page": page,
-        "scale": marks.heat_scale(),
         "plot": address.plot("judges"),
-        "ceiling": bool(ceiling),
-        "reading": judges_page.reading(
-            page,
-            against=judges_page.reference_words(scope.kind)[page.reference],
-            ceiling=judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
-        ),
+        "kind": scope.kind,
+        "ceiling": whole(ceiling.n) if ceiling else "",
         "facts": judges_page.facts(scope, board),
         "notes": [
             *(note for note in board.notes if note in SHOWN),
@@ -304,6 +295,7 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
     labels = f"{board.labels:,} labels by people"
     return {
         "page": bias_page.build_bias_page(address, board, kind=scope.kind),
+        "kind": scope.kind,
         "facts": [
             *([provenance.rule_fact(scope)] if scope.kind.pairwise else []),
             *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
@@ -317,7 +309,7 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
-    context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
+    context = frame(request, address, "correlation", selects) | {"board": board}
     context["languages"] = languages_page.panels_of(address, scope)
     parts = (
         ("pairs", "These rows", board.rows),
@@ -333,14 +325,13 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     ]
     if board.rows or board.repeats:
         context["page"] = correlation_page.build_correlation_page(board)
-        context["reading"] = correlation_page.READING
         context["plot"] = address.plot("correlation")
     return context
 
 
-def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -> SafeString:
-    """A snapshot as its board's own template draws it. Empty if it was made before boards were kept whole, or if what
-    its page needs is gone.
+def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeString:
+    """A snapshot as its board's own template draws it, with what ``made`` it. Empty if it was made before boards were
+    kept whole, or if what its page needs is gone.
     """
     if "board" not in snapshot.tables:
         return SafeString()
@@ -363,7 +354,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
         context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
         return SafeString()
-    drawn = context(address, scope, board) | {"address": address, "frozen": True, "facts": facts, "plot": ""}
+    drawn = context(address, scope, board) | {"address": address, "frozen": True, "made": made, "plot": ""}
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 
@@ -386,9 +377,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     return {
         "page": page,
-        "reading": agreement_page.reading(page),
         "plot": address.plot("agreement"),
-        "scale": marks.heat_scale(),
         "facts": [
             provenance.rule_fact(scope),
             *provenance.data_facts(board, counted=agreement_page.counted(board)),
@@ -404,11 +393,10 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
-    context |= {"note": source.note, "scale": marks.heat_scale()}
+    context["note"] = source.note
     if board.of:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
-            "reading": matrix_page.READING,
             "plot": address.plot("matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -428,7 +416,6 @@ def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
         page = profile_page.build_profile_page(address, source.scope, board)
         context |= {
             "page": page,
-            "reading": profile_page.reading(page),
             "plot": address.plot("profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -446,7 +433,6 @@ def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
         context["levels"] = standin_page.levels_table(scope, board)
-        context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = [
             *table_files("people-and-judge", address, run=str(run)),
