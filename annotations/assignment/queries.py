@@ -61,15 +61,6 @@ class Progress:
             return f"{each}, " + _("about {hours} h {minutes} min to go").format(hours=hours, minutes=rest)
         return f"{each}, " + _("about {minutes} min to go").format(minutes=rest)
 
-    @property
-    def words(self) -> str:
-        return _("%(done)s of %(total)s done") % {"done": self.done, "total": self.total}
-
-    @property
-    def meter(self) -> float:
-        """The width of the filled part of a meter 132 wide."""
-        return round(132 * self.done / self.total, 1) if self.total else 0
-
 
 NO_PROGRESS = Progress(0, 0, None, None)
 

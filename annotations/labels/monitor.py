@@ -25,7 +25,7 @@ from annotations.labels.agreement import (
     one_by_one,
     pairs_of_labels,
 )
-from annotations.labels.verdicts import describe, main_column, stacked_bar
+from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
 from bank.models import with_answers
@@ -112,12 +112,6 @@ class Member:
         around = f", 95%: {interval.low:.2f} to {interval.high:.2f}" if interval else ", no interval: no disagreement"
         return f"Cohen's kappa with the majority of the others over {self.kappa.n} items{around}"
 
-    @property
-    def bar(self) -> list[tuple[str, float, float]]:
-        """(class, x, width) of the segments of a bar 56 wide: left, tie or undecided, right."""
-        counts = (("w", self.first), ("t", self.tie + self.undecided), ("l", self.second))
-        return stacked_bar(counts, width=56, gap=1)
-
 
 @dataclass(frozen=True, slots=True)
 class Depth:
@@ -126,11 +120,6 @@ class Depth:
     labels: int
     items: int
     of: int
-
-    @property
-    def width(self) -> float:
-        """Of a bar 120 wide."""
-        return round(120 * self.items / self.of, 1) if self.of else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +144,6 @@ class Monitor:
     members: list[Member]
     depths: list[Depth]
     filled: int = field(default=0)  # of the slots
-
-    @property
-    def done_width(self) -> float:
-        """Of a meter 1360 wide."""
-        return round(1360 * min(1, self.filled / self.slots), 1) if self.slots else 0
-
-    @property
-    def held_width(self) -> float:
-        return round(1360 * min(1, self.held / self.slots), 1) if self.slots else 0
 
     @property
     def percent(self) -> str:

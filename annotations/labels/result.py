@@ -27,7 +27,7 @@ from annotations.labels.agreement import (
     with_majority,
 )
 from annotations.labels.desk import Row, board_of, next_campaign
-from annotations.labels.verdicts import describe, majority_word, names_as_shown, stacked_bar, verdict_key
+from annotations.labels.verdicts import describe, majority_word, names_as_shown, verdict_key
 from annotations.models import Annotator, Campaign, CampaignItem, Label, Membership
 from bank import guard
 from stats.disclosure import MIN_SAMPLES
@@ -88,7 +88,6 @@ class Result:
     shares: list[Share]
     ticks: list[tuple[float, str]]
     sides: own.Sides
-    bar: list[tuple[str, float, float]]
     chance: str
     looks: list[Look]
     settled: int
@@ -147,9 +146,6 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         shares=shares,
         ticks=ticks,
         sides=sides,
-        bar=stacked_bar(
-            (("w", sides.first), ("t", sides.tie), ("l", sides.second), ("g", sides.unable)), width=400, gap=2
-        ),
         chance=_chance(sides),
         looks=_looks(campaign, annotator, items, viewer, labels),
         settled=_settled(items, annotator.pk),

@@ -170,17 +170,6 @@ def _yes_or_no(column: str) -> tuple[str, str]:
     }[column]
 
 
-def stacked_bar(counts: Iterable[tuple[str, int]], *, width: float, gap: float) -> list[tuple[str, float, float]]:
-    """CSS class, x and width of the segments of a bar, of their classes and counts; none of those that are 0."""
-    shown = [(name, count) for name, count in counts if count]
-    total, room = sum(count for _, count in shown), width - gap * (len(shown) - 1)
-    segments, x = [], 0.0
-    for name, count in shown:
-        segments.append((name, round(x, 1), round(room * count / total, 1)))
-        x += room * count / total + gap
-    return segments
-
-
 def names_as_shown(order: str, protocol: str = "") -> list[str]:
     """The names of the answers in canonical order, or of the analyses that this protocol compares, numbered as somebody
     saw them in this order.

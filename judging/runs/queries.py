@@ -24,7 +24,6 @@ from judging.work import curve
 from judging.work.budget import typical_call
 from judging.work.run_kinds import needs_pictures
 
-BAR_WIDTH, BAR_GAP = 1360.0, 2.0
 ROWS = 14  # recent results on a run's page
 WORKER_SILENT_AFTER = timedelta(seconds=60)
 SAID = 100  # failed calls that are looked through for what the endpoint says
@@ -130,28 +129,12 @@ class Progress:
         return sum(failure.count for failure in self.failures if failure.can_retry)
 
     @property
-    def bar(self) -> dict[str, float]:
-        """The segments of the progress bar, in units of the drawing."""
-        unit = BAR_WIDTH / self.total if self.total else 0.0
-        bar: dict[str, float] = {}
-        at = 0.0
-        for name, number in (("done", self.done), ("failed", self.faulty), ("flight", self.in_flight)):
-            width = round(max(number * unit, 3.0), 1) if number and unit else 0.0
-            bar |= {name: width, f"{name}_at": round(min(at, BAR_WIDTH - width), 1)}
-            at += width + (BAR_GAP if width else 0)
-        return bar
-
-    @property
     def percent(self) -> float:
         return 100 * self.done / self.total if self.total else 0.0
 
     @property
     def failed_percent(self) -> float:
         return 100 * self.faulty / (self.done + self.failed) if self.faulty else 0.0
-
-    @property
-    def words(self) -> str:
-        return f"{self.done:,} done, {self.failed:,} without a verdict, {self.in_flight} in flight, of {self.total:,}"
 
     @property
     def going(self) -> bool:
@@ -375,14 +358,6 @@ class Listed:
     def is_fruitless(self) -> bool:
         """Whether the run has ended without a single result."""
         return self.run.state == Run.State.FINISHED and self.faulty > 0 and not self.done
-
-    @property
-    def meter(self) -> tuple[float, float, float]:
-        """Width of the done part, start and width of the failed part, of 96 in all."""
-        if not self.total or self.done is None or self.failed is None:
-            return 0.0, 0.0, 0.0
-        done = round(96 * self.done / self.total, 1)
-        return done, done, round(96 * self.faulty / self.total, 1)
 
 
 def _judged(runs: Sequence[Run]) -> dict[int, dict[str, int]]:

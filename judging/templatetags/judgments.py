@@ -125,12 +125,6 @@ def lasting(span: timedelta | None) -> str:
 
 
 @register.filter
-def part_of(value: float | None, total: float | None) -> float:
-    """The width of a share on a meter that is 368 wide."""
-    return round(368 * min(1.0, (value or 0) / total), 1) if total else 0.0
-
-
-@register.filter
 def plain_number(value: float | None) -> str:
     """A number as one would type it, "" if there is none."""
     return "" if value is None else f"{value:g}"

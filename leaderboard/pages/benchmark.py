@@ -23,7 +23,6 @@ from leaderboard.scope import Scope
 
 SAMPLES = 4  # shown
 MOST_LEVELS = 24
-METER = 132  # pixels
 MOST_COUNTED = 15  # of each part, as in print
 
 
@@ -36,7 +35,7 @@ class LevelRow:
     samples: str
     items: str
     labelled: str
-    share: int  # of METER
+    share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,11 @@ class SampleCard:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What is counted, of how many, and the most frequent of it, each with its number and share of METER."""
+    """What is counted, of how many, and the most frequent of it, each with its number and its share of the first's."""
 
     title: str
     of: str
-    rows: list[tuple[str, str, int]]
+    rows: list[tuple[str, str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def _levels(address: Address) -> list[LevelRow]:
                 samples=whole(samples[name]),
                 items=whole(made[name]),
                 labelled=f"{percent(share)}%" if counted and made[name] else NONE,
-                share=round(METER * share),
+                share=share,
             )
         )
     return rows
@@ -142,7 +141,7 @@ def _contents(address: Address) -> list[Counted]:
     for part, (title, noun) in TITLES.items():
         top = [row for row in rows if row.part == part and row.n > 1][:MOST_COUNTED]
         if top:
-            shares = [(row.name, whole(row.n), round(METER * row.n / top[0].n)) for row in top]
+            shares = [(row.name, whole(row.n), row.n / top[0].n) for row in top]
             found.append(Counted(title, number_of(top[0].of, noun), shares))
     return found
 

@@ -21,7 +21,6 @@ from leaderboard.pages.steps import NOW, steps_of
 
 SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
-METER = 132  # pixels
 DAY = timedelta(days=1)
 MAIL_CURE = "Mail: the operator sets EMAIL_URL, as docs/operations.md says, and starts evalsite again."
 BACKUP_CURE = "Backup: the operator runs manage.py backup FOLDER --verify, best each night (docs/backup.md)."
@@ -50,11 +49,6 @@ class UnderWay:
     done: int
     all: int
     people: int = 0
-
-    @property
-    def share(self) -> int:
-        """Of METER."""
-        return round(METER * min(self.done / self.all, 1.0)) if self.all else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -466,10 +466,8 @@
     node.querySelector("[data-done-shown]").textContent = done;
     node.querySelector("[data-total-shown]").textContent = total;
     node.querySelector("[data-number]").textContent = t("{number} of {total}", { number: done + 1, total });
-    node
-      .querySelector(".meter .v")
-      .setAttribute("width", total > 0 ? Math.min(132, (132 * done) / total).toFixed(1) : 0);
-    node.querySelector(".meter").setAttribute("aria-label", t("{done} of {total} done", { done, total }));
+    node.querySelector(".meter").setAttribute("viewBox", `0 0 ${total > 0 ? total : 1} 1`);
+    node.querySelector(".meter .v").setAttribute("width", done);
     node.querySelector(".pace").textContent = usual ? inWords(usual, total - done) : "";
     const link = node.querySelector('[data-go="back"]'),
       target = back || root().dataset.back;
