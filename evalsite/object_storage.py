@@ -24,8 +24,8 @@ def storages(*, bucket: str, endpoint: str, region: str, access_key: str, secret
     # names of buckets stand in front of the host only where it is Amazon's.
     config = Config(
         connect_timeout=3,
-        read_timeout=20,
-        retries={"mode": "standard", "total_max_attempts": 3},
+        read_timeout=8,
+        retries={"mode": "standard", "total_max_attempts": 2},
         signature_version="s3v4",
         s3={"addressing_style": "path" if endpoint else "auto"},
         request_checksum_calculation="when_required",

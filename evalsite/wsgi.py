@@ -18,6 +18,7 @@ from django.urls import get_resolver
 
 IN_MEMORY = 2**20  # bytes of a body; larger ones lie in a file meanwhile
 LARGEST = 9 * 2**20  # bytes of a body that is received first: a browser sends files in pieces of 8 MB
+ALIVE = "/healthz"  # asks for nothing, and answers while what others wait for is away
 AHEAD = 16  # pieces of a long answer that are ready before they are sent
 LOOK_EVERY = 1.0  # seconds
 
@@ -34,6 +35,8 @@ class ThreadPoolApplication:
         self.pool: ThreadPoolExecutor | None = None
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") == ALIVE:
+            return self.application(environ, start_response)
         if self.pool is None:  # made here, for threads do not outlive a fork
             self.pool = ThreadPoolExecutor(self.at_once, thread_name_prefix="computes")
         _receive(environ)

@@ -116,7 +116,7 @@ def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[Be
     staff = all(allowed(viewer, "read-hidden", of=benchmark) for benchmark in benchmarks)
     untold = untold_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
-    approved = Q(status=Sample.Status.APPROVED, retired_in="")
+    approved = Q(status=Sample.Status.APPROVED)
     samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
     answers = answers_shown(staff=staff).filter(sample__benchmark__in=ids)
     if len(ids) == 1:  # one answer of each model is enough

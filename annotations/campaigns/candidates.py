@@ -24,7 +24,7 @@ from judging.models import OVERLAP, Judgment, Run
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
     """Items of approved samples that this ballot fits, in a stable order."""
-    approved = Item.objects.filter(sample__status=Sample.Status.APPROVED, sample__retired_in="")
+    approved = Item.objects.filter(sample__status=Sample.Status.APPROVED)
     items = ballot.fitting(approved.filter(sample__benchmark=benchmark, kind=ballot.kind))
     if ballot.shows == ballots.COMPONENTS:
         samples = bank.criteria.shown_weights(
@@ -44,7 +44,7 @@ def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[J
     judgments = judgments.filter(exposure.counted(held="run__held")).exclude(
         run__in=Run.objects.unseen_by(AnonymousUser())
     )
-    judgments = judgments.filter(item__sample__status=Sample.Status.APPROVED, item__sample__retired_in="")
+    judgments = judgments.filter(item__sample__status=Sample.Status.APPROVED)
     judgments = judgments.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
     return (judgments if run is None else judgments.filter(run=run)).order_by("pk")
 

@@ -122,12 +122,15 @@ class ChoicesForm(Styled):
 
     @classmethod
     def from_api(cls, upload: Upload, sent: dict[str, Any]) -> dict[str, Any]:
-        """The form's data for an API call: what the call leaves out is as proposed."""
+        """The form's data for an API call: what the call leaves out is as proposed; without a version what is sent is
+        added to the newest, if the benchmark is there.
+        """
         data = cls.first(upload)
-        if "version" in sent or "benchmark" in sent:
-            slug = data["benchmark"] if upload.is_limited else sent.get("benchmark", data["benchmark"])
-            version = sent.get("version", data["version"])
-            data["into"] = version if version in cls._versions(str(slug)) else NEW
+        stored = cls._versions(str(sent.get("benchmark", data["benchmark"])))
+        if "version" in sent:
+            data["into"] = sent["version"] if sent["version"] in stored else NEW
+        elif sent.get("benchmark", data["benchmark"]) != data["benchmark"]:
+            data["into"] = stored[0] if stored else NEW
         return data | {name: value for name, value in sent.items() if name in cls.base_fields and name != "into"}
 
     @staticmethod
@@ -137,6 +140,8 @@ class ChoicesForm(Styled):
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
         slug, into = data.get("benchmark", ""), data.pop("into", "")
+        if self.upload.is_limited and self.data.get("benchmark", slug) != slug:
+            self.add_error("benchmark", f"This upload is for {slug} alone.")
         stored = self._versions(slug)
         if into and into != NEW and into in stored:
             data["version"] = into

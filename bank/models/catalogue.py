@@ -131,8 +131,7 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         return self.filter(approved | where(viewer, "read-bank", "benchmark__"))
 
     def in_use(self) -> "SampleQuerySet":
-        """Approved, and not retired from this version."""
-        return self.filter(status=Sample.Status.APPROVED, retired_in="")
+        return self.filter(status=Sample.Status.APPROVED)
 
     def verdicts_visible_to(self, viewer: Viewer) -> "SampleQuerySet":
         """Visible samples whose single verdicts the viewer may read: not those of hidden splits."""
@@ -176,7 +175,6 @@ class Sample(models.Model):
     )
     edition = models.PositiveIntegerField(default=1, db_default=1)  # raised by every change, to detect stale forms
     quality_hints = models.PositiveSmallIntegerField(default=0, db_default=0)  # bits, see bank.samples.quality.HINTS
-    retired_in = models.CharField(max_length=40, blank=True)
     position = models.PositiveIntegerField(default=0)
 
     objects = FinishedManager.from_queryset(SampleQuerySet)()

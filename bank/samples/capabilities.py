@@ -135,7 +135,7 @@ class Quota:
 def quotas_of(benchmark: Benchmark) -> list[Quota]:
     """The capabilities that have a quota or an owner, in the order of the tree."""
     states: dict[int | None, Counter[str]] = defaultdict(Counter)
-    samples = benchmark.samples.filter(retired_in="").order_by()
+    samples = benchmark.samples.order_by()
     for pk, status in samples.values_list("capability", "status"):
         states[pk][status] += 1
     rows = []

@@ -12,7 +12,7 @@ from bank.intake.formats.reading import BadFile, Problem, Row, Where, kind_of, p
 from bank.intake.formats.records import ResponseRecord
 from bank.intake.imports.addressing import Addresses
 from bank.intake.parquet import NoPyarrow
-from bank.models import Benchmark, Sample, SubmissionRules
+from bank.models import Benchmark, SubmissionRules
 
 ROWS_PER_WANTED = 2  # a file with more rows than this for each that is wanted is not read further
 MOST_PROBLEMS = 2_000  # row errors that are listed; further ones are only counted
@@ -80,8 +80,8 @@ class Wanted:
 
 
 def wanted_samples(benchmark: Benchmark) -> dict[str, Wanted]:
-    """The samples to answer, by key: approved and not retired, whoever asks."""
-    samples = benchmark.samples.filter(status=Sample.Status.APPROVED, retired_in="").order_by("position", "pk")
+    """The samples to answer, by key: approved, whoever asks."""
+    samples = benchmark.samples.in_use().order_by("position", "pk")
     return {
         key: Wanted(key, split, tuple(options))
         for key, split, options in samples.values_list("key", "split", "options")

@@ -506,7 +506,7 @@ def plan_collecting(
     chosen_settings, chosen_items = _split_settings(settings)
     item_set = item_sets.canonical(chosen_items, of_items=False)
     settings = collector.settings(chosen_settings)
-    query = Sample.objects.filter(benchmark=benchmark, retired_in="").exclude(status=Sample.Status.REJECTED)
+    query = Sample.objects.filter(benchmark=benchmark).exclude(status=Sample.Status.REJECTED)
     query = query.order_by("position", "pk")
     samples = list(item_sets.samples(item_set, benchmark=benchmark, query=query)[:limit])
     check_abilities(judge, benchmark, settings)

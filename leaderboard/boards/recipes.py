@@ -444,7 +444,7 @@ def _recipe_row(
 
 
 def _asked(spec: Spec, benchmark: Benchmark) -> int:
-    """How many questions the scenario has; 0 where all of them were retired or are drafts again."""
+    """How many questions the scenario has; 0 where none of them is approved any more."""
     scenario = next(scenario for scenario in spec.scenario if store.benchmark_of(scenario) == benchmark)
     try:
         return len(samples_of(spec, scenario)[1])

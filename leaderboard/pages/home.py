@@ -432,7 +432,7 @@ def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, s
 def specimen(viewer: Viewer, benchmarks: list[Benchmark]) -> Specimen | None:
     """An interesting item of a public benchmark: with a picture, labels by people, and judges that differ."""
     public = [benchmark for benchmark in benchmarks if benchmark.visibility == Benchmark.Visibility.PUBLIC]
-    samples = Sample.objects.verdicts_visible_to(AnonymousUser()).filter(benchmark__in=public, retired_in="")
+    samples = Sample.objects.verdicts_visible_to(AnonymousUser()).filter(benchmark__in=public)
     pairs = Item.objects.filter(kind=Item.Kind.PAIR, sample__in=samples)
     # Checked verdict by verdict: a list of all pairs may have a million entries.
     of_pair = Exists(pairs.filter(pk=OuterRef("item")))

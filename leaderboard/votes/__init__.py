@@ -625,10 +625,10 @@ def _answers(scope: Scope) -> dict[str, int]:
 
 
 def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
-    """Status, version of retirement, question type, split, and then of the samples that share these: how many they are,
+    """Status, question type, split, and then of the samples that share these: how many they are,
     the sum of their ids, and the sum of ids times capabilities, which changes if one moves to another capability.
     """
-    facts = ("status", "retired_in", "question_type", "split")
+    facts = ("status", "question_type", "split")
 
     def find() -> list[tuple[Any, ...]]:
         sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}

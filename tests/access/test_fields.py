@@ -11,7 +11,7 @@ from bank.intake import exports
 # put it where it belongs, on purpose.
 KEPT = {
     "Benchmark": "hidden_splits source_format checked_at edition",
-    "Sample": "closed metadata status_reason author edition quality_hints retired_in position",
+    "Sample": "closed metadata status_reason author edition quality_hints position",
     "EvaluatedModel": "simulated",
     "Response": "submission origin",
     "Item": "content_hash recipe outside blind",

@@ -15,7 +15,7 @@ def benchmark():
 
 
 def columns(benchmark, keys, **given):
-    texts = "instruction hint language question_type split source group status retired_in"
+    texts = "instruction hint language question_type split source group status"
     found = {name: [""] * len(keys) for name in texts.split()}
     found |= {"key": keys, "options": ["{}"] * len(keys), "metadata": ["{}"] * len(keys)}
     found |= {"absent_images": ["[]"] * len(keys), "benchmark_id": bulk.Constant(benchmark.pk, len(keys))}

@@ -75,9 +75,10 @@ def test_nothing_is_sent_to_another_benchmark_whether_there_is_one_or_not(grante
     pages = [client_of("researcher").get(f"/bank/uploads/?benchmark={name}") for name in ("secret", "absent")]
     assert [page.status_code for page in pages] == [404, 404]
     upload = send(NEW)
-    for choices in ({"benchmark": "secret"}, {"benchmark": "absent", "version": "1"}, {"benchmark": "secret@1"}):
-        confirm(client_of, upload, **choices)
-    assert Sample.objects.get(key="new").benchmark.slug == "small"
+    refused = [confirm(client_of, upload, benchmark=name) for name in ("secret", "absent", "secret-1")]
+    assert {(answer.status_code, answer.content) for answer in refused} == {(400, refused[0].content)}
+    assert b"This upload is for small alone." in refused[0].content
+    assert not Sample.objects.filter(key="new").exists()
     assert set(Benchmark.objects.values_list("slug", flat=True)) == {"small", "secret"}
 
 

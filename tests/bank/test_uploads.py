@@ -454,7 +454,7 @@ def post(client_of, upload, path, data=None):
     return client_of("curator").post(f"/bank/uploads/{upload.pk}/{path}", data or {})
 
 
-def test_another_version_stands_beside_the_old_one_with_what_was_added_changed_and_retired(sent, client_of):
+def test_another_version_stands_beside_the_old_one_which_stays_as_it_is_and_says_what_differs(sent, client_of):
     brought(checked(sent(bundle())), benchmark="boats")
     changed = [
         SAMPLES[0],
@@ -466,9 +466,9 @@ def test_another_version_stands_beside_the_old_one_with_what_was_added_changed_a
     upload = sent({"boats.zip": zipped(bundle(changed, responses=RESPONSES[:12]))})
     found = checked(upload).found
     diff = found["diff"]
-    counts = {name: diff[name] for name in ("against", "added", "changed", "retired", "same")}
-    assert counts == {"against": "1", "added": 1, "changed": 2, "retired": 2, "same": 4}
-    assert (diff["added_keys"], diff["retired_keys"]) == (["new"], ["s6", "s7"])
+    counts = {name: diff[name] for name in ("against", "added", "changed", "missing", "same")}
+    assert counts == {"against": "1", "added": 1, "changed": 2, "missing": 2, "same": 4}
+    assert (diff["added_keys"], diff["missing_keys"]) == (["new"], ["s6", "s7"])
     first, second = diff["changes"]
     assert first["fields"] == [{"name": "instruction", "old": SAMPLES[1]["instruction"], "new": "How many ships?"}]
     assert [field["name"] for field in second["fields"]] == ["criteria"]
@@ -478,11 +478,9 @@ def test_another_version_stands_beside_the_old_one_with_what_was_added_changed_a
     assert "A new version beside it" in get(client_of, upload, "").decode()
     upload = brought(upload, into="new", version="2")
     assert (upload.state, upload.found["bad"]) == ("done", 0)
-    assert upload.report["made"]["samples retired in version 1"] == 2
+    assert upload.report["made"]["samples of version 1 that are not in this one"] == 2
     old, new = (Benchmark.objects.get(slug="boats", version=version) for version in "12")
-    assert (old.samples.count(), new.samples.count()) == (8, 7)
-    assert set(old.samples.exclude(retired_in="").values_list("key", "retired_in")) == {("s6", "2"), ("s7", "2")}
-    assert not new.samples.exclude(retired_in="").exists()
+    assert (old.samples.in_use().count(), new.samples.in_use().count()) == (8, 7)
 
 
 # -- ended ----------------------------------------------------------------------------------------------------------

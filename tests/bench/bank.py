@@ -48,7 +48,7 @@ def fill(*, samples: int = SAMPLES, models: int = MODELS) -> Benchmark:
         numbers = range(start, min(start + BLOCK, samples))
         pks = bulk.new_ids(Sample, len(numbers))
         columns = """id benchmark_id key instruction hint language question_type options split capability_id source
-            "group" metadata absent_images status position retired_in quality_hints"""
+            "group" metadata absent_images status position quality_hints"""
         bulk.insert(
             Sample,
             columns.replace('"', "").split(),

@@ -198,7 +198,7 @@ def test_a_kept_board_is_made_again_when_anything_under_it_changes(voted):
     label = Label.objects.exclude(choice="tie").first()
     changes = [
         lambda: Label.objects.filter(pk=label.pk).update(excluded=True),
-        lambda: label.item.sample.__class__.objects.filter(pk=label.item.sample_id).update(retired_in="2"),
+        lambda: label.item.sample.__class__.objects.filter(pk=label.item.sample_id).update(status="rejected"),
         lambda: scope.benchmark.samples.filter(key="s09").update(
             capability=scope.benchmark.capabilities.get(path="Perception")
         ),

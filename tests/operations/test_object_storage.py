@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -12,10 +13,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from botocore.config import Config
 from PIL import Image
 
 from bank import images, media
 from bank.models import SampleImage
+from bank.objects import Away
 from evalsite import doctor
 from tests.bank.conftest import picture
 from tests.judging.outside import Installation, installation
@@ -97,6 +100,23 @@ def test_while_the_storage_is_away_pages_say_503_and_readyz_and_doctor_say_why(
     assert found["pictures"].is_fault
     bucket.use(settings, S3_BUCKET="another")
     assert "refuses us (NoSuchBucket)" in doctor.storage().words
+
+
+def test_for_a_storage_that_never_answers_nobody_waits_who_asks_after_somebody_waited_in_vain(bucket, settings):
+    name = stored()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        options = settings.STORAGES["default"]["OPTIONS"]
+        config = options["client_config"].merge(Config(read_timeout=0.3, retries={"total_max_attempts": 1}))
+        put_at = {"OPTIONS": options | {"endpoint_url": endpoint, "client_config": config}}
+        settings.STORAGES = settings.STORAGES | {"default": settings.STORAGES["default"] | put_at}
+        for _ in range(5):
+            with pytest.raises(Away, match="does not answer"):
+                media.read(name)
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):  # the first alone came as far as the storage
+            silent.accept()
 
 
 def test_doctor_tells_a_bucket_that_anybody_can_read(sample_picture, bucket):

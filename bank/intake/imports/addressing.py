@@ -41,7 +41,7 @@ class Addresses:
         self, benchmark: Benchmark | None, pending: "PendingAddresses | None" = None, *, answerable: bool = False
     ) -> None:
         self.benchmark, self.pending = benchmark, pending or PendingAddresses()
-        self.only = {"status": Sample.Status.APPROVED, "retired_in": ""} if answerable else {}
+        self.only = {"status": Sample.Status.APPROVED} if answerable else {}
 
     def resolved(self, rows: Iterable[Row | Problem]) -> Iterator[Row | Problem]:
         """The same rows, each with its sample's key and its variant; rows that cannot be resolved become problems."""

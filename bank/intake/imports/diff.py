@@ -1,4 +1,4 @@
-"""How the samples of a file differ from those of a stored version: added, changed, retired."""
+"""How the samples of a file differ from those of a stored version: added, changed, missing."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -30,13 +30,13 @@ def against(
 ) -> dict[str, Any]:
     """Compare sample rows with a stored version.
 
-    ``{against, added, changed, retired, same, changes: [{key, pk, fields: [{name, old, new} | {name, hidden}]}],
-    added_keys, retired_keys}``; lists are truncated, counts are complete. For criteria it says only that they changed.
+    ``{against, added, changed, missing, same, changes: [{key, pk, fields: [{name, old, new} | {name, hidden}]}],
+    added_keys, missing_keys}``; lists are truncated, counts are complete. For criteria it says only that they changed.
     """
     counts = dict.fromkeys(("added", "changed", "same"), 0)
     changes: list[dict[str, Any]] = []
     added: list[str] = []
-    missing = set(benchmark.samples.filter(retired_in="").values_list("key", flat=True))
+    missing = set(benchmark.samples.values_list("key", flat=True))
     digests: dict[Path, str] = {}
     for batch in batched((row for row in rows if isinstance(row, Row)), BATCH):
         if cancelled():
@@ -59,10 +59,10 @@ def against(
                 changes.append({"key": key, "pk": stored_by_key[key].pk, "fields": fields})
     return counts | {
         "against": benchmark.version,
-        "retired": len(missing),
+        "missing": len(missing),
         "changes": changes,
         "added_keys": added,
-        "retired_keys": sorted(missing)[:KEYS],
+        "missing_keys": sorted(missing)[:KEYS],
     }
 
 

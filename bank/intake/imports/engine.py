@@ -164,8 +164,8 @@ def _attempt(
                 context.finish()
                 for importer in importers.values():
                     importer.finish()
-                if "samples" in reports and (retired := mark_retired(context.open()))[0]:
-                    reports["samples"].made[f"samples retired in version {retired[1]}"] = retired[0]
+                if "samples" in reports and (missing := missing_from(context.open()))[0]:
+                    reports["samples"].made[f"samples of version {missing[1]} that are not in this one"] = missing[0]
                 finish(context.open(), reports)
                 if cancelled():
                     raise Cancelled
@@ -252,16 +252,10 @@ def _write(
         progress(WRITING, done)
 
 
-def mark_retired(benchmark: Benchmark) -> tuple[int, str]:
-    """Mark samples of the previous version that this one lacks; returns how many were marked now, and that version.
-
-    When more samples are imported and this is called again, the marks of samples that are back are removed. Nothing is
-    deleted.
-    """
+def missing_from(benchmark: Benchmark) -> tuple[int, str]:
+    """How many samples of the previous version this one lacks, and that version: it stays as it is."""
     older = Benchmark.objects.filter(slug=benchmark.slug, pk__lt=benchmark.pk).order_by("-pk").first()
     if older is None:
         return 0, ""
     keys = benchmark.samples.order_by().values("key")
-    older.samples.filter(retired_in=benchmark.version, key__in=keys).update(retired_in="")
-    gone = older.samples.filter(retired_in="").exclude(key__in=keys)
-    return gone.update(retired_in=benchmark.version), older.version
+    return older.samples.exclude(key__in=keys).count(), older.version

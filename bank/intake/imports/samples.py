@@ -25,7 +25,7 @@ from bank.samples import quality
 
 COMPARED = ("instruction", "hint", "language", "question_type", "options", "split", "source", "group", "metadata")
 OWN = ("quality_hints", "absent_images", "key", "status", *COMPARED)
-COLUMNS = ("id", "benchmark_id", "capability_id", "position", "retired_in", "closed", *OWN)
+COLUMNS = ("id", "benchmark_id", "capability_id", "position", "closed", *OWN)
 IMAGE_COLUMNS = """sample_id position sha256 original_sha256 kind width height phash description objects_found
     source_url""".split()
 NEW_VERSION = "Imports never change samples; import the new ones with --version."
@@ -157,8 +157,7 @@ class Samples:
         ids = writer.ids(Sample, len(paths))
         capabilities = [self._capability(path) if path else None for path in paths]
         positions = range(self.position, self.position + len(ids))
-        benchmark_ids, not_retired = bulk.Constant(benchmark.pk, len(ids)), bulk.Constant("", len(ids))
-        columns = (ids, benchmark_ids, capabilities, positions, not_retired, *values)
+        columns = (ids, bulk.Constant(benchmark.pk, len(ids)), capabilities, positions, *values)
         writer.put(Sample, dict(zip(COLUMNS, columns, strict=True)))
         self.position += len(ids)
         self._write_images([(ids[number], *picture) for number, *picture in pictures])

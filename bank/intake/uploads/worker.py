@@ -214,7 +214,7 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
             rows = reader(source.module, "samples")(source.path)
             findings["diff"] = diff.against(
                 benchmark=newest, rows=rows, images=sources.PictureFolder(source.images), cancelled=reporter.cancelled
-            ) | {"retires": choices["version"] != newest.version}
+            )
     findings |= summary(reports, upload)
     known_before = upload.found.get("checked", {}).get("benchmark") == choices["benchmark"]
     nothing_to_see = not findings.get("fault") and (choices.get("skip_bad") or not findings["bad"])
