@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from accounts.loop import db
 from bank import images, media
+from bank.intake.uploads import decrypted
 from bank.objects import Away
 from evalsite import queues
 from judging.models import LEASE, Run, RunHold, WorkerBeat
@@ -24,8 +25,9 @@ BEAT_EVERY = 10.0
 SETTLE = 10.0  # seconds after an outage of the database in which no run is taken: those that live renew their holds
 GIVE_UP_AFTER = 300.0  # seconds without a database, of a worker that is to end by itself
 NO_PICTURES = (
-    "The media folder of this worker (%s) is not the one that this site's pictures are in: it takes no runs that show "
-    "pictures, and no uploads. Give it the same EVALSITE_DATA as the others, or mount that folder here."
+    "The media of this worker (%s) is not the one that this site's pictures are in: it takes no runs that show "
+    "pictures, and no uploads. Give it the same EVALSITE_DATA as the others, or mount that folder here; with object "
+    "storage, the same S3_BUCKET and S3_ENDPOINT."
 )
 
 
@@ -51,6 +53,7 @@ async def serve(
     beaten = -BEAT_EVERY
     settled = answered
     pictures = True
+    decrypted.remove_left()
     stop_jobs = asyncio.Event()
     queue = queues.queue(takes_heavy=lambda: pictures)  # uploads hold pictures, and so do most others
     jobs = asyncio.create_task(queue.work(stop_jobs))

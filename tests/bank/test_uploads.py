@@ -17,7 +17,7 @@ from annotations.models import Campaign, Label
 from bank.criteria import Criterion
 from bank.forms.uploads import ChoicesForm
 from bank.intake.formats import templates
-from bank.intake.uploads import actions, staging, worker
+from bank.intake.uploads import actions, decrypted, staging, worker
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
 from judging.models import Judgment, Run
 from tests.bank.conftest import picture
@@ -146,6 +146,18 @@ def test_what_was_sent_lies_encrypted_but_while_a_worker_reads_it(way, api, clie
     assert worker.work_all() == 1
     upload.refresh_from_db()
     assert (upload.state, len(read), lying()) == ("checked", 1, [])
+
+
+def test_what_a_killed_worker_had_decrypted_is_removed_and_what_another_reads_is_not(api, settings):
+    begin(api, {"samples.jsonl": b"{}"})
+    upload = Upload.objects.get()
+    send(api, upload.pk, 0, b"{}")
+    left = settings.STAGED / "killed" / decrypted.NAME
+    left.mkdir(parents=True)
+    (left / "samples.jsonl").write_text("secret")
+    with staging.opened(upload) as path:
+        decrypted.remove_left()
+        assert (path.read_bytes(), left.exists()) == (b"{}", False)
 
 
 def test_a_plain_form_brings_the_files_at_once(client_of):

@@ -19,7 +19,7 @@ from bank import objects
 from bank.errors import BadInput
 from bank.intake.formats.mapping import ColumnMap
 from bank.intake.imports import scratch, writer
-from bank.intake.uploads import staging
+from bank.intake.uploads import decrypted, staging
 from bank.models import Upload
 from bank.samples.benchmarks import find_benchmark
 
@@ -204,6 +204,7 @@ def sweep(*, now: Any = None) -> int:
     Also removes what a killed import unpacked and stored.
     """
     scratch.sweep()
+    decrypted.remove_left()
     writer.sweep()
     deadline = (now or timezone.now()) - KEPT
     swept = 0

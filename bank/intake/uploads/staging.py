@@ -38,6 +38,7 @@ from django.db import connection
 
 from bank import objects
 from bank.intake.formats.mapping import Column
+from bank.intake.uploads import decrypted
 from bank.models import Upload
 
 MAX_FILES = 2_000
@@ -61,7 +62,7 @@ def folder(upload: Upload) -> Path:
 
 
 def plain(upload: Upload) -> Path:
-    return folder(upload) / "plain"
+    return folder(upload) / decrypted.NAME
 
 
 @contextlib.contextmanager
@@ -73,21 +74,23 @@ def opened(upload: Upload) -> Iterator[Path]:
     root = plain(upload)
     shutil.rmtree(root, ignore_errors=True)  # left by a killed worker
     _make_private(folder(upload))
-    try:
-        for name, _ in upload.files:
-            path = root / name
-            path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-        for index, stretches in groupby(_stretches(upload, 0, _stored(upload)), key=lambda stretch: stretch[0]):
-            with (root / upload.files[index][0]).open("wb") as file:
-                file.writelines(data for _, _, data in stretches)
-        if len(upload.files) == 1:
-            yield root / upload.files[0][0]
-        else:
-            tops = {name.partition("/")[0] for name, _ in upload.files}
-            yield root / tops.pop() if len(tops) == 1 else root
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(mode=PRIVATE)
+    with decrypted.held(root):
+        try:
+            for name, _ in upload.files:
+                path = root / name
+                path.parent.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+                path.touch(mode=0o600)
+            for index, stretches in groupby(_stretches(upload, 0, _stored(upload)), key=lambda stretch: stretch[0]):
+                with (root / upload.files[index][0]).open("wb") as file:
+                    file.writelines(data for _, _, data in stretches)
+            if len(upload.files) == 1:
+                yield root / upload.files[0][0]
+            else:
+                tops = {name.partition("/")[0] for name, _ in upload.files}
+                yield root / tops.pop() if len(tops) == 1 else root
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
 
 
 def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
