@@ -5,6 +5,7 @@ token from the provider itself (so TLS vouches for it: OpenID Connect Core, 3.1.
 end, and hands the claims to ``Adapter``, which answers.
 """
 
+import logging
 import secrets
 from hashlib import sha256
 from typing import Any, cast
@@ -33,6 +34,7 @@ from accounts.http import client_address, way_on
 from accounts.models import User
 from accounts.rules import requires
 
+log = logging.getLogger(__name__)
 AIMS = "sign-on"  # in the session: what was asked for, until the provider answers
 CONFIGURATION_LASTS = 600  # seconds
 
@@ -145,5 +147,6 @@ def _signed_in(request: HttpRequest, claims: dict[str, Any], aims: dict[str, Any
 def _refused(request: HttpRequest, why: str, words: str = "") -> HttpResponse:
     """Back to the page for signing in, which says that it did not work; why stands in the audit log."""
     audit.record("sign-in-failed", address=client_address(request), how=sign_on.HOW, why=why[:200])
+    log.warning("Signing in at %s did not work: %s", settings.SSO_ISSUER, why[:500])
     messages.error(request, words or _("Signing in there did not work. Try again, or ask whoever keeps this site."))
     return redirect("accounts:settings" if request.user.is_authenticated else "accounts:sign-in")

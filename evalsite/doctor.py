@@ -260,7 +260,7 @@ def worker() -> Finding:
     silent = now - newest.seen_at
     if silent >= WorkerBeat.SILENT_AFTER:
         return fault(f"silent for {silent.total_seconds():.0f} s: look at its log, or start it again")
-    return ok(f"{WorkerBeat.objects.count()}, the newest seen {silent.total_seconds():.0f} s ago")
+    return ok(f"{WorkerBeat.objects.living().count()}, the newest seen {silent.total_seconds():.0f} s ago")
 
 
 def mails() -> Finding:

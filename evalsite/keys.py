@@ -6,10 +6,11 @@ Also refuses unsafe settings.
 import os
 import secrets
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from cryptography.fernet import Fernet
@@ -17,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 FILE = "local-keys.env"
 DATABASE = "evalsite.sqlite3"  # of a local installation, beside it
+ON, OFF = ("true", "on", "yes", "y", "ok", "1"), ("false", "off", "no", "n", "0")
 HERE = {"localhost", "127.0.0.1", "[::1]", ".localhost"}
 DRIVER = "`make setup EXTRAS=postgres` in a clone, or install the wheel with [postgres]."
 HINTS = {
@@ -102,6 +104,27 @@ def number(name: str, default: int) -> int:
         return int(value) if value else default
     except ValueError:
         raise ImproperlyConfigured(f"{name} is {value!r}, and is to be a whole number.") from None
+
+
+def truth(name: str, default: bool) -> bool:
+    """A setting that is on or off. Raises ImproperlyConfigured if it is another thing."""
+    value = os.environ.get(name, "").strip().lower()
+    if value in ("", *ON, *OFF):
+        return value in ON if value else default
+    raise ImproperlyConfigured(f"{name} is {value!r}, and is to be true or false.")
+
+
+def address(name: str, read: Callable[[], dict[str, Any]], *, like: str) -> dict[str, Any]:
+    """A setting that is an address of a server, as ``read`` gives it. Raises ImproperlyConfigured, which repeats none
+    of it: it may hold a password.
+    """
+    try:
+        return read()
+    except Exception:
+        raise ImproperlyConfigured(
+            f"{name} is no address such as {like}. Signs of a name or password that mean something there are written "
+            "as %2F for /, %40 for @, %3A for :, %23 for # and %3F for ?."
+        ) from None
 
 
 def keep_private(data: Path) -> None:

@@ -24,7 +24,7 @@ from accounts.http import is_local
 from accounts.models import Mail
 from accounts.rules import requires
 from annotations.models import Label
-from bank import database, guard
+from bank import guard
 from bank.models import Upload
 from judging.models import Attempt, Run, RunHold, WorkerBeat
 
@@ -61,7 +61,7 @@ class Installation(Collector):
         with guard.working():
             yield from _of_runs()
             yield from _of_calls()
-            yield _gauge("workers", "Workers seen in the last minute", _living_workers())
+            yield _gauge("workers", "Workers seen in the last minute", WorkerBeat.objects.living().count())
             yield _counter("labels", "Labels given by people", Label.objects.count())
             yield _gauge("jobs_waiting", "Jobs whose time has come", jobs.due())
             yield _gauge("mails_waiting", "Mails that wait to be sent", Mail.objects.count())
@@ -91,10 +91,6 @@ def _of_calls() -> Iterable[Metric]:
         yield _counters(name, words, ["judge"], runs.annotate(total=Sum(column, default=0)))
     failed = Attempt.objects.values_list("outcome", "http_status").annotate(n=Count("pk")).order_by()
     yield _counters("calls_failed", "Calls without a verdict", ["outcome", "status"], failed)
-
-
-def _living_workers() -> int:
-    return WorkerBeat.objects.filter(seen_at__gte=database.now() - WorkerBeat.SILENT_AFTER).count()
 
 
 def _gauge(name: str, words: str, value: float) -> Metric:

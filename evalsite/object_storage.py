@@ -16,6 +16,8 @@ def storages(*, bucket: str, endpoint: str, region: str, access_key: str, secret
             "S3_BUCKET is set, and django-storages is not here: `make setup EXTRAS=s3` in a clone, or the wheel with "
             "[s3]."
         )
+    if endpoint and not endpoint.startswith(("https://", "http://")):
+        raise ImproperlyConfigured("S3_ENDPOINT begins with https:// or http://.")
     if bool(access_key) != bool(secret_key):
         raise ImproperlyConfigured("S3_ACCESS_KEY and S3_SECRET_KEY are set together, or neither.")
     from botocore.config import Config

@@ -24,7 +24,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 DATA = Path(env.str("EVALSITE_DATA", default="") or BASE_DIR / "var").resolve()
 
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = keys.truth("DEBUG", False)
 LOCAL = DEBUG or not any(os.environ.get(name) for name in ("ALLOWED_HOSTS", "DATABASE_URL", "DEBUG"))
 SECRET_KEY, CRITERIA_KEYS = keys.load(data=DATA, local=LOCAL)
 
@@ -115,7 +115,15 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}")}
+DATABASES = {
+    "default": keys.address(
+        "DATABASE_URL",
+        lambda: env.db_url("DATABASE_URL", default=f"sqlite:///{DATA / keys.DATABASE}"),
+        like="postgres://name:password@host:5432/database",
+    )
+}
+if not DATABASES["default"].get("ENGINE", "").endswith(("postgresql", "sqlite3")):
+    raise ImproperlyConfigured("DATABASE_URL names neither postgres:// nor sqlite:/// in front of its address.")
 if "postgresql" in DATABASES["default"]["ENGINE"] and find_spec("psycopg") is None:
     raise ImproperlyConfigured(f"DATABASE_URL names PostgreSQL, and psycopg is not here: {keys.DRIVER}")
 if "postgresql" in DATABASES["default"]["ENGINE"]:
@@ -178,7 +186,7 @@ AUTH_PASSWORD_VALIDATORS = [
 
 SESSION_ENGINE = "accounts.sessions"
 
-SECOND_FACTOR_FOR_STAFF = env.bool("SECOND_FACTOR_FOR_STAFF", default=False)  # two-factor authentication
+SECOND_FACTOR_FOR_STAFF = keys.truth("SECOND_FACTOR_FOR_STAFF", False)  # two-factor authentication
 
 # Signing in at an OpenID provider; see accounts.sso. Without SSO_ISSUER nothing of allauth is loaded.
 SSO_ISSUER = env.str("SSO_ISSUER", default="")
@@ -188,7 +196,7 @@ SSO_CLIENT_SECRET = env.str("SSO_CLIENT_SECRET", default="")
 SSO_ROLE_CLAIM = env.str("SSO_ROLE_CLAIM", default="")
 SSO_ROLES = env.dict("SSO_ROLES", default={})  # by value of the claim; the first that somebody has
 SSO_DEFAULT_ROLE = env.str("SSO_DEFAULT_ROLE", default="")
-SSO_PASSWORDS = env.bool("SSO_PASSWORDS", default=True)  # whether who comes so may keep a password
+SSO_PASSWORDS = keys.truth("SSO_PASSWORDS", True)  # whether who comes so may keep a password
 if SSO_ISSUER:
     keys.refuse_sign_on(SSO_ISSUER, SSO_CLIENT_ID, SSO_ROLE_CLAIM, SSO_ROLES)
     INSTALLED_APPS += ["allauth.account", "allauth.socialaccount"]
@@ -201,10 +209,10 @@ if SSO_ISSUER:
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
-SECURE_SSL_REDIRECT = env.bool("SSL_REDIRECT", default=not LOCAL)
+SECURE_SSL_REDIRECT = keys.truth("SSL_REDIRECT", not LOCAL)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 # What proxies say of the client (its address, and whether it spoke HTTPS) is believed of so many, counted from us.
-BEHIND_PROXY = env.bool("BEHIND_PROXY", default=False)  # its name before there was a number; evalsite.checks says so
+BEHIND_PROXY = keys.truth("BEHIND_PROXY", False)  # its name before there was a number; evalsite.checks says so
 TRUSTED_PROXIES = keys.number("TRUSTED_PROXIES", int(BEHIND_PROXY))
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES > 0 else None
 SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
@@ -236,7 +244,13 @@ UPLOAD_LIMIT = keys.number("UPLOAD_LIMIT_MB", 2048) * 2**20
 FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.SignedInUploadHandler"]
 
 # Mail, for invitations: printed by the server unless EMAIL_URL names a mail server (smtp+tls://name:password@host:587).
-vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+vars().update(
+    keys.address(
+        "EMAIL_URL",
+        lambda: env.email_url("EMAIL_URL", default="consolemail://"),
+        like="smtp+tls://name:password@host:587",
+    )
+)
 EMAIL_TIMEOUT = 10  # seconds: meanwhile the worker takes no new run
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="evalsite@localhost")
 

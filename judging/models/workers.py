@@ -69,6 +69,12 @@ class JudgeShare(models.Model):
         constraints = [models.UniqueConstraint(fields=["judge", "holder"], name="judge_share_once")]
 
 
+class BeatQuerySet(models.QuerySet[Any]):
+    def living(self) -> "BeatQuerySet":
+        """Those of workers that were seen a moment ago."""
+        return self.filter(seen_at__gt=Now() - WorkerBeat.SILENT_AFTER)
+
+
 class WorkerBeat(models.Model):
     """When each worker was last seen, for /readyz and the run page. A worker that stops deletes its row."""
 
@@ -78,3 +84,5 @@ class WorkerBeat(models.Model):
     name = models.CharField(max_length=100, unique=True)
     seen_at = models.DateTimeField()
     lacks_pictures = models.BooleanField(default=False, db_default=False)  # its media folder is a different one
+
+    objects = BeatQuerySet.as_manager()

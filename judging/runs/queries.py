@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
-from bank import database, guard
+from bank import guard
 from bank.models import with_answers
 from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
@@ -25,7 +25,6 @@ from judging.work.budget import typical_call
 from judging.work.run_kinds import needs_pictures
 
 ROWS = 14  # recent results on a run's page
-WORKER_SILENT_AFTER = timedelta(seconds=60)
 SAID = 100  # failed calls that are looked through for what the endpoint says
 OUTCOMES = {
     "rate": "Rate limit (429)",
@@ -320,18 +319,14 @@ def recent(run: Run, *, viewer: Viewer, show: str) -> list[Judgment]:
 
 def worker_seen() -> bool:
     """Whether a worker reported within the last minute."""
-    return _living_workers().exists()
+    return WorkerBeat.objects.living().exists()
 
 
 def workers_without_pictures(run: Run) -> list[str]:
     """The live workers that cannot take the run because they lack its images."""
     if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
         return []
-    return list(_living_workers().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
-
-
-def _living_workers() -> QuerySet[WorkerBeat]:
-    return WorkerBeat.objects.filter(seen_at__gt=database.now() - WORKER_SILENT_AFTER)
+    return list(WorkerBeat.objects.living().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

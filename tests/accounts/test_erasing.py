@@ -108,7 +108,7 @@ def test_nothing_names_an_erased_person_and_what_they_did_stays(known, people, c
 
 
 def test_what_is_changed_by_hand_after_an_erasure_still_shows(known, people):
-    call_command("erase_person", NAME)
+    call_command("erase_person", NAME, yes=True)
     changed = AuditEntry.objects.filter(action="role-changed").get()
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE accounts_auditentry SET details = '{{}}' WHERE number = {changed.number}")
@@ -119,7 +119,9 @@ def test_the_last_administrator_and_oneself_are_not_erased(people, client_of):
     own = f"/people/{people['administrator'].pk}/"
     client_of("administrator").post(own, {"do": "erase", "name": "administrator"})
     with pytest.raises(CommandError, match="one always remains"):
-        call_command("erase_person", "administrator")
+        call_command("erase_person", "administrator", yes=True)
+    with pytest.raises(CommandError, match="Nothing was erased"):  # nobody is asked where there is no terminal
+        call_command("erase_person", "curator")
     with pytest.raises(CommandError, match="no account"):
         call_command("erase_person", "nobody")
     assert User.objects.filter(username="administrator", is_active=True).exists()

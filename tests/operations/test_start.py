@@ -199,3 +199,20 @@ def test_a_port_that_is_taken_is_told_in_words_for_every_way_of_starting(tmp_pat
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = here.start("serve", "--bind", f"127.0.0.1:{taken.getsockname()[1]}").communicate()[1]
     assert "in use. Stop what listens there, or set PORT to another." in said
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("DATABASE_URL", "postgres://evalsite:pa55/word@db/evalsite", "no address such as postgres://"),
+        ("DATABASE_URL", "mysql://evalsite@db/evalsite", "neither postgres:// nor sqlite:///"),
+        ("DATABASE_URL", "evalsite", "neither postgres:// nor sqlite:///"),
+        ("EMAIL_URL", "smtp+tls://evalsite:pa55/word@mail:587", "no address such as smtp+tls://"),
+        ("EMAIL_URL", "https://mail", "no address such as smtp+tls://"),
+        ("SECOND_FACTOR_FOR_STAFF", "maybe", "is to be true or false"),
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_named_and_nothing_secret_of_it_is_repeated(fresh, name, value, words):
+    told = said(fresh, *MANAGE, "check", **{name: value})
+    assert (name in told, words in told, "pa55" in told) == (True, True, False)
