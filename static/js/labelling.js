@@ -255,6 +255,13 @@
     else pick(ORDINALS[(number + 9) % 10]);
   };
 
+  // Nobody is to judge what they cannot see: a picture that did not come is asked for again.
+  const unseen = () => {
+    const broken = [...root().querySelectorAll("img")].filter((image) => image.complete && !image.naturalWidth);
+    for (const image of broken) image.src = image.src; // eslint-disable-line no-self-assign
+    return broken.length ? t("A picture has not come. It is asked for again: label when it is here.") : "";
+  };
+
   const missing = () => {
     const group = groups().find(open);
     if (group) {
@@ -271,7 +278,7 @@
   const submit = () => {
     clearTimeout(atOnce);
     if (!form() || sending()) return;
-    const wanting = missing();
+    const wanting = missing() || unseen();
     if (wanting) {
       if (Date.now() - shownAt > SECOND_STROKE) notice(wanting, "", "warn");
       return;

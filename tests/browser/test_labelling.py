@@ -291,6 +291,23 @@ class TestNetwork:
         stored(work, 1)
         assert not Assignment.objects.filter(state="skipped").exists()
 
+    def test_an_item_whose_picture_does_not_come_is_labelled_only_when_it_is_here(self, work):
+        work.route("**/images/**", lambda route: route.fulfill(status=503))
+        work.reload()
+        before = current(work)
+        work.wait_for_function("document.querySelector('#work img').complete")
+        work.keyboard.press("1")
+        work.wait_for_timeout(450)  # within 0.4 s of a new item a stroke is not answered
+        work.keyboard.press("Enter")
+        expect(work.locator("#notice")).to_contain_text("A picture has not come")
+        assert not Label.objects.exists()
+        work.unroute("**/images/**")
+        work.keyboard.press("Enter")  # asks for it again
+        work.wait_for_function("[...document.querySelectorAll('#work img')].every((one) => one.naturalWidth)")
+        work.keyboard.press("Enter")
+        expect(work.locator("#work")).not_to_have_attribute("data-assignment", before)
+        stored(work, 1)
+
     def test_labels_wait_for_the_network_and_are_sent_once(self, work, context):
         go_offline(work)
         decide(work, "1")
