@@ -126,9 +126,7 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
             upload.received += written
             if upload.received == upload.size:
                 upload.state = Upload.State.RECEIVED
-            updated = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING).update(
-                received=upload.received, state=upload.state, changed_at=timezone.now()
-            )
+            updated = upload.move(Upload.State.RECEIVING, upload.state, received=upload.received)
     except FileNotFoundError:
         raise WrongState("This upload has ended.") from None
     if not updated:  # cancelled while the piece came in
@@ -253,10 +251,7 @@ def pieces_of(stream: Any, length: int) -> Iterator[bytes]:
 
 
 def _step(upload: Upload, state_before: str, state_after: str, **values: Any) -> None:
-    moved = Upload.objects.filter(pk=upload.pk, state=state_before).update(
-        state=state_after, tries=0, changed_at=timezone.now(), **values
-    )
-    if not moved:
+    if not upload.move(state_before, state_after, tries=0, **values):
         raise WrongState("This upload has gone on meanwhile; look at where it stands.")
     defer("work_uploads")
     upload.refresh_from_db()
