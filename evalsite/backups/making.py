@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -50,7 +49,6 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
     earlier = folders.complete(folder)
     path = folders.begin(folder)
     try:
-        project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         at = datetime.now(UTC).isoformat(timespec="seconds")
         rows = databases.dump(path / DATABASE)
         files = {DATABASE: folders.sha256(path / DATABASE)}
@@ -60,7 +58,7 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
         if settings.LOCAL and own_keys.exists():
             folders.copy(own_keys, path / keys.FILE)
             files[keys.FILE] = folders.sha256(path / keys.FILE)
-        folders.finish(path, Manifest(project["version"], at, connection.vendor, key, rows, files))
+        folders.finish(path, Manifest(settings.VERSION, at, connection.vendor, key, rows, files))
     except BaseException:
         shutil.rmtree(path)
         raise

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.core.management.base import BaseCommand
 from django.db.models import Field, Model
+
+from accounts.management.base import UncheckedCommand
 
 APPS = ("accounts", "bank", "judging", "annotations", "leaderboard")
 PAGE = Path(settings.BASE_DIR) / "docs" / "tables.md"
@@ -59,8 +60,7 @@ def _arrow(model: type[Model], field: Any) -> str:
     return f"{model.__name__} {many}--{target_end} {where}{to.__name__} : {field.name}"
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = "Write docs/tables.md anew, from the models."
 
     def handle(self, **options: Any) -> None:
