@@ -29,6 +29,7 @@ from bank.intake.formats.records import LabelRecord, ResponseRecord, SampleRecor
 from bank.intake.formats.seen import SeenAnswers
 from bank.models.verdict import is_of_categories
 from bank.text.names import as_stored
+from bank.text.words import meanings_of
 
 NAME = "label-studio"
 TITLE = "Label Studio (JSON)"
@@ -39,12 +40,7 @@ ANSWERS = [[word + end for end in ends] for word in ("answer", "response", "outp
 MODELS = [["model" + end for end in ends] for ends in SIDES]
 LEFT_OVER = "_"  # the bucket of what nobody has placed
 ITEMS = ("items", "answers")  # lists of {id, title, body or html}, as a Ranker takes them
-CHOICES = {
-    **dict.fromkeys(("first", "left", "a", "model_a", "1", "answer 1", "response 1"), "first"),
-    **dict.fromkeys(("second", "right", "b", "model_b", "2", "answer 2", "response 2"), "second"),
-    **dict.fromkeys(("tie", "equal", "both", "same", "neither", "draw"), "tie"),
-    **dict.fromkeys(("undecided", "unable to decide", "unsure", "skip"), "undecided"),
-}
+CHOICES = meanings_of(__file__, "choices")
 YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 NUMBERS = ("score", "preference")  # that may be chosen from a list, as text
 YES_OR_NO = ("answer", "agree", "hallucination")

@@ -28,6 +28,7 @@ from bank.intake.formats import answers, generic, pairs
 from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
 from bank.intake.formats.records import Text
 from bank.intake.formats.wide import read_as, value_at
+from bank.text.words import meanings_of
 
 Shape = Literal["pairs", "answers", "samples", "responses", "labels", "judgments"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -103,17 +104,7 @@ TRUTH = {"true", "false"}
 DEPTH = 4  # of paths into objects
 MOST_VALUES = 30  # that a column may have to be one of words
 SPACES = 2  # on average: sentences
-# Words of column names in other languages.
-TRANSLATED = {
-    **dict.fromkeys(("frage", "pregunta", "pergunta", "问题", "题目"), "prompt"),
-    **dict.fromkeys(("antwort", "respuesta", "réponse", "resposta", "回答", "答案"), "response"),
-    **dict.fromkeys(("modell", "modelo", "modèle", "模型"), "model"),
-    **dict.fromkeys(("bild", "imagen", "imagem", "图片", "图像"), "image"),
-    **dict.fromkeys(("urteil", "ergebnis", "gewinner", "resultado", "veredicto", "résultat", "结果", "胜者"), "winner"),
-    **dict.fromkeys(("wer", "bewerter", "anotador", "annotateur", "标注员", "评审"), "annotator"),
-    **dict.fromkeys(("notiz", "kommentar", "comentario", "commentaire", "备注"), "comment"),
-    **dict.fromkeys(("note", "punkte", "puntuación", "评分", "分数"), "score"),
-}
+TRANSLATED = meanings_of(__file__, "translations")  # words of column names in other languages
 EXAMPLES, EXAMPLE = 2, 120  # how many first values are kept, and characters of each
 
 
