@@ -5,6 +5,7 @@ Drawn pictures, their questions and the answers are made here and brought in as 
 put, so that a model that knows an answer mostly knows it under other conditions, too.
 """
 
+import json
 import random
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -62,19 +63,11 @@ class Mind:
     damage: float  # what a damaged picture takes
     yes: float  # leans to yes
     marks: float  # of its reasons, 0 to 10
-    lacks: tuple[str, ...] = ()  # recipes that it was never asked by
+    lacks: Sequence[str] = ()  # recipes that it was never asked by
 
 
 MODELS = {
-    "Halcyon-V 2": Mind(3.0, 1.6, -0.1, 0.95, 0.9, 0.4, 8.9),
-    "Orrery 1.5 Pro": Mind(2.8, 1.05, 0.35, 0.98, 1.3, 0.6, 8.6),
-    "Merlin-VL 72B": Mind(2.6, 2.2, 0.12, 0.92, 1.6, 0.8, 9.0, (YES_NO,)),
-    "Kestrel-VL 34B": Mind(2.1, 1.3, -0.1, 0.97, 1.1, 0.8, 8.2),
-    "Orrery 1": Mind(1.9, 1.2, 0.25, 0.93, 1.3, 1.0, 7.9),
-    "Kestrel-VL 7B": Mind(1.6, 1.1, -0.15, 0.96, 1.2, 0.9, 7.2),
-    "Halcyon-V 1": Mind(1.4, 2.6, -0.3, 0.74, 1.0, 1.1, 8.2),
-    "Wren 7B": Mind(1.2, 1.7, -0.1, 0.84, 1.1, 1.2, 7.0),
-    "Wren 3B": Mind(0.9, None, 0.2, 0.79, 0.7, 1.4, 6.3),
+    name: Mind(**values) for name, values in json.loads((FOLDER / "minds.json").read_text(encoding="utf-8")).items()
 }
 JUDGE = simulation.STEADY.name
 
