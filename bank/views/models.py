@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from accounts.http import form_page, page_of
+from accounts.http import done, form_page, page_of
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named, told
+from bank.views.common import bank_page, benchmark_named, told
 
 LONGEST = 200
 
@@ -51,18 +49,20 @@ def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         with told(request):
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
-            messages.success(request, f"Saved: {changed} model{'' if changed == 1 else 's'} changed.")
-            return redirect(f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}")
+            return done(
+                request,
+                f"Saved: {changed} model{'' if changed == 1 else 's'} changed.",
+                f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}",
+            )
     known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "page": page,
         "rows": [(model, "" if model.open is None else "open" if model.open else "closed") for model in page],
         "words": WORDS,
         "organisations": list(known.values_list("organisation", flat=True).distinct()[:500]),
     }
-    return render(request, "bank/models.html", context)
+    return bank_page(request, "bank/models.html", context)
 
 
 def _models_of(benchmark: Benchmark) -> Any:
