@@ -178,8 +178,7 @@ def _responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
     names = ["variant", "text", "status", "reason", "option_order", "tokens"]
     query = Response.objects.filter(sample__benchmark=benchmark).select_related("sample", "model").order_by("pk")
     for response in query.iterator(chunk_size=1000):
-        record = {"sample": response.sample.key, "model": response.model.name}
-        yield trimmed(record | {name: getattr(response, name) for name in names})
+        yield _answer(response, names)
 
 
 def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -189,8 +188,12 @@ def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
     }
     query = Response.all_objects.filter(sample__benchmark=benchmark, recipe__in=recipes).order_by("pk")
     for response in query.select_related("sample", "model").iterator(chunk_size=1000):
-        record = {"sample": response.sample.key, "model": response.model.name} | recipes[response.recipe_id]
-        yield trimmed(record | {name: getattr(response, name) for name in names})
+        yield _answer(response, names, **recipes[response.recipe_id])
+
+
+def _answer(response: Response, names: list[str], **more: str) -> dict[str, Any]:
+    record = {"sample": response.sample.key, "model": response.model.name} | more
+    return trimmed(record | {name: getattr(response, name) for name in names})
 
 
 def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
