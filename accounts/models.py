@@ -48,6 +48,10 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
 
+    def end_tokens(self) -> None:
+        """Refuse all tokens for the API that were made before."""
+        Token.objects.filter(user=self).delete()
+
 
 class Right(models.TextChoices):
     """What a grant gives for one benchmark, beside what the role gives; each includes those before it.

@@ -169,7 +169,7 @@ class SetsPassword(FormView):
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
             response = super().form_valid(form)
-            Token.objects.filter(user=form.user).delete()
+            form.user.end_tokens()
             about = form.user.get_username()
             audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
         messages.success(self.request, str(self.done))
