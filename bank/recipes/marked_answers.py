@@ -46,7 +46,7 @@ def as_frame(recipe: Recipe, spec: Spec, benchmark: Benchmark, *, samples: Any =
     rows: list[tuple[Any, ...]] = []
     ids = sorted(set(responses.order_by().values_list("sample", flat=True)))
     for page in batched(ids, PAGE):
-        asked = {row.pk: row for row in Sample.objects.filter(pk__in=page).select_related("capability")}
+        asked = Sample.objects.select_related("capability").in_bulk(page)
         keys = answer_keys.keys_for_boards(benchmark=benchmark, sample_ids=list(page))
         for response in _last_turns(responses.filter(sample__in=page)):
             if response.sample_id in keys:

@@ -1,6 +1,11 @@
-"""Tables of words, kept as text beside the code that reads them."""
+"""Texts cut short, and tables of words, kept as text beside the code that reads them."""
 
 from pathlib import Path
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning where it is longer."""
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def words_of(module: str, table: str) -> dict[str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from accounts.http import form_page, person
@@ -110,7 +111,7 @@ def _merge(request: HttpRequest, benchmark: Benchmark) -> str:
     node, into = _node(request, benchmark), _node(request, benchmark, "into")
     name = node.name
     moved = actions.merge(node=node, into=into, by=person(request))
-    messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{'' if moved == 1 else 's'} moved.")
+    messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{pluralize(moved)} moved.")
     return str(into.pk)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from accounts.http import done, form_page, page_of
@@ -19,7 +20,7 @@ LONGEST = 200
 @transaction.atomic
 def set_makers(*, facts: Mapping[int, tuple[str, bool | None]]) -> int:
     """Set ``(organisation, open)`` by the id of a model; how many changed. Raises BadInput."""
-    models = {model.pk: model for model in EvaluatedModel.objects.select_for_update().filter(pk__in=list(facts))}
+    models = EvaluatedModel.objects.select_for_update().in_bulk(facts)
     changed = []
     for pk, (organisation, is_open) in facts.items():
         name = " ".join(organisation.replace("\x00", "").split())
@@ -51,7 +52,7 @@ def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
             return done(
                 request,
-                f"Saved: {changed} model{'' if changed == 1 else 's'} changed.",
+                f"Saved: {changed} model{pluralize(changed)} changed.",
                 f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}",
             )
     known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")

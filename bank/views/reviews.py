@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import pluralize
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
@@ -83,7 +84,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
             count = made.reviews.values("sample").distinct().count()
             return done(
                 request,
-                f"Round {made.number} is open over {count:,} sample{'' if count == 1 else 's'}.",
+                f"Round {made.number} is open over {count:,} sample{pluralize(count)}.",
                 "bank:benchmark-reviews",
                 benchmark,
             )

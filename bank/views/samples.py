@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -220,7 +221,7 @@ def _since(sample: Sample | None, edition: int | None) -> list[Any]:
 
 def _changed_in_words(changed: int, count: int) -> str:
     same = f" {count - changed:,} had these values already." if changed < count else ""
-    return f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}"
+    return f"Changed {changed:,} sample{pluralize(changed)}.{same}"
 
 
 @requires("write-bank", of=BY_NAME)

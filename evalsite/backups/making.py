@@ -16,6 +16,7 @@ from django.db import connection
 from accounts import installation_key
 from bank import media, objects
 from bank.images import media_matches_database
+from bank.picked import filled
 from evalsite import keys
 from evalsite.backups import databases, folders
 from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
@@ -112,6 +113,6 @@ def _trial_place(folder: Path) -> Iterator[dict[str, str]]:
     try:
         with databases.trial(place.name) as url:
             environment = os.environ | {"EVALSITE_DATA": str(place), "DATABASE_URL": url, "S3_BUCKET": ""}
-            yield {name: value for name, value in environment.items() if value}
+            yield filled(environment)
     finally:
         shutil.rmtree(place)

@@ -28,6 +28,7 @@ from bank.intake.formats.reading import (
 from bank.intake.formats.records import LabelRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import SeenAnswers
 from bank.models.verdict import is_of_categories
+from bank.picked import present
 from bank.text.names import as_stored
 from bank.text.words import meanings_of
 
@@ -160,7 +161,7 @@ def _task(task: dict[str, Any], questions: wide.Questions, seen: SeenAnswers, wh
         return Task(about, called(responses), annotations, data)
     if not wide.text_in(data, "prompt"):
         raise BadRow("prompt", "is missing: data holds answers, but neither their instruction nor a sample's key")
-    question = questions.read(Row(where, {name: data[name] for name in ASKED if name in data}))
+    question = questions.read(Row(where, present(data, ASKED)))
     models, named = _models(data, list(answers))
     texts = list(answers.values())
     refs, repeated = seen.places(question.key, models, texts)

@@ -25,10 +25,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
-from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
+from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, is_number, meant_by, rows
 from bank.intake.formats.records import Text
 from bank.intake.formats.wide import read_as, value_at
-from bank.text.words import meanings_of
+from bank.picked import present
+from bank.text.words import cut, meanings_of
 
 Shape = Literal["pairs", "answers", "samples", "responses", "labels", "judgments"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -240,7 +241,7 @@ class Mapped:
                     shown = repr(word[:50]) if name in WORDS else "its value"  # which may be an answer: not told
                     raise BadRow(name, f"{shown} stands for nothing in the map")
                 value = words[word]
-            elif name in TEXTS and isinstance(value, int | float) and not isinstance(value, bool):
+            elif name in TEXTS and is_number(value):
                 value = as_word(value)
             renamed[name] = value
         return renamed
@@ -270,7 +271,7 @@ class Column:
         self.spaces += word.count(" ")
         self.numbers += word.replace(".", "", 1).removeprefix("-").isdecimal()
         if len(self.examples) < EXAMPLES and word[:EXAMPLE] not in self.examples:
-            self.examples.append(word if len(word) <= EXAMPLE else f"{word[:EXAMPLE]} …")
+            self.examples.append(cut(word, EXAMPLE))
         if self.values is not None:
             self.values[word[:EXAMPLE]] = self.values.get(word[:EXAMPLE], 0) + 1
             if len(self.values) > MOST_VALUES:
@@ -388,7 +389,7 @@ def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
     for name, column in _by_content(shape, [one for one in columns if not _is_told(one.name, by_field.values())]):
         if name != "annotator" or "judge" not in by_name:
             by_field.setdefault(name, column.name)
-    ordered = {name: by_field[name] for name in fields if name in by_field}
+    ordered = present(by_field, fields)
     missing = [name for name in NEEDED[shape] if name not in ordered]
     unknown = [name for name in (column.name for column in columns) if not _is_told(name, ordered.values())]
     return Proposal(shape, ordered, frozenset(ordered.keys() - by_name), missing, unknown)

@@ -17,7 +17,7 @@ from datetime import date, time
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, cast
 
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
@@ -204,6 +204,15 @@ def parse_json(text: str) -> Any:
         return _decoder.decode(text)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is a whole number, which truth is to Python alone."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return is_whole(value) or isinstance(value, float)
 
 
 def listed(text: str) -> list[Any] | None:

@@ -18,6 +18,7 @@ from accounts.rules import allowed
 from bank import objects
 from bank.errors import BadInput
 from bank.intake.formats.mapping import ColumnMap
+from bank.intake.formats.reading import is_whole
 from bank.intake.imports import scratch, writer
 from bank.intake.uploads import staging
 from bank.models import Upload
@@ -84,7 +85,7 @@ def _checked_files(files: Sequence[tuple[str, int]]) -> tuple[list[str], int]:
         raise BadInput("There is no file in it.")
     if len(files) > staging.MAX_FILES:
         raise BadInput(f"{len(files):,} files are more than {staging.MAX_FILES:,}. Send them as one zip.")
-    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for _, size in files):
+    if any(not is_whole(size) or size < 0 for _, size in files):
         raise BadInput("Say of each file how many bytes it has.")
     try:
         names = staging.checked_names(name for name, _ in files)

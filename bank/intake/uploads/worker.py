@@ -29,6 +29,7 @@ from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
 from bank.objects import Away
+from bank.picked import filled
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
@@ -296,7 +297,7 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
     reasons = _by_reason(faults, upload)
     return {
         "counted": [_counted(name, report) for name, report in reports.items()],
-        "made": {noun: count for noun, count in made.items() if count},
+        "made": filled(made),
         "words": preview.counts(made),
         "bad": sum(report.bad for report in reports.values()),
         "warnings": len({problem.where for _, problem in faults if problem.warning}),
