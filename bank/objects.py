@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
 from django.conf import settings
@@ -68,6 +69,10 @@ class Objects:
     def put(self, name: str, file: IO[bytes]) -> None:
         with _in_words():
             self._storage.save(name, File(file))
+
+    def put_copy(self, name: str, path: Path) -> None:
+        with path.open("rb") as file:
+            self.put(name, file)
 
     def remove(self, name: str) -> None:
         with _in_words():

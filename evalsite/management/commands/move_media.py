@@ -52,8 +52,7 @@ def _copy(away: objects.Objects, back: bool, is_new: bool, name: str) -> bool:
             with away.opened(name) as file:
                 media.write_file(Path(settings.MEDIA_ROOT, name), file.read())
         else:
-            with Path(settings.MEDIA_ROOT, name).open("rb") as file:
-                away.put(name, file)
+            away.put_copy(name, Path(settings.MEDIA_ROOT, name))
     digest = _here(name)
     return digest == _away(away, name) and PurePath(name).stem in (digest, media.MARK)
 
