@@ -53,18 +53,13 @@ class Person(Mind):
     hour: int = 18  # when a sitting begins
 
 
-PEOPLE = (
-    Person("Ada", 1.4, 0.6, words_a_second=4.2, hour=19),
-    Person("Ben", 2.3, 1.0, per_doubling=0.5, words_a_second=5.0, hour=8),
-    Person("Chen", 1.9, 1.5, words_a_second=3.6, hour=14),
-    Person("Dana", 1.7, 0.8, words_a_second=4.6, hour=12),
-    Person("Emil", 2.6, 0.9, per_doubling=0.3, words_a_second=5.4, hour=21),
-)
-STEADY, PREFERS_FIRST, PREFERS_LENGTH = JUDGES = (
-    Mind("Steady", 1.2, 0.7, per_thousand=6.1),
-    Mind("Prefers first", 1.9, 0.4, for_first=3.0, per_thousand=0.6),
-    Mind("Prefers length", 1.9, 0.4, per_doubling=2.6, per_thousand=1.9),
-)
+def _lines(name: str) -> list[Row]:
+    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
+
+
+PEOPLE = tuple(Person(**values) for values in _lines("people.jsonl"))
+JUDGES = tuple(Mind(**values) for values in _lines("judges.jsonl"))
+STEADY = JUDGES[0]
 JURY = "Jury of three"
 SETTINGS = {"order": "both", "criteria": False, "context": "image", "reasoning": "first"}
 # What the steady judge writes, by how far apart it saw the two answers.
@@ -264,7 +259,3 @@ def _sitting(rng: random.Random, who: Person, campaign: str, day: int, verdicts:
 
 def _seconds(rng: random.Random, usual: float, least: float, most: float) -> float:
     return round(min(max(usual * rng.lognormvariate(0, 0.28), least), most), 1)
-
-
-def _lines(name: str) -> list[Row]:
-    return [json.loads(line) for line in (FOLDER / name).read_text(encoding="utf-8").splitlines()]
