@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from accounts import audit, mail, sessions
-from accounts.models import Grant, Mail, Notice, Role, SavedView, SecondFactor, SignOn, Token, User
+from accounts.models import Grant, Mail, Notice, Role, SavedView, SecondFactor, SignOn, User
 
 _followers: list[tuple[Role, Callable[[User], object]]] = []
 _erasers: list[Callable[[User], object]] = []
@@ -82,7 +82,7 @@ def set_active(*, person: User, active: bool, by: User) -> None:
     person.is_active = active
     person.save(update_fields=["is_active"])
     if not active:
-        Token.objects.filter(user=person).delete()
+        person.end_tokens()
     audit.record("account-switched", by=by, about=person.username, now="on" if active else "off")
 
 
@@ -91,7 +91,7 @@ def new_password(*, person: User, password: str | None = None, by: User | None =
     """Set or generate a password, and sign the person out everywhere. Raises ValidationError."""
     password = _set_password(person, password)
     person.save(update_fields=["password"])
-    Token.objects.filter(user=person).delete()
+    person.end_tokens()
     audit.record("password-changed", by=by, command=how, about=person.username)
     return password
 
@@ -122,7 +122,7 @@ def erase(*, person: User, by: User | None = None, how: str = "") -> str:
     names = {name for name in (person.username, person.email) if name}
     for erase_too in _erasers:
         erase_too(person)
-    Token.objects.filter(user=person).delete()
+    person.end_tokens()
     for rows in (Grant, Notice, SavedView, SecondFactor, SignOn):
         rows.objects.filter(person=person).delete()
     person.teams.clear()

@@ -2,12 +2,15 @@
 answers, the address that a request came from, and where signing in leads.
 """
 
+from collections.abc import Iterable
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, TypeVar, cast
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.paginator import Page, Paginator
-from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
@@ -32,6 +35,23 @@ def person(request: HttpRequest) -> User:
 def posted(request: HttpRequest) -> QueryDict | None:
     """The data of a form that was sent, an empty one too."""
     return request.POST if request.method == "POST" else None
+
+
+def done(request: HttpRequest, words: str, to: Any, *args: Any) -> HttpResponse:
+    """On to a page, which says what was done; ``to`` and ``args`` are those of ``redirect``."""
+    messages.success(request, words)
+    return redirect(to, *args)
+
+
+def typed(data: QueryDict, name: str) -> str:
+    """What was typed into a field, without spaces around it, and without NUL, which no database keeps."""
+    return data.get(name, "").replace("\x00", "").strip()
+
+
+def filters_of(request: HttpRequest, names: Iterable[str], longest: int) -> dict[str, str]:
+    """Those of a list's filters that the address names."""
+    values = {name: typed(request.GET, name)[:longest] for name in names}
+    return {name: value for name, value in values.items() if value}
 
 
 def page_of(request: HttpRequest, rows: Any, size: int) -> Page[Any]:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as lazy
 from knox.models import AbstractAuthToken
 
 from accounts.crypto import EncryptedTextField
+from accounts.fields import doer
 
 
 class Role(models.TextChoices):
@@ -46,6 +47,10 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
+
+    def end_tokens(self) -> None:
+        """Refuse all tokens for the API that were made before."""
+        Token.objects.filter(user=self).delete()
 
 
 class Right(models.TextChoices):
@@ -192,7 +197,7 @@ class AuditEntry(models.Model):
     number = models.PositiveBigIntegerField(unique=True)  # from 1, without gaps
     at = models.DateTimeField(db_index=True)
     action = models.CharField(max_length=40)  # one of accounts.audit.ACTIONS
-    who = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    who = doer()
     name = models.CharField(max_length=150, blank=True)  # at that time, or as typed
     command = models.CharField(max_length=100, blank=True)  # if no person is known
     about = models.CharField(max_length=200, blank=True)

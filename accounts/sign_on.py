@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from accounts import actions, audit, sessions
-from accounts.models import Role, SignOn, Token, User
+from accounts.models import Role, SignOn, User
 
 HOW = "single sign-on"
 UNFIT = re.compile(r"[^\w.@+-]+")
@@ -98,7 +98,7 @@ def _follow(person: User, role: str) -> None:
     if settings.SSO_ROLE_CLAIM and person.role != (role or Role.ANNOTATOR):
         actions.set_role(person=person, role=role or Role.ANNOTATOR, how=HOW)
     if not role and settings.SSO_ROLE_CLAIM:
-        Token.objects.filter(user=person).delete()
+        person.end_tokens()
         sessions.end(person)
     if not settings.SSO_PASSWORDS and person.has_usable_password():
         person.set_unusable_password()

@@ -41,5 +41,5 @@ people = [
     path("audit/export/", views.audit_export, name="audit-export"),
     path("teams/", views.teams, name="teams"),
     path("teams/<int:pk>/", views.team, name="team"),
-    path("<int:pk>/", views.person, name="person"),
+    path("<int:pk>/", views.account, name="person"),
 ]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -46,7 +46,18 @@ from accounts.forms import (
     SignInForm,
     bound_keys,
 )
-from accounts.http import PageRequest, client_address, form_page, page_of, posted, way_on
+from accounts.http import (
+    PageRequest,
+    client_address,
+    done,
+    filters_of,
+    form_page,
+    page_of,
+    person,
+    posted,
+    typed,
+    way_on,
+)
 from accounts.middleware import language_of
 from accounts.models import AuditEntry, Notice, Role, SavedView, Team, Token, User
 from accounts.rules import before_second_factor, requires
@@ -72,7 +83,7 @@ class SignIn(LoginView):
     extra_context = {"sso": settings.SSO_ISSUER and settings.SSO_NAME}
 
     def get_default_redirect_url(self) -> str:
-        return way_on(self.request, cast(User, self.request.user), "")
+        return way_on(self.request, person(self.request), "")
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         person = form.get_user()
@@ -115,21 +126,21 @@ def code(request: HttpRequest) -> HttpResponse:
 @form_page
 def codes(request: HttpRequest) -> HttpResponse:
     """Setting up two-factor authentication; new recovery codes; ending it. Each takes a code."""
-    person = cast(User, request.user)
-    factor, required = second_factor.of(person), second_factor.is_required_of(person)
+    user = person(request)
+    factor, required = second_factor.of(user), second_factor.is_required_of(user)
     form = CodeForm(posted(request))
     context: dict[str, Any] = {"form": form, "required": required}
     if factor is None:
-        factor = second_factor.begin(person)
-        if form.is_valid() and form.takes(person, request, confirm=True):
+        factor = second_factor.begin(user)
+        if form.is_valid() and form.takes(user, request, confirm=True):
             return render(request, "accounts/codes.html", {"recovery": form.recovery})
         context |= {"secret": factor.secret, "address": second_factor.address_of(factor, request.get_host())}
         context["picture"] = second_factor.picture_of(context["address"])
-    elif form.is_valid() and form.takes(person, request):
+    elif form.is_valid() and form.takes(user, request):
         if request.POST.get("do") == "remove" and not required:
-            second_factor.remove(person, by=person, besides=request.session.session_key)
+            second_factor.remove(user, by=user, besides=request.session.session_key)
             return redirect("accounts:settings")
-        return render(request, "accounts/codes.html", {"recovery": second_factor.new_recovery_codes(person)})
+        return render(request, "accounts/codes.html", {"recovery": second_factor.new_recovery_codes(user)})
     else:
         context["left"] = len(factor.recovery)
     return render(request, "accounts/codes.html", context)
@@ -158,7 +169,7 @@ class SetsPassword(FormView):
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
             response = super().form_valid(form)
-            Token.objects.filter(user=form.user).delete()
+            form.user.end_tokens()
             about = form.user.get_username()
             audit.record("password-changed", by=form.user, about=about, address=client_address(self.request))
         messages.success(self.request, str(self.done))
@@ -209,7 +220,7 @@ class ChoosePassword(SetsPassword, PasswordResetConfirmView):
 @form_page
 def notice_list(request: HttpRequest) -> HttpResponse:
     """What the person was told, newest first. Opening one marks it as read."""
-    own = Notice.objects.filter(person=cast(User, request.user))
+    own = Notice.objects.filter(person=person(request))
     if request.method == "POST":
         number = request.POST.get("open", "")
         known = len(number) < LONGEST_NUMBER and number.isascii() and number.isdigit()
@@ -227,21 +238,21 @@ def saved_views(request: HttpRequest) -> HttpResponse:
     or forgotten; the same name again replaces the page.
     """
     if request.method != "POST":
-        return render(request, "accounts/_views.html", {"views": cast(User, request.user).saved_views.all()})
-    person, path = cast(User, request.user), request.POST.get("path", "").replace("\x00", "")
-    name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:80]
+        return render(request, "accounts/_views.html", {"views": person(request).saved_views.all()})
+    user, path = person(request), request.POST.get("path", "").replace("\x00", "")
+    name = " ".join(typed(request.POST, "name").split())[:80]
     if not path.startswith("/leaderboards/") or len(path) > MAX_PATH:
         messages.error(request, "This page cannot be saved as a view.")
         return redirect("home")
     if request.POST.get("do") == "forget":
-        SavedView.objects.filter(person=person, path=path).delete()
+        SavedView.objects.filter(person=user, path=path).delete()
         return redirect("leaderboard:index")
     elif not name:
         messages.error(request, "Give the view a name.")
-    elif SavedView.objects.filter(person=person).exclude(name=name).count() >= MAX_VIEWS:
+    elif SavedView.objects.filter(person=user).exclude(name=name).count() >= MAX_VIEWS:
         messages.error(request, f"You keep {MAX_VIEWS} views already: forget one first.")
     else:
-        SavedView.objects.update_or_create(person=person, name=name, defaults={"path": path})
+        SavedView.objects.update_or_create(person=user, name=name, defaults={"path": path})
         messages.success(request, f"Saved as “{name}”: it is in the list of views, and found by the search.")
     return redirect(path)
 
@@ -250,11 +261,11 @@ def saved_views(request: HttpRequest) -> HttpResponse:
 @form_page
 def tokens(request: HttpRequest) -> HttpResponse:
     """API tokens. A new one is shown once, because only its hash is stored."""
-    user, address = cast(User, request.user), client_address(request)
+    user, address = person(request), client_address(request)
     own = Token.objects.filter(user=user).order_by("-created")
     context: dict[str, Any] = {"most": MAX_TOKENS}
     if request.method == "POST" and "revoke" in request.POST:
-        start = request.POST["revoke"].replace("\x00", "")
+        start = typed(request.POST, "revoke")
         if start and own.filter(token_key=start).delete()[0]:
             audit.record("token-ended", by=user, about=start, address=address)
             messages.success(request, _("The token is revoked. Scripts that send it are refused from now on."))
@@ -283,7 +294,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 @form_page
 def preferences(request: PageRequest) -> HttpResponse:
     """The person's own settings. The labelling page submits only its own part of them."""
-    user = cast(User, request.user)
+    user = person(request)
     back = request.POST.get("next") or request.GET.get("next", "")
     back = (
         back
@@ -333,20 +344,20 @@ def people(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         try:
             account = data | {"password": data["password"] or None}
-            made, password = actions.make_account(**account, by=cast(User, request.user))
+            made, password = actions.make_account(**account, by=person(request))
         except ValidationError as error:
             form.add_error(None, error)
         else:
             if data["password"]:
-                messages.success(request, f"{made.username} can sign in now, as {made.role}.")
-                return redirect("people")
+                return done(request, f"{made.username} can sign in now, as {made.role}.", "people")
             if made.email and mail.is_set_up():
                 actions.mail_password_link(person=made)
-                messages.success(request, f"{made.username} is {made.role}. A link for choosing a password is mailed.")
-                return redirect("people")
+                return done(
+                    request, f"{made.username} is {made.role}. A link for choosing a password is mailed.", "people"
+                )
             context["made"] = (made, password)
             form = NewAccount()
-    search, role = request.GET.get("q", "").replace("\x00", "").strip()[:150], request.GET.get("role", "")
+    search, role = typed(request.GET, "q")[:150], request.GET.get("role", "")
     accounts = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
     if search:
         accounts = accounts.filter(Q(username__icontains=search) | Q(email__icontains=search))
@@ -365,9 +376,9 @@ def people(request: HttpRequest) -> HttpResponse:
 
 @requires("administer")
 @form_page
-def person(request: HttpRequest, pk: int) -> HttpResponse:
+def account(request: HttpRequest, pk: int) -> HttpResponse:
     """One account: its role, a new password, switching it off and on, erasing who it is of."""
-    account, by = get_object_or_404(User, pk=pk), cast(User, request.user)
+    account, by = get_object_or_404(User, pk=pk), person(request)
     context: dict[str, Any] = {"section": "people", "person": account, "own": account == by, "roles": MAY.items()}
     if request.method == "POST":
         try:
@@ -376,8 +387,7 @@ def person(request: HttpRequest, pk: int) -> HttpResponse:
             messages.error(request, " ".join(error.messages))
             return redirect("person", pk)
         if result:
-            messages.success(request, result)
-            return redirect(reverse("person", args=[pk]))
+            return done(request, result, reverse("person", args=[pk]))
     context |= {"tokens": Token.objects.filter(user=account).count(), "mails": mail.is_set_up()}
     context |= {"codes": second_factor.of(account), "sign_ons": account.sign_ons.exists()}
     return render(request, "accounts/person.html", context)
@@ -389,7 +399,7 @@ def teams(request: HttpRequest) -> HttpResponse:
     """All teams, and a form for a new one. What each may do stands at the benchmarks."""
     if request.method == "POST":
         try:
-            made = rights.make_team(name=request.POST.get("name", "").replace("\x00", ""), by=cast(User, request.user))
+            made = rights.make_team(name=typed(request.POST, "name"), by=person(request))
         except ValidationError as error:
             messages.error(request, " ".join(error.messages))
             return redirect("teams")
@@ -402,13 +412,13 @@ def teams(request: HttpRequest) -> HttpResponse:
 @form_page
 def team(request: HttpRequest, pk: int) -> HttpResponse:
     """Who is in a team, and what is granted to it."""
-    found, by = get_object_or_404(Team, pk=pk), cast(User, request.user)
+    found, by = get_object_or_404(Team, pk=pk), person(request)
     form = NewMember(request.POST if "add" in request.POST else None)
     if "end" in request.POST:
         rights.end_team(team=found, by=by)
         return redirect("teams")
     if "remove" in request.POST:
-        who = found.members.filter(username=request.POST["remove"].replace("\x00", "")).first()
+        who = found.members.filter(username=typed(request.POST, "remove")).first()
         if who is not None:
             rights.set_member(team=found, person=who, member=False, by=by)
         return redirect("team", pk)
@@ -503,8 +513,7 @@ def _rows(entries: "QuerySet[AuditEntry]") -> Iterator[list[object]]:
 
 def _entries(request: HttpRequest) -> tuple["QuerySet[AuditEntry]", dict[str, str], str]:
     """The entries for the filters in the URL, the filters, and an error message."""
-    filters = {name: request.GET.get(name, "").strip().replace("\x00", "")[:150] for name in FILTERS}
-    filters, problem = {name: value for name, value in filters.items() if value}, ""
+    filters, problem = filters_of(request, FILTERS, 150), ""
     if filters.get("action") not in audit.ACTIONS:
         filters.pop("action", None)
     entries = AuditEntry.objects.select_related("who").order_by("-number")

@@ -41,8 +41,7 @@ def write(name: str, data: bytes) -> None:
 def move_in(path: Path, name: str) -> None:
     """Put a file of the data folder in, which is gone there then."""
     if away := objects.of("default"):
-        with path.open("rb") as file:
-            away.put(name, file)
+        away.put_copy(name, path)
         path.unlink()
     else:
         _local(name).parent.mkdir(parents=True, exist_ok=True)

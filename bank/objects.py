@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -98,6 +99,10 @@ class Objects:
     def put(self, name: str, file: IO[bytes]) -> None:
         with self._in_words():
             self._storage.save(name, File(file))
+
+    def put_copy(self, name: str, path: Path) -> None:
+        with path.open("rb") as file:
+            self.put(name, file)
 
     def remove(self, name: str) -> None:
         with self._in_words():

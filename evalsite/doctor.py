@@ -34,6 +34,7 @@ from accounts import mail
 from accounts.installation_key import WrongKeys, check_keys
 from accounts.models import AuditEntry, Mail, Role, User
 from bank import database, media, objects
+from bank.database import execute
 from bank.errors import outage
 from bank.images import media_matches_database
 from bank.models import SampleImage
@@ -171,9 +172,7 @@ def server() -> Finding:
             f"SQLite {version} has a rare race in WAL mode that can lose a write: install pysqlite3 (it brings a fixed "
             "SQLite), update SQLite to 3.51.3 or later, or use PostgreSQL"
         )
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW server_version")
-        return ok(f"PostgreSQL {cursor.fetchone()[0]}, {name}")
+    return ok(f"PostgreSQL {execute('SHOW server_version')}, {name}")
 
 
 def sqlite_has_wal_race(version: tuple[int, int, int]) -> bool:
@@ -195,8 +194,7 @@ def _short_timeout() -> Iterator[None]:
 
 def _wait_at_most(milliseconds: int) -> None:
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+        execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
 
 
 def migrations() -> Finding:

@@ -88,7 +88,7 @@ class Table(Queue):
                             self._tasks[job.once] = asyncio.create_task(self._work(job, stop))
                 except DatabaseError as error:
                     log.warning("The database does not answer (%s), trying again", type(error).__name__)
-                await _wait(stop, self._tasks.values(), LOOK_EVERY)
+                await wait(stop, self._tasks.values(), LOOK_EVERY)
         finally:
             await asyncio.gather(self.heavy.stop(), *self._tasks.values())
             if self._lock is not None:
@@ -135,7 +135,7 @@ class Table(Queue):
                 if stop.is_set():
                     log.warning("Job %s is done again by the next worker", job)
                     break
-                await _wait(stop, (), AGAIN)
+                await wait(stop, (), AGAIN)
         del self._tasks[job.once]
 
 
@@ -196,7 +196,7 @@ class Procrastinate(Queue):
     async def _work(self, stop: asyncio.Event, *, heavy: bool) -> None:
         while not stop.is_set():
             if heavy and not self.takes_heavy():
-                await _wait(stop, (), AGAIN)
+                await wait(stop, (), AGAIN)
                 continue
             try:
                 await self.app.open_async()
@@ -208,13 +208,13 @@ class Procrastinate(Queue):
                         install_signal_handlers=False,
                     )
                 )
-                await _wait(stop, (worker,), None)
+                await wait(stop, (worker,), None)
                 worker.cancel()
                 with suppress(asyncio.CancelledError):
                     await worker
             except Exception as error:
                 log.warning("The database does not answer (%s), trying again", type(error).__name__)
-            await _wait(stop, (), AGAIN)
+            await wait(stop, (), AGAIN)
 
     async def _sweep(self, stop: asyncio.Event) -> None:
         """Have again what workers had begun that died."""
@@ -229,7 +229,7 @@ class Procrastinate(Queue):
                         await manager.retry_job(job)
                     except ConnectorException:  # the same job waits already
                         await manager.finish_job(job, status=Status.FAILED, delete_job=True)
-            await _wait(stop, (), SWEEP_EVERY)
+            await wait(stop, (), SWEEP_EVERY)
 
 
 def cron(every: timedelta) -> str:
@@ -240,7 +240,7 @@ def cron(every: timedelta) -> str:
     return "17 3 * * *" if minutes >= 24 * 60 else f"7 */{minutes // 60} * * *"
 
 
-async def _wait(stop: asyncio.Event, tasks: Any, seconds: float | None) -> None:
+async def wait(stop: asyncio.Event, tasks: Any, seconds: float | None) -> None:
     """Wait for the stop, for the end of a task, or for so long."""
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait({stopped, *tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

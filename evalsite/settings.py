@@ -22,7 +22,7 @@ from evalsite import keys, logs, object_storage
 env = environ.Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-DATA = Path(env.str("EVALSITE_DATA", default="") or BASE_DIR / "var").resolve()
+DATA = Path(env.str("EVALSITE_DATA", "") or BASE_DIR / "var").resolve()
 
 DEBUG = keys.truth("DEBUG", False)
 LOCAL = DEBUG or not any(os.environ.get(name) for name in ("ALLOWED_HOSTS", "DATABASE_URL", "DEBUG"))
@@ -154,13 +154,13 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
-if S3_BUCKET := env.str("S3_BUCKET", default=""):  # else all files lie in the data folder
+if S3_BUCKET := env.str("S3_BUCKET", ""):  # else all files lie in the data folder
     STORAGES |= object_storage.storages(
         bucket=S3_BUCKET,
-        endpoint=env.str("S3_ENDPOINT", default=""),
-        region=env.str("S3_REGION", default=""),
-        access_key=env.str("S3_ACCESS_KEY", default=""),
-        secret_key=env.str("S3_SECRET_KEY", default=""),
+        endpoint=env.str("S3_ENDPOINT", ""),
+        region=env.str("S3_REGION", ""),
+        access_key=env.str("S3_ACCESS_KEY", ""),
+        secret_key=env.str("S3_SECRET_KEY", ""),
     )
 WHITENOISE_MAX_AGE = 60
 
@@ -170,7 +170,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "evalsite.formats"
 USE_I18N = True
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")  # in which times are shown; days of quotas and budgets end by UTC
+TIME_ZONE = env.str("TIME_ZONE", "UTC")  # in which times are shown; days of quotas and budgets end by UTC
 keys.refuse_unknown("TIME_ZONE", TIME_ZONE, available_timezones(), words="Europe/Rome, for example")
 
 LOGIN_URL = "accounts:sign-in"
@@ -189,13 +189,13 @@ SESSION_ENGINE = "accounts.sessions"
 SECOND_FACTOR_FOR_STAFF = keys.truth("SECOND_FACTOR_FOR_STAFF", False)  # two-factor authentication
 
 # Signing in at an OpenID provider; see accounts.sso. Without SSO_ISSUER nothing of allauth is loaded.
-SSO_ISSUER = env.str("SSO_ISSUER", default="")
-SSO_NAME = env.str("SSO_NAME", default="") or urlsplit(SSO_ISSUER).hostname or ""  # on the button
-SSO_CLIENT_ID = env.str("SSO_CLIENT_ID", default="")
-SSO_CLIENT_SECRET = env.str("SSO_CLIENT_SECRET", default="")
-SSO_ROLE_CLAIM = env.str("SSO_ROLE_CLAIM", default="")
+SSO_ISSUER = env.str("SSO_ISSUER", "")
+SSO_NAME = env.str("SSO_NAME", "") or urlsplit(SSO_ISSUER).hostname or ""  # on the button
+SSO_CLIENT_ID = env.str("SSO_CLIENT_ID", "")
+SSO_CLIENT_SECRET = env.str("SSO_CLIENT_SECRET", "")
+SSO_ROLE_CLAIM = env.str("SSO_ROLE_CLAIM", "")
 SSO_ROLES = env.dict("SSO_ROLES", default={})  # by value of the claim; the first that somebody has
-SSO_DEFAULT_ROLE = env.str("SSO_DEFAULT_ROLE", default="")
+SSO_DEFAULT_ROLE = env.str("SSO_DEFAULT_ROLE", "")
 SSO_PASSWORDS = keys.truth("SSO_PASSWORDS", True)  # whether who comes so may keep a password
 if SSO_ISSUER:
     keys.refuse_sign_on(SSO_ISSUER, SSO_CLIENT_ID, SSO_ROLE_CLAIM, SSO_ROLES)
@@ -252,7 +252,7 @@ vars().update(
     )
 )
 EMAIL_TIMEOUT = 10  # seconds: meanwhile the worker takes no new run
-DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="evalsite@localhost")
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "evalsite@localhost")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -302,13 +302,11 @@ SPECTACULAR_SETTINGS = {
 # 0: for ever.
 KEEP_NOTICES_DAYS = keys.number("KEEP_NOTICES_DAYS", 180)
 KEEP_CALLS_DAYS = keys.number("KEEP_CALLS_DAYS", 0)
-BACKUP_FOLDER = env.str(
-    "BACKUP_FOLDER", default=""
-)  # a worker backs up to it each day; a folder, or s3://BUCKET/FOLDER
+BACKUP_FOLDER = env.str("BACKUP_FOLDER", "")  # a worker backs up to it each day; a folder, or s3://BUCKET/FOLDER
 BACKUP_KEEP = keys.number("BACKUP_KEEP", 14)  # of those that stay
-METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # opens /metrics
-LOG_FORMAT = env.str("LOG_FORMAT", default="text")  # or json
-LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()  # of our own lines; those of libraries begin at WARNING
+METRICS_TOKEN = env.str("METRICS_TOKEN", "")  # opens /metrics
+LOG_FORMAT = env.str("LOG_FORMAT", "text")  # or json
+LOG_LEVEL = env.str("LOG_LEVEL", "INFO").upper()  # of our own lines; those of libraries begin at WARNING
 keys.refuse_unknown("LOG_FORMAT", LOG_FORMAT, ("text", "json"))
 keys.refuse_unknown("LOG_LEVEL", LOG_LEVEL, ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {
@@ -335,7 +333,7 @@ LOGGING = {
     },
 }
 
-if SENTRY_DSN := env.str("SENTRY_DSN", default=""):
+if SENTRY_DSN := env.str("SENTRY_DSN", ""):
     if find_spec("sentry_sdk") is None:
         raise ImproperlyConfigured(
             "SENTRY_DSN is set, and sentry-sdk is not here: `make setup EXTRAS=sentry` in a clone, or the wheel "

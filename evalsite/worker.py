@@ -82,7 +82,7 @@ async def serve(
                     raise GaveUp(f"The database has not answered for {now - answered:.0f} seconds.") from None
             if idle:
                 return
-            await _either(stop, active)
+            await queues.wait(stop, active.values(), LOOK_EVERY)
             for pk in [pk for pk, task in active.items() if task.done()]:
                 task = active.pop(pk)
                 crash = task.exception()
@@ -97,13 +97,6 @@ async def serve(
             await db(leave, name)
         except DatabaseError:
             log.warning("The database does not answer: that %s has left, it will notice later", name)
-
-
-async def _either(stop: asyncio.Event, active: dict[int, asyncio.Task[bool]]) -> None:
-    """Wait for the stop, for the end of a run, or until it is time to look again."""
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({stopped, *active.values()}, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
 
 
 def take(

@@ -12,3 +12,11 @@ class InstallationCommand(BaseCommand):
     """
 
     requires_system_checks = [INSTALLATION]
+
+
+class UncheckedCommand(BaseCommand):
+    """A command that makes no checks: ``serve`` makes them later, the others may run where no database answers or leave
+    them to ``serve`` and ``check``. They load the code of every page.
+    """
+
+    requires_system_checks: list[str] = []

@@ -17,6 +17,7 @@ from bank.errors import BadInput
 from bank.intake.formats.reading import BadFile
 from bank.intake.imports import Report
 from bank.intake.imports.engine import run_import
+from bank.picked import filled
 
 MOST = 1000
 
@@ -60,7 +61,7 @@ class TakesRows:
         """
         asked = sent(request, RowsIn)
         report = _brought_in(self.part, **asked)
-        made = {noun: count for noun, count in report.made.items() if count}
+        made = filled(report.made)
         found = {"made": made, "unchanged": report.unchanged, "bad": report.bad, "problems": _problems(report)}
         if report.problems and not (report.written or asked["dry_run"]):
             return Response(found, status=status.HTTP_400_BAD_REQUEST)

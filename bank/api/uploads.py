@@ -1,5 +1,7 @@
 """API of uploads: begun, sent in pieces that may be sent again, checked, confirmed, cancelled."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.urls import reverse
@@ -175,12 +177,9 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         given = sent(request, MapSerializer)
         try:
             named = mapping.ready(mapping.checked(given["map"]))
-            actions.name_columns(upload=upload, map=named, keep=given["keep"])
         except BadInput as error:
             raise serializers.ValidationError({"map": [str(error)]}) from None
-        except actions.WrongState as error:
-            return _conflict(error, state=upload.state)
-        return Response(self.get_serializer(upload).data)
+        return self._step(upload, partial(actions.name_columns, upload=upload, map=named, keep=given["keep"]))
 
     @posted({"application/json": CHOICES}, {200: UploadSerializer})
     def confirm(self, request: Request, pk: str) -> Response:
@@ -192,19 +191,19 @@ class Uploads(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Generic
         form = ChoicesForm(ChoicesForm.from_api(upload, request.data), upload=upload)
         if not form.is_valid():
             raise serializers.ValidationError(form.errors.get_json_data())
-        try:
-            form.carry_out()
-        except actions.WrongState as error:
-            return _conflict(error, state=upload.state)
-        return Response(self.get_serializer(upload).data)
+        return self._step(upload, form.carry_out)
 
     @posted(None, {200: UploadSerializer})
     def cancel(self, request: Request, pk: str) -> Response:
         """End the upload; nothing of it stays. During an import the worker undoes what it began, which takes a
         moment."""
         upload = self.get_object()
+        return self._step(upload, partial(actions.cancel, upload=upload))
+
+    def _step(self, upload: Upload, take: Callable[[], object]) -> Response:
+        """The upload after a step, or that it cannot be taken now."""
         try:
-            actions.cancel(upload=upload)
+            take()
         except actions.WrongState as error:
             return _conflict(error, state=upload.state)
         upload.refresh_from_db()

@@ -22,6 +22,7 @@ from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export
 from bank.models import Benchmark, Draft, EvaluatedModel, Item, Sample, with_answers
 from bank.models import Response as ModelResponse
+from bank.picked import picked
 from bank.recipes import store
 from bank.samples import capabilities, drafts
 from bank.samples.benchmarks import change_benchmark, find_benchmark, make_benchmark, set_visibility
@@ -279,7 +280,7 @@ class SampleSerializer(serializers.ModelSerializer[Sample]):
             shown = self.parent.instance if isinstance(self.parent, serializers.ListSerializer) else [sample]
             page, viewer = list(shown or [sample]), self.context["request"].user
             by_sample |= {row.pk: [] for row in page} | bank.criteria.for_public(samples=page, viewer=viewer)
-        return [{name: getattr(text, name) for name in PUBLIC_COLUMNS} for text in by_sample[sample.pk]]
+        return [picked(text, PUBLIC_COLUMNS) for text in by_sample[sample.pk]]
 
     def get_absent_images(self, sample: Sample) -> list[dict[str, Any]]:
         """Pictures that are named but not here, without the names of their files, which may tell too much."""

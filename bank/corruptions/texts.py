@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from bank.text.digests import generator
+from bank.text.words import words_of
 
 CATEGORIES = ("basic", "sentence", "word", "character", "choice")
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of the words, by severity
@@ -102,14 +102,6 @@ def applies(text: str) -> bool:
     return bool(letters) and sum(char < "\u0250" for char in letters) >= 0.6 * len(letters)
 
 
-@cache
-def words_of(table: str) -> dict[str, tuple[str, ...]]:
-    """What may stand instead of each word, or beside it, from a table beside this module."""
-    lines = (Path(__file__).parent / f"{table}.txt").read_text(encoding="utf-8").splitlines()
-    pairs = (line.split(":", 1) for line in lines if line and not line.startswith("#"))
-    return {word.strip(): tuple(each.strip() for each in others.split(",")) for word, others in pairs}
-
-
 def _outside(text: str, change: Callable[[str], str]) -> str:
     """The text with the parts between protected ones changed."""
     parts, at = [], 0
@@ -154,7 +146,7 @@ def _as(word: str, like: str) -> str:
 
 # ---- basic ----
 
-CONTRACTIONS = {long: short for long, (short,) in words_of("contractions").items()}
+CONTRACTIONS = {long: short for long, (short,) in words_of(__file__, "contractions").items()}
 _OTHER = CONTRACTIONS | {short: long for long, short in CONTRACTIONS.items()}
 _EITHER = re.compile(r"(?<![\w'’])(" + "|".join(map(re.escape, _OTHER)) + r")(?![\w'’])", re.IGNORECASE)
 
@@ -175,6 +167,7 @@ def _contraction_expansion(text: str, severity: int, rng: random.Random) -> str:
 # ---- words ----
 
 _BEFORE = {"describe", "explain", "identify", "choose", "select"}
+ADVERBS = words_of(__file__, "adverbs")
 IRRELEVANT = (
     "The weather was fine yesterday.",
     "My neighbour has a blue bicycle.",
@@ -187,9 +180,14 @@ IRRELEVANT = (
 )
 
 
+@cache
+def synonyms() -> dict[str, tuple[str, ...]]:
+    return words_of(__file__, "synonyms")
+
+
 def _swap_synonym(text: str, severity: int, rng: random.Random) -> str:
     def swapped(word: str) -> str:
-        others = words_of("synonyms").get(word.lower())
+        others = synonyms().get(word.lower())
         return _as(rng.choice(others), word) if others else word
 
     return _some_words(text, severity, rng, swapped, longer_than=2)
@@ -197,7 +195,7 @@ def _swap_synonym(text: str, severity: int, rng: random.Random) -> str:
 
 def _insert_adverb(text: str, severity: int, rng: random.Random) -> str:
     for word in _words(text):
-        if adverbs := words_of("adverbs").get(word[0].lower()):
+        if adverbs := ADVERBS.get(word[0].lower()):
             adverb = rng.choice(adverbs)
             if word[0].lower() in _BEFORE:
                 return text[: word.start()] + f"{_as(adverb, word[0])} {word[0].lower()}" + text[word.end() :]
@@ -212,7 +210,8 @@ def _add_irrelevant(text: str, severity: int, rng: random.Random) -> str:
 
 # ---- characters ----
 
-MISREAD = {letter: letters for letter, (letters,) in words_of("misreadings").items()}
+MISREAD = {letter: letters for letter, (letters,) in words_of(__file__, "misreadings").items()}
+MISSPELT = words_of(__file__, "misspellings")
 KEYS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -258,7 +257,7 @@ def _typos(text: str, severity: int, rng: random.Random) -> str:
 
 def _spelling(text: str, severity: int, rng: random.Random) -> str:
     def misspelt(word: str) -> str:
-        rules = [(right, wrong) for right, (wrong,) in words_of("misspellings").items() if right in word[1:].lower()]
+        rules = [(right, wrong) for right, (wrong,) in MISSPELT.items() if right in word[1:].lower()]
         if not rules:
             return word
         right, wrong = rules[0] if len(rules[0][0]) > 1 else rng.choice(rules)

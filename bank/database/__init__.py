@@ -1,6 +1,6 @@
 """What the ORM does not do: the database's clock, batches, bulk inserts, rows of unfinished imports."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -16,9 +16,7 @@ def now() -> datetime:
     """
     if connection.vendor == "sqlite":
         return datetime.now(UTC)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT STATEMENT_TIMESTAMP()")
-        time: datetime = cursor.fetchone()[0]
+    time: datetime = execute("SELECT STATEMENT_TIMESTAMP()")
     return time
 
 
@@ -27,8 +25,15 @@ def analyze(*tables: type[Model]) -> None:
     query over rows that have just come in by the thousand may take minutes instead of milliseconds.
     """
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(f"ANALYZE {', '.join(table._meta.db_table for table in tables)}")
+        execute(f"ANALYZE {', '.join(table._meta.db_table for table in tables)}")
+
+
+def execute(statement: str, values: Sequence[Any] = ()) -> Any:
+    """Run a statement by hand; returns the first value of its first row, None where it has none."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone() if cursor.description else None
+    return row[0] if row else None
 
 
 T = TypeVar("T")

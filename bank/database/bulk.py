@@ -16,6 +16,7 @@ from django.db.models import Model
 from django.db.models.expressions import DatabaseDefault
 
 from accounts.crypto import EncryptedTextField, cipher
+from bank.database import execute
 
 VARIABLES = 2000  # of one statement
 # Fields whose values the databases take as they are: preparing each through the ORM costs more than the insert.
@@ -33,10 +34,10 @@ PLAIN = {
 def new_ids(model: type[Model], count: int) -> Sequence[int]:
     """Reserve this many ids for new rows; nobody else gets them. Call it in the transaction that inserts the rows."""
     table = model._meta.db_table
+    if connection.vendor == "sqlite":  # the transaction holds the only write lock
+        start = _last(table) + 1
+        return range(start, start + count)
     with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":  # the transaction holds the only write lock
-            start = _last(table) + 1
-            return range(start, start + count)
         cursor.execute(f'LOCK TABLE "{table}" IN ROW EXCLUSIVE MODE')  # as an insert would: see reserve
         cursor.execute(
             "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)", [f'"{table}"', count]
@@ -65,13 +66,13 @@ def reserve(model: type[Model], count: int) -> range:
 
 def _last(table: str) -> int:
     """The highest id that SQLite has assigned."""
-    with connection.cursor() as cursor:
-        cursor.execute(
+    return int(
+        execute(
             f'SELECT max(coalesce((SELECT max(id) FROM "{table}"), 0),'  # noqa: S608 (a table of ours)
             " coalesce((SELECT seq FROM sqlite_sequence WHERE name = %s), 0))",
             [table],
         )
-        return int(cursor.fetchone()[0])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,13 @@ def insert_columns(model: type[Model], values: Mapping[str, Column]) -> None:
             _copy(table, names, values.values())
 
 
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
 def _copy(table: str, names: Sequence[str], columns: Iterable[Column]) -> None:
     """As PostgreSQL takes rows fastest."""
-    quoted = ", ".join(f'"{name}"' for name in names)
-    into = f'COPY "{table}" ({quoted}) FROM STDIN'
+    into = f'COPY "{table}" ({_quoted(names)}) FROM STDIN'
     with connection.connection.cursor() as cursor, cursor.copy(into) as copy:
         for row in zip(*columns, strict=True):
             copy.write_row(row)
@@ -232,5 +236,4 @@ def _statement(table: str, names: tuple[str, ...], shared: tuple[bool, ...], row
     once = [f"?{next(places)}" if same else "" for same in shared]
     numbers = count(sum(shared) + 1)
     values = ", ".join(f"({', '.join(place or f'?{next(numbers)}' for place in once)})" for _ in range(rows))
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return f'INSERT OR FAIL INTO "{table}" ({quoted}) VALUES {values}'  # noqa: S608 (tables and columns of ours)
+    return f'INSERT OR FAIL INTO "{table}" ({_quoted(names)}) VALUES {values}'  # noqa: S608 (tables and columns of ours)

@@ -12,6 +12,7 @@ from bank.forms.fields import CleanCharField, long_text, tick
 from bank.intake import exports, parquet
 from bank.intake.registry import EVERYTHING, SHAPES, TABLES
 from bank.models import Benchmark, EvaluatedModel, Response
+from bank.picked import picked
 from bank.samples.capability_trees import TITLES
 
 LABELS = {"plurality": "Most frequent verdict wins", "mllm-bench": "As in MLLM-Bench: undecided outweighs"}
@@ -95,7 +96,7 @@ class NewBenchmark(Facts):
 def facts_of(benchmark: Benchmark) -> dict[str, Any]:
     """The facts about a stored benchmark, as the form begins with them."""
     names = ("title", "description", "licence", "anchor", "majority", "edition")
-    return {name: getattr(benchmark, name) for name in names} | {"score_scale": scale_as_text(benchmark.score_scale)}
+    return picked(benchmark, names) | {"score_scale": scale_as_text(benchmark.score_scale)}
 
 
 class FileShape(forms.ChoiceField):

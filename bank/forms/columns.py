@@ -10,6 +10,7 @@ from bank.intake.formats import mapping
 from bank.intake.formats.mapping import Column, ColumnMap, Proposal
 from bank.intake.uploads import actions, staging
 from bank.models import Upload
+from bank.picked import filled
 
 SHOWN = 3  # of what comes nearest
 NOT_THERE = {
@@ -131,7 +132,7 @@ class ColumnsForm(forms.Form):
     def _meanings(self, name: str, data: dict[str, Any]) -> dict[str, str]:
         """What words in the column of this field stand for, where that is said."""
         sent = {word: data.get(f"value-{name}-{number}", "") for number, word in enumerate(self.words[name])}
-        return {word: meaning for word, meaning in sent.items() if meaning}
+        return filled(sent)
 
     def _columns_by_field(self, data: dict[str, Any]) -> dict[str, str]:
         """Of two columns for one field the first; the other is an error."""

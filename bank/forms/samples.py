@@ -13,6 +13,7 @@ from bank import images
 from bank.forms.fields import CleanCharField, long_text, tick, whole_number
 from bank.models import Benchmark, Sample, SampleImage
 from bank.models.catalogue import Capability
+from bank.picked import picked
 from bank.samples.capabilities import tree_of
 from bank.samples.editor import FIELDS, Picture
 
@@ -238,7 +239,7 @@ class Editor:
         """The stored criteria, those that a draft proposes, and a few empty ones."""
         names = ("key", "kind", "text", "weight", "category", "shown_to")
         shown = [c for c in criteria if (c.key, c.kind) != ("answer", "answer_key")]
-        rows: list[dict[str, Any]] = [{name: getattr(c, name) for name in names} for c in shown]
+        rows: list[dict[str, Any]] = [picked(c, names) for c in shown]
         for row in proposed:
             rows.append({"kind": "guideline" if row["weight"] is None else "component"} | row)
         rows += [{}] * EMPTY_ROWS
@@ -255,7 +256,7 @@ class Editor:
         names = ("key", "instruction", "hint", "question_type", "split", "source", "group", "language", "edition")
         answer = next((c.text for c in criteria if (c.key, c.kind) == ("answer", "answer_key")), "")
         options = "\n".join(f"{letter}: {text}" for letter, text in sample.options.items())
-        return {name: getattr(sample, name) for name in names} | {
+        return picked(sample, names) | {
             "capability": str(sample.capability_id or ""),
             "options": options,
             "answer": answer,

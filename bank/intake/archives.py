@@ -38,10 +38,9 @@ def directory_fault(file: int) -> str:
     """
     size = os.fstat(file).st_size
     tail = os.pread(file, 65_557 + 20, max(0, size - 65_557 - 20))
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or len(tail) - end < 22:
+    end, length = _end(tail)
+    if end < 0:
         return "is not a readable zip archive: its end is missing; was it sent completely?"
-    length = struct.unpack_from("<L", tail, end + 12)[0]
     locator = tail[end - 20 : end] if end >= 20 else b""
     if locator.startswith(b"PK\x06\x07"):
         wide = os.pread(file, 56, struct.unpack_from("<Q", locator, 8)[0])
@@ -55,16 +54,21 @@ def directory_fault(file: int) -> str:
     return ""
 
 
+def _end(tail: bytes) -> tuple[int, int]:
+    """Where the record at the end of an archive begins, -1 if it is not whole, and the length of its directory."""
+    end = tail.rfind(b"PK\x05\x06")
+    if end < 0 or len(tail) - end < 22:
+        return -1, 0
+    return end, struct.unpack_from("<L", tail, end + 12)[0]
+
+
 def is_workbook(path: Path) -> bool:
     """Whether the archive is an Excel workbook, by the names in its directory, whose end is read."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 2**17))
         tail = file.read()
-    end = tail.rfind(b"PK\x05\x06")
-    if end < 0 or len(tail) - end < 22:
-        return False
-    length = struct.unpack_from("<L", tail, end + 12)[0]
-    return b"xl/workbook.xml" in tail[max(0, end - length) : end]
+    end, length = _end(tail)
+    return end >= 0 and b"xl/workbook.xml" in tail[max(0, end - length) : end]
 
 
 def name_fault(info: zipfile.ZipInfo) -> str:

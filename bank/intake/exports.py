@@ -24,6 +24,7 @@ from bank.errors import BadInput
 from bank.intake import parquet, registry
 from bank.intake.formats.generic import BOOLEANS, FLOATS, INTEGERS, LISTS
 from bank.models import Benchmark, Item, ItemResponse, Recipe, Response, Sample, with_answers
+from bank.picked import picked, present
 
 Records = Iterator[dict[str, Any]]
 Files = Iterable[tuple[str, Iterable[bytes]]]  # the name of each, and its bytes in pieces
@@ -159,7 +160,7 @@ def _sample(sample: Sample) -> dict[str, Any]:
     placed += [(i["position"], i | {"position": None, "required": False}) for i in sample.absent_images]
     images = _in_place(placed)
     path = sample.capability.path.split(" / ") if sample.capability else []
-    return {name: getattr(sample, name) for name in names} | {"images": images, "capability": path}
+    return picked(sample, names) | {"images": images, "capability": path}
 
 
 def _in_place(placed: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -170,7 +171,7 @@ def _in_place(placed: list[tuple[int, dict[str, Any]]]) -> list[dict[str, Any]]:
 def _criteria(texts: list[bank.criteria.Text]) -> dict[str, Any]:
     names = ("key", "kind", "text", "weight", "category", "shown_to")
     answers = [text for text in texts if (text.key, text.kind, text.shown_to) == ("answer", "answer_key", "staff")]
-    rows = [{name: getattr(text, name) for name in names} for text in texts if text not in answers]
+    rows = [picked(text, names) for text in texts if text not in answers]
     return {"criteria": rows, "answer": answers[0].text if answers else ""}
 
 
@@ -178,8 +179,7 @@ def _responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
     names = ["variant", "text", "status", "reason", "option_order", "tokens"]
     query = Response.objects.filter(sample__benchmark=benchmark).select_related("sample", "model").order_by("pk")
     for response in query.iterator(chunk_size=1000):
-        record = {"sample": response.sample.key, "model": response.model.name}
-        yield trimmed(record | {name: getattr(response, name) for name in names})
+        yield _answer(response, names)
 
 
 def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -189,8 +189,12 @@ def _recipe_responses(benchmark: Benchmark, asked: ExportRequest) -> Records:
     }
     query = Response.all_objects.filter(sample__benchmark=benchmark, recipe__in=recipes).order_by("pk")
     for response in query.select_related("sample", "model").iterator(chunk_size=1000):
-        record = {"sample": response.sample.key, "model": response.model.name} | recipes[response.recipe_id]
-        yield trimmed(record | {name: getattr(response, name) for name in names})
+        yield _answer(response, names, **recipes[response.recipe_id])
+
+
+def _answer(response: Response, names: list[str], **more: str) -> dict[str, Any]:
+    record = {"sample": response.sample.key, "model": response.model.name} | more
+    return trimmed(record | picked(response, names))
 
 
 def _items(benchmark: Benchmark, asked: ExportRequest) -> Records:
@@ -210,7 +214,7 @@ def questions(benchmark: Benchmark, viewer: Viewer) -> Records:
         placed += [(image["position"], {"absent": True, "url": image.get("url")}) for image in sample.absent_images]
         images = _in_place(placed)
         names = ("key", "split", "instruction", "hint", "options")
-        yield trimmed({name: getattr(sample, name) for name in names} | {"images": images})
+        yield trimmed(picked(sample, names) | {"images": images})
 
 
 _OWN: dict[str, Table] = {
@@ -338,7 +342,7 @@ def _target(output: Path | None) -> Iterator[IO[bytes]]:
 
 def _jsonl(records: Records, columns: list[str]) -> Iterator[bytes]:
     for batch in batched(records, 500):
-        lines = ({name: record[name] for name in columns if name in record} for record in batch)
+        lines = (present(record, columns) for record in batch)
         yield b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from bank.database.unfinished import ImportInProgress
 from bank.errors import BadInput, WrongUse
 from bank.intake import formats
@@ -48,10 +49,9 @@ def bad_input_fails() -> Iterator[None]:
         raise Failed(str(error)) from None
 
 
-class ImportCommand(BaseCommand):
+class ImportCommand(UncheckedCommand):
     """FORMAT PATH --benchmark SLUG [--dry-run] [--skip-bad] and those of ImportOptions that a subclass adds."""
 
-    requires_system_checks: list[str] = []  # `serve` and `check` make them; they load the code of every page
     part: str
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -15,6 +15,7 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Cast
 
 from accounts.crypto import Cipher, EncryptedTextField, OfRow, Opened, cipher, owner_of
+from bank.database import execute
 
 BATCH = 500
 
@@ -159,8 +160,7 @@ def rotate(progress: Callable[[int], None] = lambda done: None) -> int:
 def compact() -> None:
     """Write SQLite's file anew, without what was written over or deleted; PostgreSQL does so by itself in time."""
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("VACUUM")
+        execute("VACUUM")
 
 
 def _is_done(column: Column, row: Row, newest: Cipher) -> bool:

@@ -1,9 +1,9 @@
 """What endpoints wrote for samples, kept apart from them until a person has read it."""
 
-from django.conf import settings
 from django.db import models
 
 from accounts.crypto import EncryptedTextField
+from accounts.fields import doer
 from bank.models.catalogue import Sample
 
 # How a question is said in other words (ChEF, arXiv 2311.02692, Table 3: sentences).
@@ -30,7 +30,7 @@ class Draft(models.Model):
     text = EncryptedTextField()
     origin = models.CharField(max_length=240)  # the model that wrote it, and its run
     state = models.CharField(max_length=9, choices=State.choices, default=State.WAITING)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    by = doer()
     decided_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

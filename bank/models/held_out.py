@@ -1,8 +1,8 @@
 """Which half of a benchmark is held out of comparing judges with people."""
 
-from django.conf import settings
 from django.db import models
 
+from accounts.fields import doer
 from bank.models.catalogue import Benchmark
 
 
@@ -13,5 +13,5 @@ class HeldOutHalf(models.Model):
 
     benchmark = models.OneToOneField(Benchmark, on_delete=models.CASCADE, related_name="held_out_half")
     below = models.CharField(max_length=64)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    by = doer()
     drawn_at = models.DateTimeField(auto_now_add=True)

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from accounts.fields import doer
 from bank.models.catalogue import Benchmark, Sample
 
 # The six points of the guideline for data collectors (Table 10): name, title, what a reviewer asks.
@@ -22,9 +23,9 @@ class ReviewRound(models.Model):
     benchmark = models.ForeignKey(Benchmark, on_delete=models.CASCADE, related_name="review_rounds")
     number = models.PositiveIntegerField()
     opened_at = models.DateTimeField(auto_now_add=True)
-    opened_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    opened_by = doer()
     closed_at = models.DateTimeField(null=True, blank=True)
-    closed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    closed_by = doer()
 
     class Meta:
         ordering = ["number"]
@@ -71,7 +72,7 @@ class SampleRevision(models.Model):
 
     sample = models.ForeignKey(Sample, on_delete=models.CASCADE, related_name="revisions")
     edition = models.PositiveIntegerField()  # the sample's, after the change
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    by = doer()
     at = models.DateTimeField(auto_now_add=True)
     changes = models.JSONField(default=dict)  # {field: [old, new]}
     note = models.TextField(blank=True)

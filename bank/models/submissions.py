@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 
 from accounts.crypto import EncryptedJSONField, EncryptedTextField
+from accounts.fields import doer
 from accounts.rules import allowed
 from bank.models.catalogue import Benchmark, known_to
 from bank.models.responses import EvaluatedModel, Response
@@ -32,7 +33,7 @@ class SubmissionRules(models.Model):
     # Decides which half a sample with a closed key is in; not changed once somebody has submitted.
     seed = EncryptedTextField(default=new_seed, editable=False)
     notes = models.TextField(blank=True)
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_by = doer()
     changed_at = models.DateTimeField(auto_now=True)
 
 
@@ -65,7 +66,7 @@ class Submission(models.Model):
     problems = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.CHECKED)
     reason = models.TextField(blank=True)  # of the last change of state by a person
-    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+")
+    changed_by = doer()
     changed_at = models.DateTimeField(null=True)
     released_at = models.DateTimeField(null=True)  # when the kept half's score was shown to the submitter
     created_at = models.DateTimeField(auto_now_add=True)

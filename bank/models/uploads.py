@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from accounts.crypto import EncryptedTextField
 from accounts.rules import Viewer, allowed
@@ -75,6 +76,11 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def move(self, before: str, to: str, **values: Any) -> bool:
+        """Store that it has come from one state to another, unless it has left the first one meanwhile."""
+        unmoved = Upload.objects.filter(pk=self.pk, state=before)
+        return bool(unmoved.update(state=to, changed_at=timezone.now(), **values))
 
     @property
     def is_limited(self) -> bool:

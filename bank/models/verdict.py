@@ -32,25 +32,6 @@ def choice_of(preference: float) -> Choice:
     return Choice.TIE if preference == EVEN else Choice.FIRST if preference > EVEN else Choice.SECOND
 
 
-COLUMNS = (
-    "score",
-    "choice",
-    "preference",
-    "situation",
-    "ranking",
-    "parts",
-    "option",
-    "extraction",
-    "answer",
-    "agree",
-    "grade",
-    "hallucination",
-    "spans",
-    "confidence",
-    "reason",
-)
-
-
 class Verdict(models.Model):
     """A decision about an item. Missing is null with a reason, never 0.
 
@@ -99,6 +80,9 @@ class Verdict(models.Model):
     def verdict(self) -> dict[str, Any]:
         """The columns that are not empty."""
         return {name: value for name in COLUMNS if (value := getattr(self, name)) not in (None, "")}
+
+
+COLUMNS = tuple(field.name for field in Verdict._meta.local_fields)
 
 
 def as_row(verdict: Mapping[str, Any], names: Sequence[object]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bank import guard
 from bank.criteria import answer_keys
 from bank.database import batched
 from bank.models import Benchmark, Recipe, Response, Sample
-from bank.recipes.spec import OPTIONS, PLAIN, YES_NO, Nearest, Numbers, Spec, Tree
+from bank.recipes.spec import PLAIN, YES_NO, Nearest, Numbers, Spec, Tree
 from bank.recipes.verbalizers import named
 from stats.answer_text import answer_in, option_in
 from stats.desiderata import softmax, tree_credit
@@ -46,7 +46,7 @@ def as_frame(recipe: Recipe, spec: Spec, benchmark: Benchmark, *, samples: Any =
     rows: list[tuple[Any, ...]] = []
     ids = sorted(set(responses.order_by().values_list("sample", flat=True)))
     for page in batched(ids, PAGE):
-        asked = {row.pk: row for row in Sample.objects.filter(pk__in=page).select_related("capability")}
+        asked = Sample.objects.select_related("capability").in_bulk(page)
         keys = answer_keys.keys_for_boards(benchmark=benchmark, sample_ids=list(page))
         for response in _last_turns(responses.filter(sample__in=page)):
             if response.sample_id in keys:
@@ -75,11 +75,11 @@ def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple
     confidence, mass, size = _confidence(response.likelihoods)
     answered = response.status == Response.Status.OK and (response.likelihoods is None or confidence is not None)
     said = _stated_answer(spec, labels, condition, response) if answered else ""
-    stood_at = dict(zip(_order(response, labels), labels, strict=False)) if _of_options(spec) else {}
+    stood_at = dict(zip(_order(response, labels), labels, strict=False)) if spec.is_of_options else {}
     right_texts = answer_keys.synonyms(key)
     truth = right_texts[0]
     right, credit = _compared(spec, labels, key, right_texts, said)
-    chance = 1 / len(labels) if labels and _of_options(spec) else _chance(spec, size)
+    chance = 1 / len(labels) if labels and spec.is_of_options else _chance(spec, size)
     about = (sample.key, sample.split, sample.capability_path, sample.cluster)
     return (
         *(response.model__name, response.pk, sample.pk, *about, sample.language, len(labels), condition, rotation),
@@ -88,14 +88,9 @@ def _marked_answer(spec: Spec, sample: Sample, key: str, response: Any) -> tuple
     )
 
 
-def _of_options(spec: Spec) -> bool:
-    last = spec.turns[-1]
-    return last.kind != "likelihood" or last.pool == OPTIONS
-
-
 def _compared(spec: Spec, labels: Sequence[str], key: str, right_texts: Sequence[str], said: str) -> tuple[bool, float]:
     """Mark an answer: is it right, and its credit down a tree."""
-    if labels and _of_options(spec):
+    if labels and spec.is_of_options:
         return said == key.strip(), 0.0
     if isinstance(spec.turns[-1].pool, Tree):
         credit = max(tree_credit(_steps(said), _steps(each)) for each in right_texts)
@@ -117,7 +112,7 @@ def _stated_option(spec: Spec, labels: Sequence[str], condition: str, response: 
 
 def _stated_answer(spec: Spec, labels: Sequence[str], condition: str, response: Any) -> str:
     last = spec.turns[-1]
-    if labels and _of_options(spec):
+    if labels and spec.is_of_options:
         return _stated_option(spec, labels, condition, response)
     if last.kind == "likelihood":
         return str(response.text)

@@ -279,11 +279,15 @@ class Spec(Part):
 
     @model_validator(mode="after")
     def _labels_fit(self) -> Self:
-        last = self.turns[-1]
-        of_options = last.kind != "likelihood" or last.pool == OPTIONS
-        if (self.metric in ("mr", "circular") or self.instruction.verbalizer != "none") and not of_options:
+        if (self.metric in ("mr", "circular") or self.instruction.verbalizer != "none") and not self.is_of_options:
             raise ValueError("other labels and rotations are for multiple choice: the last pool must be options")
         return self
+
+    @property
+    def is_of_options(self) -> bool:
+        """Whether the answer is one of the question's options."""
+        last = self.turns[-1]
+        return last.kind != "likelihood" or last.pool == OPTIONS
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

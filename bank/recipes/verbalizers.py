@@ -5,14 +5,10 @@ been trained on: natural, neutral and unnatural ones.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bank.text.words import words_of
+
 GROUPS = ("natural", "neutral", "unnatural")
-_LABELS = {
-    "natural-1": ("1", "2", "3", "4", "5"),
-    "natural-2": ("I", "II", "III", "IV", "V"),
-    "natural-3": ("first", "second", "third", "fourth", "fifth"),
-    "neutral-1": ("Smith", "Johnson", "Williams", "Jones", "Brown"),
-    "neutral-2": ("foo", "dog", "hip", "oh", "cat"),
-}
+_LABELS = words_of(__file__, "verbalizers")
 SHIFTED = "unnatural-1"  # the sample's own labels, each standing for the one before it
 MOST_OPTIONS = 5
 

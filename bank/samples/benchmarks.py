@@ -16,6 +16,7 @@ from accounts import audit
 from accounts.models import User
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
+from bank.picked import present
 from bank.samples.capability_trees import TREES, add_template
 
 RESERVED = ("new",)  # part of a URL
@@ -47,7 +48,7 @@ def make_benchmark(*, slug: str, version: str = "1", tree: str = "", **fields: A
 @transaction.atomic
 def change_benchmark(*, benchmark: Benchmark, edition: int, **fields: Any) -> None:
     """Set fields unless somebody else changed the benchmark since ``edition``. Raises Stale."""
-    names = {name: fields[name] for name in FIELDS if name in fields}
+    names = present(fields, FIELDS)
     changed = Benchmark.objects.filter(pk=benchmark.pk, edition=edition).update(**names, edition=F("edition") + 1)
     if not changed:
         raise Stale("Somebody changed this benchmark while you were editing. See what it says now, then save again.")

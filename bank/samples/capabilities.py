@@ -10,7 +10,7 @@ from accounts.models import Role, User
 from bank.errors import BadInput
 from bank.models import Benchmark, Capability, Sample
 from bank.samples.benchmarks import by_capability
-from bank.samples.capability_trees import SEPARATOR, last_position
+from bank.samples.capability_trees import SEPARATOR, last_position, path_below
 from bank.samples.editor import change_many
 from bank.text.names import as_stored
 
@@ -31,7 +31,7 @@ def _name(name: str) -> str:
 
 
 def _path(benchmark: Benchmark, parent: Capability | None, name: str, *, besides: int = 0) -> str:
-    path = f"{parent.path}{SEPARATOR}{name}" if parent else name
+    path = path_below(parent, name)
     if len(path) > LONGEST_PATH:
         raise BadInput(f"The path down to {name!r} is longer than {LONGEST_PATH} letters.")
     if benchmark.capabilities.filter(path=path).exclude(pk=besides).exists():

@@ -30,6 +30,10 @@ def last_position(benchmark: Benchmark) -> int:
     return (benchmark.capabilities.aggregate(last=Max("position"))["last"] or 0) + 1
 
 
+def path_below(parent: Capability | None, name: str) -> str:
+    return f"{parent.path}{SEPARATOR}{name}" if parent else name
+
+
 @transaction.atomic
 def add_template(*, benchmark: Benchmark, tree: Tree) -> int:
     """Add a template's missing nodes; returns how many."""
@@ -40,7 +44,7 @@ def add_template(*, benchmark: Benchmark, tree: Tree) -> int:
     def grow(branch: Tree | Iterable[str], parent: Capability | None) -> None:
         nonlocal place
         for name in branch:
-            path = f"{parent.path}{SEPARATOR}{name}" if parent else name
+            path = path_below(parent, name)
             if path not in nodes:
                 nodes[path] = Capability.objects.create(
                     benchmark=benchmark, parent=parent, name=name, path=path, position=place

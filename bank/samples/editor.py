@@ -15,6 +15,7 @@ from bank import images
 from bank.database import batched
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Capability, Sample, SampleImage, SampleReview, SampleRevision
+from bank.picked import picked
 from bank.samples import quality
 
 FIELDS = ("key", "instruction", "hint", "language", "question_type", "options", "split", "source", "group")
@@ -122,7 +123,7 @@ def change_sample(*, by: User, sample: Sample, values: dict[str, Any], note: str
         fields=fields,
         capability=values.get("capability", sample.capability),
         pictures=[Picture(each.pk, None, each.description, each.objects_found) for each in sample.images.all()],
-        criteria=[{name: getattr(text, name) for name in kept} for text in texts],
+        criteria=[picked(text, kept) for text in texts],
         note=note,
     )
 
@@ -162,7 +163,7 @@ def _summary(picture: SampleImage) -> dict[str, Any]:
 
 def _file_of(picture: images.Stored) -> dict[str, Any]:
     """The columns of a picture that say which file it is."""
-    return {name: getattr(picture, name) for name in ("sha256", "original_sha256", "kind", "width", "height", "phash")}
+    return picked(picture, ("sha256", "original_sha256", "kind", "width", "height", "phash"))
 
 
 def _set_pictures(sample: Sample, submitted: Sequence[Picture]) -> list[Any]:

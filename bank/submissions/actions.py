@@ -22,6 +22,7 @@ from bank.errors import BadInput
 from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
+from bank.picked import picked
 from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
 from bank.submissions.announcements import announce_submission
 from bank.submissions.check import Checked, check, most_rows, read_responses, wanted_samples
@@ -261,7 +262,7 @@ def _store(submission: Submission, path: Path) -> None:
                     submission=submission,
                     origin=Response.Origin.SUBMISSION,
                     status=record.known_status,
-                    **{name: getattr(record, name) for name in COLUMNS},
+                    **picked(record, COLUMNS),
                 )
                 for record in batch
             ]

@@ -13,6 +13,7 @@ from bank.intake.formats.records import ResponseRecord
 from bank.intake.imports.addressing import Addresses
 from bank.intake.parquet import NoPyarrow
 from bank.models import Benchmark, SubmissionRules
+from bank.picked import picked
 
 ROWS_PER_WANTED = 2  # a file with more rows than this for each that is wanted is not read further
 MOST_PROBLEMS = 2_000  # row errors that are listed; further ones are only counted
@@ -44,11 +45,11 @@ class Checked:
 
     def counts(self) -> dict[str, Any]:
         names = ("rows", "responses", "splits", "circular", "warnings")
-        return {name: getattr(self, name) for name in names}
+        return picked(self, names)
 
     def faults(self) -> dict[str, Any]:
         names = ("problems", "problem_count", "missing", "missing_count", "extra", "extra_count")
-        return {name: getattr(self, name) for name in names}
+        return picked(self, names)
 
     def add(self, problem: Problem) -> None:
         if problem.warning:

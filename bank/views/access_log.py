@@ -9,6 +9,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from accounts import csv
+from accounts.http import filters_of
 from accounts.rules import requires
 from bank.criteria import access_log
 from bank.criteria.access_log import LogFilter
@@ -17,6 +18,7 @@ from bank.forms.fields import whole_number
 HEAD = ("time", "who", "how", "about", "samples", "sample_ids", "reason")
 # In place of a way: what staff read on purpose; with what pages read for whoever opens them; with computations, too.
 STAFF, PEOPLE, ALL = "staff", "people", "all"
+FILTERS = ("person", "how", "sample", "sample_id", "since", "until")
 NOT_A_DAY = "Days are written like 2026-03-31; this filter was left out."
 
 
@@ -26,7 +28,7 @@ def page(request: HttpRequest) -> HttpResponse:
     """Who read criteria, when, how, of which samples and why; newest first."""
     log_filter, problem = _asked(request, usual=STAFF)
     log = access_log.page(log_filter, before=_key(request, "before"), after=_key(request, "after"))
-    values = _given(request)
+    values = filters_of(request, FILTERS, 200)
     context = {
         "section": "access-log",
         "log": log,
@@ -63,15 +65,9 @@ def _rows(asked: LogFilter) -> Iterator[list[object]]:
         ]
 
 
-def _given(request: HttpRequest) -> dict[str, str]:
-    names = ("person", "how", "sample", "sample_id", "since", "until")
-    values = {name: request.GET.get(name, "").strip().replace("\x00", "")[:200] for name in names}
-    return {name: value for name, value in values.items() if value}
-
-
 def _asked(request: HttpRequest, *, usual: str = PEOPLE) -> tuple[LogFilter, str]:
     """The filters in the URL, and a message if one is invalid. ``usual``: whose readings where it does not say."""
-    values, days, problem = _given(request), {}, ""
+    values, days, problem = filters_of(request, FILTERS, 200), {}, ""
     for name in ("since", "until"):
         try:
             days[name] = date.fromisoformat(values[name]) if name in values else None
@@ -95,5 +91,4 @@ def _asked(request: HttpRequest, *, usual: str = PEOPLE) -> tuple[LogFilter, str
 
 def _key(request: HttpRequest, name: str) -> int | None:
     """A key in the URL; None if it is not valid."""
-    value = request.GET.get(name, "")
-    return whole_number(value)
+    return whole_number(request.GET.get(name))

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
-from accounts.http import attached, form_page, person
+from accounts.http import attached, done, form_page, person
 from accounts.models import User
 from accounts.rules import ANYWHERE, BY_NAME, allowed, requires, where
 from bank import exposure
@@ -22,7 +22,7 @@ from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import rounds_to_review, to_check, to_revise
-from bank.views.common import benchmark_named, faults_in
+from bank.views.common import bank_page, benchmark_named, faults_in
 
 
 @requires("read-bank", of=ANYWHERE)
@@ -31,13 +31,12 @@ def index(request: HttpRequest) -> HttpResponse:
     """The benchmarks of the bank, and what waits for this person."""
     viewer = person(request)
     context = {
-        "section": "bank",
         "lines": benchmarks_with_counts(Benchmark.objects.filter(where(viewer, "read-bank"))),
         "waiting": sum(round.left for round in rounds_to_review(viewer)),
         "checks": to_check(viewer).count(),
         "revisions": to_revise(viewer).count(),
     }
-    return render(request, "bank/index.html", context)
+    return bank_page(request, "bank/index.html", context)
 
 
 @requires("read-bank", of=BY_NAME)
@@ -50,7 +49,6 @@ def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
         benchmark, chosen, after=request.GET.get("after", "")[:40], before=request.GET.get("before", "")[:40]
     )
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "summary": summary_of(benchmark),
         "chosen": chosen,
@@ -61,7 +59,7 @@ def benchmark_detail(request: HttpRequest, name: str) -> HttpResponse:
         ],
         "query": chosen.address(),
     }
-    return render(request, "bank/benchmark.html", context)
+    return bank_page(request, "bank/benchmark.html", context)
 
 
 @requires("write-bank")
@@ -73,9 +71,13 @@ def benchmark_new(request: HttpRequest) -> HttpResponse:
         fields = {name: value for name, value in form.cleaned_data.items() if name != "edition"}
         with faults_in(form, "slug"):
             benchmark = actions.make_benchmark(**fields)
-            messages.success(request, f"{benchmark.title} is made. Only staff see it until you publish it.")
-            return redirect("bank:benchmark-detail", benchmark)
-    return render(request, "bank/benchmark-form.html", {"section": "bank", "form": form})
+            return done(
+                request,
+                f"{benchmark.title} is made. Only staff see it until you publish it.",
+                "bank:benchmark-detail",
+                benchmark,
+            )
+    return bank_page(request, "bank/benchmark-form.html", {"form": form})
 
 
 @requires("write-bank", of=BY_NAME)
@@ -84,7 +86,7 @@ def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
     """A benchmark's facts."""
     benchmark = benchmark_named(name)
     form = Facts(request.POST or None, initial=facts_of(benchmark), viewer=person(request))
-    context: dict[str, Any] = {"section": "bank", "form": form, "benchmark": benchmark}
+    context: dict[str, Any] = {"form": form, "benchmark": benchmark}
     if form.is_valid():
         fields = dict(form.cleaned_data)
         try:
@@ -93,9 +95,8 @@ def benchmark_edit(request: HttpRequest, name: str) -> HttpResponse:
             context["stale"] = str(stale)
             form.data = {**form.data, "edition": str(benchmark.edition)}
         else:
-            messages.success(request, "Saved.")
-            return redirect("bank:benchmark-detail", benchmark)
-    return render(request, "bank/benchmark-form.html", context)
+            return done(request, "Saved.", "bank:benchmark-detail", benchmark)
+    return bank_page(request, "bank/benchmark-form.html", context)
 
 
 @requires("publish", of=BY_NAME)
@@ -106,8 +107,12 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         if "keys" in request.POST:
             opened = actions.open_keys(benchmark=benchmark, by=person(request))
-            messages.success(request, f"The keys of {opened:,} samples are open to everybody from now on.")
-            return redirect("bank:benchmark-publish", benchmark)
+            return done(
+                request,
+                f"The keys of {opened:,} samples are open to everybody from now on.",
+                "bank:benchmark-publish",
+                benchmark,
+            )
         visibility = request.POST.get("visibility")
         if visibility in ("public", "private"):
             actions.set_visibility(benchmark=benchmark, visibility=visibility, by=person(request))
@@ -116,7 +121,6 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
         return redirect("bank:benchmark-detail", benchmark)
     groups = by_status(benchmark)
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "approved": groups["approved"],
         "others": sum(groups.values()) - groups["approved"],
@@ -127,7 +131,7 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
         .count(),
         "splits": sorted(set(benchmark.samples.in_use().exclude(split="").order_by().values_list("split", flat=True))),
     }
-    return render(request, "bank/publish.html", context)
+    return bank_page(request, "bank/publish.html", context)
 
 
 def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpResponse | None:
@@ -163,8 +167,8 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     form = Export(request.POST or None, initial={"what": "samples", "shape": "jsonl"})
     if form.is_valid() and (answer := exported(form, benchmark, person(request))):
         return answer
-    context = {"section": "bank", "benchmark": benchmark, "form": form, "summary": summary_of(benchmark)}
-    return render(request, "bank/export.html", context)
+    context = {"benchmark": benchmark, "form": form, "summary": summary_of(benchmark)}
+    return bank_page(request, "bank/export.html", context)
 
 
 @requires("write-bank", of=BY_NAME)
@@ -174,8 +178,12 @@ def benchmark_check(request: HttpRequest, name: str) -> HttpResponse:
     benchmark = benchmark_named(name)
     counts = quality.check(benchmark=benchmark, user=person(request))
     summary = ", ".join(f"{n:,} {quality.BY_NAME[hint].title}" for hint, n in counts.items() if n)
-    messages.success(request, f"Checked {benchmark.samples.count():,} samples: {summary or 'nothing to look at'}.")
-    return redirect("bank:benchmark-detail", benchmark)
+    return done(
+        request,
+        f"Checked {benchmark.samples.count():,} samples: {summary or 'nothing to look at'}.",
+        "bank:benchmark-detail",
+        benchmark,
+    )
 
 
 @requires("write-bank", of=BY_NAME)
@@ -193,7 +201,6 @@ def benchmark_split(request: HttpRequest, name: str) -> HttpResponse:
                 changed = splits.set_splits(
                     benchmark=benchmark, drawn=drawn, by=person(request), dev=data["dev"], test=data["test"]
                 )
-                messages.success(request, f"{changed:,} samples have a new split.")
-                return redirect("bank:benchmark-detail", benchmark)
-    context = {"section": "bank", "benchmark": benchmark, "summary": summary_of(benchmark), "form": form}
-    return render(request, "bank/split.html", context | {"drawn": drawn})
+                return done(request, f"{changed:,} samples have a new split.", "bank:benchmark-detail", benchmark)
+    context = {"benchmark": benchmark, "summary": summary_of(benchmark), "form": form}
+    return bank_page(request, "bank/split.html", context | {"drawn": drawn})

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
 from accounts.http import form_page, person
@@ -16,7 +17,7 @@ from bank.samples import capabilities as actions
 from bank.samples.benchmarks import by_capability
 from bank.samples.capabilities import tree_of
 from bank.samples.capability_trees import TITLES, TREES, add_template
-from bank.views.common import benchmark_named, told
+from bank.views.common import bank_page, benchmark_named, told
 
 
 def _node(request: HttpRequest, benchmark: Benchmark, name: str = "node") -> Capability:
@@ -49,7 +50,6 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
     picked = next((n for n in nodes if str(n.capability.pk) == request.GET.get("node")), None)
     elsewhere = [n for n in nodes if picked is None or n.capability.pk not in picked.below]
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "nodes": nodes,
         "picked": picked,
@@ -59,7 +59,7 @@ def capabilities(request: HttpRequest, name: str) -> HttpResponse:
         "people": actions.people_who_own(),
         "unplaced": by_capability(benchmark).get(None, 0),
     }
-    return render(request, "bank/capabilities.html", context)
+    return bank_page(request, "bank/capabilities.html", context)
 
 
 def _add(request: HttpRequest, benchmark: Benchmark) -> str:
@@ -111,7 +111,7 @@ def _merge(request: HttpRequest, benchmark: Benchmark) -> str:
     node, into = _node(request, benchmark), _node(request, benchmark, "into")
     name = node.name
     moved = actions.merge(node=node, into=into, by=person(request))
-    messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{'' if moved == 1 else 's'} moved.")
+    messages.success(request, f"Merged {name} into {into.name}: {moved:,} sample{pluralize(moved)} moved.")
     return str(into.pk)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from accounts.rules import through
 from bank.errors import BadInput
@@ -15,6 +16,11 @@ from bank.samples.benchmarks import groups_of
 from bank.samples.listing import Filter, chosen_samples
 
 OF_SAMPLE = through(Sample, "benchmark__slug")
+
+
+def bank_page(request: HttpRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    """A page of this part of the site."""
+    return render(request, template, {"section": "bank"} | context, status=status)
 
 
 def benchmark_named(name: str) -> Benchmark:

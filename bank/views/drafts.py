@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 
 import bank.criteria
 from accounts.http import form_page, page_of, person
@@ -12,7 +12,7 @@ from bank.forms.fields import whole_number
 from bank.models import Draft
 from bank.models.drafts import REWRITINGS
 from bank.samples import drafts
-from bank.views.common import benchmark_named, told
+from bank.views.common import bank_page, benchmark_named, told
 
 PAGE = 25
 
@@ -31,14 +31,13 @@ def benchmark_drafts(request: HttpRequest, name: str) -> HttpResponse:
         bank.criteria.record(who=person(request), how="drafts", sample_ids=proposed)
     taken = Draft.objects.filter(sample__benchmark=benchmark, state=Draft.State.TAKEN)
     context = {
-        "section": "bank",
         "tab": "drafts",
         "benchmark": benchmark,
         "page": page,
         "rows": [(draft, None if draft.part in REWRITINGS else drafts.proposal(draft)) for draft in page],
         "taken": taken.count(),
     }
-    return render(request, "bank/drafts.html", context)
+    return bank_page(request, "bank/drafts.html", context)
 
 
 def _take_or_dismiss(request: HttpRequest, waiting: QuerySet[Draft]) -> None:

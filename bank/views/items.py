@@ -13,7 +13,7 @@ from accounts.rules import BY_NAME, requires
 from bank.forms.fields import tick, whole_number
 from bank.models import Benchmark, Item
 from bank.samples.items import ItemPlan, make_some, models_answering, plan_items
-from bank.views.common import benchmark_named, faults_in
+from bank.views.common import bank_page, benchmark_named, faults_in
 
 KINDS = {
     Item.Kind.PAIR: "Pairs: which of two answers is better",
@@ -101,12 +101,12 @@ def benchmark_items(request: PageRequest, name: str) -> HttpResponse:
     """Items are made for two seconds at a time; the page requests the next ones until all are there."""
     benchmark = benchmark_named(name)
     form = MakeItems(benchmark, posted(request))
-    context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "form": form}
+    context: dict[str, Any] = {"benchmark": benchmark, "form": form}
     if form.is_valid():
         with faults_in(form):
             context["step"] = _step(form, request)
     context |= {"there": _existing(benchmark), "aside": bool(request.htmx)}
-    return render(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
+    return bank_page(request, "bank/_items-made.html" if context["aside"] else "bank/items.html", context)
 
 
 @requires("write-bank", of=BY_NAME)

@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 
-from accounts.http import form_page, page_of
+from accounts.http import done, form_page, page_of
 from accounts.rules import requires
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, Response
-from bank.views.common import benchmark_named, told
+from bank.views.common import bank_page, benchmark_named, told
 
 LONGEST = 200
 
@@ -21,7 +20,7 @@ LONGEST = 200
 @transaction.atomic
 def set_makers(*, facts: Mapping[int, tuple[str, bool | None]]) -> int:
     """Set ``(organisation, open)`` by the id of a model; how many changed. Raises BadInput."""
-    models = {model.pk: model for model in EvaluatedModel.objects.select_for_update().filter(pk__in=list(facts))}
+    models = EvaluatedModel.objects.select_for_update().in_bulk(facts)
     changed = []
     for pk, (organisation, is_open) in facts.items():
         name = " ".join(organisation.replace("\x00", "").split())
@@ -51,18 +50,20 @@ def benchmark_models(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         with told(request):
             changed = set_makers(facts=_facts_in(request.POST, [model.pk for model in page]))
-            messages.success(request, f"Saved: {changed} model{'' if changed == 1 else 's'} changed.")
-            return redirect(f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}")
+            return done(
+                request,
+                f"Saved: {changed} model{pluralize(changed)} changed.",
+                f"{reverse('bank:benchmark-models', args=[benchmark])}?page={page.number}",
+            )
     known = EvaluatedModel.objects.exclude(organisation="").order_by("organisation")
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "page": page,
         "rows": [(model, "" if model.open is None else "open" if model.open else "closed") for model in page],
         "words": WORDS,
         "organisations": list(known.values_list("organisation", flat=True).distinct()[:500]),
     }
-    return render(request, "bank/models.html", context)
+    return bank_page(request, "bank/models.html", context)
 
 
 def _models_of(benchmark: Benchmark) -> Any:

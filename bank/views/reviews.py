@@ -5,13 +5,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import pluralize
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
-from accounts.http import form_page, person
+from accounts.http import done, form_page, person
 from accounts.rules import ANYWHERE, BY_NAME, requires, through
 from bank.forms.reviews import Check, OpenRound, Review
 from bank.models import ReviewRound, Sample, SampleReview
@@ -20,7 +21,7 @@ from bank.samples import reviews as actions
 from bank.samples.benchmarks import by_status
 from bank.samples.listing import Filter, chosen_samples
 from bank.samples.reviews import rounds_of, rounds_to_review, to_check, to_revise
-from bank.views.common import OF_SAMPLE, benchmark_named, faults_in
+from bank.views.common import OF_SAMPLE, bank_page, benchmark_named, faults_in
 
 # The bar chart of rounds, in pixels.
 STEP = 56  # per round
@@ -81,12 +82,15 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
                 per_sample=form.cleaned_data["per_sample"],
             )
             count = made.reviews.values("sample").distinct().count()
-            messages.success(request, f"Round {made.number} is open over {count:,} sample{'' if count == 1 else 's'}.")
-            return redirect("bank:benchmark-reviews", benchmark)
+            return done(
+                request,
+                f"Round {made.number} is open over {count:,} sample{pluralize(count)}.",
+                "bank:benchmark-reviews",
+                benchmark,
+            )
     lines, statuses = rounds_of(benchmark), by_status(benchmark)
     viewer = person(request)
     context = {
-        "section": "bank",
         "benchmark": benchmark,
         "lines": lines,
         "plot": revised_per_round([(x.number, n["revised"], n["revise"] - n["revised"]) for x, n in lines])
@@ -101,7 +105,7 @@ def benchmark_reviews(request: HttpRequest, name: str) -> HttpResponse:
         "expert": statuses["expert"],
         "mine": rounds_to_review(viewer).filter(benchmark=benchmark),
     }
-    return render(request, "bank/reviews.html", context)
+    return bank_page(request, "bank/reviews.html", context)
 
 
 @requires("review-samples", of=through(ReviewRound, "benchmark__slug"))
@@ -111,8 +115,12 @@ def round_close(request: HttpRequest, pk: int) -> HttpResponse:
     review_round = get_object_or_404(ReviewRound.objects.select_related("benchmark"), pk=pk)
     back = actions.close_round(round=review_round, by=person(request))
     returned_drafts = f" {back} without a review are drafts again." if back else ""
-    messages.success(request, f"Round {review_round.number} is closed.{returned_drafts}")
-    return redirect("bank:benchmark-reviews", review_round.benchmark)
+    return done(
+        request,
+        f"Round {review_round.number} is closed.{returned_drafts}",
+        "bank:benchmark-reviews",
+        review_round.benchmark,
+    )
 
 
 @requires("review-samples", of=ANYWHERE)
@@ -121,13 +129,12 @@ def queue(request: HttpRequest) -> HttpResponse:
     """The tasks of this person: reviews, revisions, checks."""
     viewer = person(request)
     context = {
-        "section": "bank",
         "shares": rounds_to_review(viewer),
         "revisions": to_revise(viewer)[:100],
         "checks": to_check(viewer).select_related("author")[:100],
         "checks_count": to_check(viewer).count(),
     }
-    return render(request, "bank/queue.html", context)
+    return bank_page(request, "bank/queue.html", context)
 
 
 def _sample_context(request: HttpRequest, sample: Sample, how: str) -> dict[str, Any]:
@@ -135,7 +142,6 @@ def _sample_context(request: HttpRequest, sample: Sample, how: str) -> dict[str,
     texts = bank.criteria.for_staff(user=person(request), samples=[sample], how=how)
     earlier = sample.reviews.exclude(verdict="").select_related("round", "reviewer").order_by("-pk")
     return {
-        "section": "bank",
         "sample": sample,
         "criteria": texts.get(sample.pk, []),
         "hints": quality.hints_in(sample.quality_hints),
@@ -166,14 +172,13 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
             share = rounds_to_review(person(request)).filter(pk=assigned.round_id).first()
             if share is not None and share.next is not None:
                 return redirect("bank:review", share.next)
-            messages.success(request, f"That was your last one in round {assigned.round.number}.")
-            return redirect("bank:review-queue")
+            return done(request, f"That was your last one in round {assigned.round.number}.", "bank:review-queue")
     if assigned.verdict or assigned.round.closed_at:
         messages.info(request, "This review is given already.")
         return redirect("bank:review-queue")
     share = rounds_to_review(person(request)).get(pk=assigned.round_id)
     context = _sample_context(request, assigned.sample, "review") | {"review": assigned, "form": form, "share": share}
-    return render(request, "bank/review.html", context)
+    return bank_page(request, "bank/review.html", context)
 
 
 @requires("review-samples", of=OF_SAMPLE)
@@ -190,11 +195,15 @@ def sample_check(request: HttpRequest, pk: int) -> HttpResponse:
             following = to_check(viewer, benchmark=sample.benchmark).first()
             if following is not None:
                 return redirect("bank:sample-check", following.pk)
-            messages.success(request, "That was the last sample to check in this benchmark.")
-            return redirect("bank:benchmark-reviews", sample.benchmark)
+            return done(
+                request,
+                "That was the last sample to check in this benchmark.",
+                "bank:benchmark-reviews",
+                sample.benchmark,
+            )
     if sample.status != Sample.Status.EXPERT or sample.author_id == viewer.pk:
         messages.info(request, "This sample does not wait for your check.")
         return redirect("bank:sample-detail", sample.pk)
     left = to_check(viewer, benchmark=sample.benchmark).count()
     context = _sample_context(request, sample, "check") | {"form": form, "left": left}
-    return render(request, "bank/check.html", context)
+    return bank_page(request, "bank/check.html", context)

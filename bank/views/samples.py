@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 import bank.criteria
-from accounts.http import PageRequest, form_page, person
+from accounts.http import PageRequest, done, form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.errors import BadInput, Stale
 from bank.forms.fields import whole_number
@@ -22,7 +22,7 @@ from bank.models.reviews import GUIDELINE
 from bank.samples import drafts, quality
 from bank.samples import editor as actions
 from bank.samples.listing import Filter, chosen_samples, count_chosen
-from bank.views.common import OF_SAMPLE, benchmark_named, following, suggestions
+from bank.views.common import OF_SAMPLE, bank_page, benchmark_named, following, suggestions
 
 SIDE_BY_SIDE = 4
 SHOWN_FIRST = 2
@@ -56,7 +56,6 @@ def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
     query = chosen.address()
     models = urlencode([("model", value) for value in asked])
     context = {
-        "section": "bank",
         "tab": "sample",
         "sample": sample,
         "hints": quality.hints_in(sample.quality_hints),
@@ -75,7 +74,7 @@ def sample_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "guideline": GUIDELINE,
         "may_check": sample.status == Sample.Status.EXPERT and sample.author_id != person(request).pk,
     }
-    return render(request, "bank/sample.html", context)
+    return bank_page(request, "bank/sample.html", context)
 
 
 def _alike(sample: Sample) -> list[Sample]:
@@ -95,12 +94,11 @@ def criteria(request: PageRequest, pk: int) -> HttpResponse:
     by_sample = bank.criteria.for_staff(user=person(request), samples=[sample], how="page")
     texts = by_sample.get(sample.pk, [])
     context = {
-        "section": "bank",
         "sample": sample,
         "criteria": texts,
         "points": sum(text.weight or 0 for text in texts),
     }
-    return render(request, "bank/_criteria.html" if request.htmx else "bank/criteria.html", context)
+    return bank_page(request, "bank/_criteria.html" if request.htmx else "bank/criteria.html", context)
 
 
 @requires("read-bank", of=OF_SAMPLE)
@@ -109,12 +107,11 @@ def sample_history(request: HttpRequest, pk: int) -> HttpResponse:
     """Who changed what and when; changes of criteria by name, their texts on a page of their own."""
     sample = _sample(pk)
     context = {
-        "section": "bank",
         "tab": "history",
         "sample": sample,
         "revisions": [(r, _lines(r.changes)) for r in sample.revisions.select_related("by")[:200]],
     }
-    return render(request, "bank/history.html", context)
+    return bank_page(request, "bank/history.html", context)
 
 
 @requires("read-criteria", of=OF_SAMPLE)
@@ -123,8 +120,8 @@ def criteria_history(request: HttpRequest, pk: int) -> HttpResponse:
     """Every old and new text of the criteria; logged."""
     sample = _sample(pk)
     changes = bank.criteria.changes_for_staff(user=person(request), sample=sample)
-    context = {"section": "bank", "tab": "history", "sample": sample, "changes": changes}
-    return render(request, "bank/criteria-history.html", context)
+    context = {"tab": "history", "sample": sample, "changes": changes}
+    return bank_page(request, "bank/criteria-history.html", context)
 
 
 def _lines(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -176,15 +173,13 @@ def _after_saving(request: HttpRequest, saved: Sample, draft: Draft | None) -> H
     if draft is not None:
         drafts.taken_in_editor(sample=saved, draft=draft.pk, by=person(request))
     if "another" in request.POST:
-        messages.success(request, f"Saved {saved.key}. Here is room for the next one.")
-        return redirect("bank:sample-new", saved.benchmark)
-    messages.success(request, f"Saved {saved.key}.")
-    return redirect("bank:sample-detail", saved.pk)
+        return done(request, f"Saved {saved.key}. Here is room for the next one.", "bank:sample-new", saved.benchmark)
+    return done(request, f"Saved {saved.key}.", "bank:sample-detail", saved.pk)
 
 
 def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> HttpResponse:
     posted = request.method == "POST"
-    context: dict[str, Any] = {"section": "bank", "tab": "edit", "benchmark": benchmark, "sample": sample}
+    context: dict[str, Any] = {"tab": "edit", "benchmark": benchmark, "sample": sample}
     draft = context["draft"] = _draft(request, benchmark, sample)
     if posted:
         editor = Editor(benchmark=benchmark, sample=sample, criteria=[], data=request.POST, files=request.FILES)
@@ -213,7 +208,7 @@ def _edit(request: HttpRequest, benchmark: Benchmark, sample: Sample | None) -> 
         else:
             return _after_saving(request, saved, draft)
     context |= {"editor": editor, "suggestions": suggestions(benchmark)}
-    return render(request, "bank/sample-form.html", context)
+    return bank_page(request, "bank/sample-form.html", context)
 
 
 def _since(sample: Sample | None, edition: int | None) -> list[Any]:
@@ -226,7 +221,7 @@ def _since(sample: Sample | None, edition: int | None) -> list[Any]:
 
 def _changed_in_words(changed: int, count: int) -> str:
     same = f" {count - changed:,} had these values already." if changed < count else ""
-    return f"Changed {changed:,} sample{'' if changed == 1 else 's'}.{same}"
+    return f"Changed {changed:,} sample{pluralize(changed)}.{same}"
 
 
 @requires("write-bank", of=BY_NAME)
@@ -238,7 +233,7 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
     samples = chosen_samples(benchmark, chosen)
     count = count_chosen(benchmark, chosen)
     form = Bulk(request.POST or None, benchmark=benchmark)
-    context: dict[str, Any] = {"section": "bank", "benchmark": benchmark, "chosen": chosen, "count": count}
+    context: dict[str, Any] = {"benchmark": benchmark, "chosen": chosen, "count": count}
     if form.is_valid() and "back" not in request.POST:
         values, note = form.values(), form.cleaned_data["note"].strip()
         context["changes"] = [(n.replace("_", " "), str(v) if v else "none") for n, v in values.items()]
@@ -248,13 +243,16 @@ def samples_change(request: HttpRequest, name: str) -> HttpResponse:
             form.add_error("note", "Say why the samples are rejected.")
         elif request.POST.get("confirmed") == str(count):
             changed = actions.change_many(by=person(request), samples=samples, values=values, note=note)
-            messages.success(request, _changed_in_words(changed, count))
-            return redirect(f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_remaining_filter(chosen, values)}")
+            return done(
+                request,
+                _changed_in_words(changed, count),
+                f"{reverse('bank:benchmark-detail', args=[benchmark])}?{_remaining_filter(chosen, values)}",
+            )
         else:
             context["ask"] = True
             context["moved"] = "confirmed" in request.POST
     context |= {"form": form, "query": chosen.address(), "suggestions": suggestions(benchmark)}
-    return render(request, "bank/samples-change.html", context)
+    return bank_page(request, "bank/samples-change.html", context)
 
 
 def _remaining_filter(chosen: Filter, values: dict[str, Any]) -> str:

@@ -16,10 +16,9 @@ from bank.images import TYPES
 from bank.intake.formats import mapping, templates
 from bank.intake.uploads import actions, staging
 from bank.models import Benchmark, Upload
-from bank.views.common import benchmark_named, told
+from bank.views.common import bank_page, benchmark_named, told
 
 PAGE = 30
-HERE = {"section": "bank"}
 
 
 def _has_columns(upload: Upload) -> bool:
@@ -46,11 +45,11 @@ def upload_list(request: HttpRequest) -> HttpResponse:
     benchmark = benchmark_named(chosen) if chosen else None
     if benchmark is not None and not allowed(viewer, "write-bank", of=benchmark):
         raise Http404("no such benchmark")
-    context = HERE | {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
+    context = {"page": page, "fault": fault, "benchmark": benchmark} | _sending()
     if not allowed(viewer, "write-bank"):
         context["curated"] = Benchmark.objects.filter(where(viewer, "write-bank"))
         context["templates"] = {"samples": mapping.TITLES["samples"]}
-    return render(request, "bank/uploads.html", context, status=422 if fault else 200)
+    return bank_page(request, "bank/uploads.html", context, status=422 if fault else 200)
 
 
 @requires("write-bank", of=ANYWHERE)
@@ -103,9 +102,9 @@ def upload_columns(request: HttpRequest, pk: int) -> HttpResponse:
         with told(request, actions.WrongState):
             form.carry_out()
         return redirect("bank:upload-detail", pk)
-    context = HERE | {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
+    context = {"upload": upload, "form": form, "looks": looks, "templates": mapping.TITLES, "naming": True}
     template = "bank/_upload_columns.html" if looks and request.htmx else "bank/upload.html"  # type: ignore[attr-defined]
-    return render(request, template, context, status=422 if form.errors else 200)
+    return bank_page(request, template, context, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -172,7 +171,7 @@ def _upload(request: HttpRequest, pk: int) -> Upload:
 
 
 def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, status: int = 200) -> HttpResponse:
-    context: dict[str, Any] = HERE | {"upload": upload, "progress": staging.progress(upload)}
+    context: dict[str, Any] = {"upload": upload, "progress": staging.progress(upload)}
     if upload.state == Upload.State.FAILED:
         context["templates"] = mapping.TITLES
     if upload.state == Upload.State.RECEIVING:
@@ -185,7 +184,7 @@ def _detail(request: HttpRequest, upload: Upload, form: ChoicesForm | None, stat
         slug, version = upload.choices["benchmark"], upload.choices["version"]
         context["benchmark"] = Benchmark.objects.filter(slug=slug, version=version).first()
     context["has_problems"] = staging.exists(upload, "problems.csv")
-    return render(request, "bank/upload.html", context, status=status)
+    return bank_page(request, "bank/upload.html", context, status=status)
 
 
 def _sending() -> dict[str, Any]:

@@ -59,8 +59,7 @@ def make(place: objects.Objects, folder: Path, *, without_pictures: bool = False
     """Back up into the storage by way of a folder; returns what is left there: all but pictures. Raises Failed."""
     path = making.make(folder, without_pictures=without_pictures, pictures=lambda: _put_pictures(place))
     for file in sorted(path.iterdir(), key=lambda file: file.name == MANIFEST):
-        with file.open("rb") as content:
-            place.put(f"{path.name}/{file.name}", content)
+        place.put_copy(f"{path.name}/{file.name}", file)
     return path
 
 

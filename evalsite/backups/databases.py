@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
+from bank.database import execute
 from evalsite.backups import folders
 from evalsite.backups.folders import Failed
 
@@ -22,9 +23,8 @@ AS_OURS = ("--no-owner", "--no-privileges")
 def dump(into: Path) -> dict[str, int]:
     """Copy the database as it is at one moment, while others write; returns its number of rows by table."""
     if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            # It reads one state and keeps nobody from writing, and leaves out the pieces of what was overwritten.
-            cursor.execute("VACUUM INTO %s", [str(into)])
+        # It reads one state and keeps nobody from writing, and leaves out the pieces of what was overwritten.
+        execute("VACUUM INTO %s", [str(into)])
         with closing(sqlite3.connect(into)) as copied:
             return _counts(copied.cursor())
     with transaction.atomic(), connection.cursor() as cursor:
@@ -69,8 +69,7 @@ def trial(name: str) -> Iterator[str]:
         yield ""
         return
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+        execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
     except DatabaseError as error:
         role = connection.connection.info.user
         raise Failed(
@@ -86,8 +85,7 @@ def trial(name: str) -> Iterator[str]:
 def drop(name: str) -> None:
     """Remove a database that ``trial`` made, if it is there."""
     if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 def _counts(cursor: Any) -> dict[str, int]:

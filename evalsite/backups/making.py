@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from django.db import connection
 from accounts import installation_key
 from bank import media, objects
 from bank.images import media_matches_database
+from bank.picked import filled
 from evalsite import keys
 from evalsite.backups import databases, folders
 from evalsite.backups.folders import DATABASE, MEDIA, Failed, Manifest
@@ -50,7 +50,6 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
     earlier = folders.complete(folder)
     path = folders.begin(folder)
     try:
-        project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         at = datetime.now(UTC).isoformat(timespec="seconds")
         rows = databases.dump(path / DATABASE)
         files = {DATABASE: folders.sha256(path / DATABASE)}
@@ -60,7 +59,7 @@ def make(folder: Path, *, without_pictures: bool = False, pictures: Callable[[],
         if settings.LOCAL and own_keys.exists():
             folders.copy(own_keys, path / keys.FILE)
             files[keys.FILE] = folders.sha256(path / keys.FILE)
-        folders.finish(path, Manifest(project["version"], at, connection.vendor, key, rows, files))
+        folders.finish(path, Manifest(settings.VERSION, at, connection.vendor, key, rows, files))
     except BaseException:
         shutil.rmtree(path)
         raise
@@ -114,6 +113,6 @@ def _trial_place(folder: Path) -> Iterator[dict[str, str]]:
     try:
         with databases.trial(place.name) as url:
             environment = os.environ | {"EVALSITE_DATA": str(place), "DATABASE_URL": url, "S3_BUCKET": ""}
-            yield {name: value for name, value in environment.items() if value}
+            yield filled(environment)
     finally:
         shutil.rmtree(place)

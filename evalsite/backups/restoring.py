@@ -77,8 +77,7 @@ def _put_in(backup: Path, pictures: Sequence[str], put: Callable[[Path, Path], o
         if away is None:
             put(backup / MEDIA / name, settings.MEDIA_ROOT / name)
             return
-        with (backup / MEDIA / name).open("rb") as file:
-            away.put(name, file)
+        away.put_copy(name, backup / MEDIA / name)
 
     try:
         deque(objects.at_once(put_one, pictures), 0)

@@ -65,13 +65,7 @@ OPTIONS_CAMPAIGN = "Shapes at a glance, which option is meant"
 PROTOCOLS = ("pairwise-criteria", "score", "batch")  # that the baselines run in
 # What annotators read before the first item, by protocol, and until when the open campaigns run.
 GUIDELINES = {
-    protocol: (FOLDER / f"guidelines{name}.md").read_text(encoding="utf-8").strip()
-    for protocol, name in (
-        ("pairwise-criteria", ""),
-        ("batch", "-rankings"),
-        (REVIEW, "-reviews"),
-        ("choice-extraction", "-options"),
-    )
+    file.stem: file.read_text(encoding="utf-8").strip() for file in FOLDER.joinpath("guidelines").glob("*.md")
 }
 DUE = {MORE_PAIRS: 5, RANKINGS: 9}  # days from now
 PRACTISED, PRACTICE_PASS = 4, 0.75  # items, share to get right

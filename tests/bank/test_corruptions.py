@@ -148,7 +148,7 @@ def test_synonyms_are_words_of_the_list_and_keep_their_capital():
         words = changed.rstrip(".").split(" ")
         assert changed != "Pictures show big objects."
         assert words[0] in ("Pictures", "Images", "Photos")
-    assert all(word not in others for word, others in texts.words_of("synonyms").items())
+    assert all(word not in others for word, others in texts.synonyms().items())
 
 
 def test_more_words_are_hit_at_a_higher_severity():

@@ -26,9 +26,7 @@ class Command(InstallationCommand):
         if person is None:
             raise CommandError(f"There is no account {name!r}.")
         if not yes and not (sys.stdin.isatty() and input(f"For good. Type {name} again to erase: ") == name):
-            raise CommandError(
-                "Nothing was erased: type the name again, or add --yes. It cannot be undone."
-            )
+            raise CommandError("Nothing was erased: type the name again, or add --yes. It cannot be undone.")
         try:
             kept = erase(person=person, how="erase_person")
         except ValidationError as error:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, cast
 from bank.intake.formats import answers, generic, mapping, pairs, wide
 from bank.intake.formats.named_maps import MAPS
 from bank.intake.formats.reading import BadFile, Problem, Row, Where, bad_path, first_names, kind_of, no_table, rows
+from bank.picked import filled, present
 
 # The first that recognises a file reads it. What is not named here stands between: its place does not matter.
 _FIRST = (
@@ -105,7 +106,7 @@ def reader(format: Format, part: str, given: Mapping[str, str] | None = None) ->
         having = ", ".join(name for name, other in MODULES.items() if has(other, part))
         raise LookupError(f"The format {format.NAME} has no {part}. Formats that have: {having}.")
     shape = _shape(format)
-    said = {name: value for name, value in (given or {}).items() if value}
+    said = filled(given or {})
     if shape is None:
         own = getattr(format, part)
         return partial(own, given=said) if "given" in signature(own).parameters else cast(Reader, own)
@@ -122,8 +123,8 @@ def _rows_of(format: Format) -> Reader:
 
 def _completed(read: Reader, said: Mapping[str, str], path: Path) -> Iterator[Row | Problem]:
     """Rows with what is said of those that name no model, and neither a judge nor an annotator."""
-    by = {name: said[name] for name in ("judge", "annotator") if name in said}
-    model = {name: said[name] for name in ("model",) if name in said}
+    by = present(said, ("judge", "annotator"))
+    model = present(said, ("model",))
     for row in read(path):
         if isinstance(row, Row) and said:
             row = Row(row.where, model | ({} if wide.names_somebody(row.data) else by) | row.data)

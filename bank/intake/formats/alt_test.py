@@ -20,6 +20,7 @@ from bank.intake.formats.reading import (
     Where,
     chosen_files,
     converted,
+    is_number,
     json_value,
     start_of,
     there,
@@ -94,7 +95,7 @@ def _scores(file: Path) -> Iterator[Row | Problem]:
             picture, _, feature = key.rpartition("__")
             if not picture or not feature:
                 yield Problem(where, field, "is not <picture>__<feature>")
-            elif isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+            elif not is_number(score) or not math.isfinite(score):
                 yield Problem(where, field, f"{json.dumps(score)} is not a number")
             elif not LOWEST <= score <= HIGHEST:
                 yield Problem(where, field, f"{score:g} is not on the scale of {LOWEST} to {HIGHEST}")

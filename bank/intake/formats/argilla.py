@@ -27,7 +27,17 @@ from bank.intake.formats.label_studio import (
     responses_of,
     who,
 )
-from bank.intake.formats.reading import MAX_FIRST, BadRow, Problem, Row, converted, json_value, rows, start_of
+from bank.intake.formats.reading import (
+    MAX_FIRST,
+    BadRow,
+    Problem,
+    Row,
+    converted,
+    is_number,
+    json_value,
+    rows,
+    start_of,
+)
 from bank.intake.formats.records import LabelRecord
 from bank.models.verdict import GRADED, is_of_categories
 
@@ -145,7 +155,7 @@ def _name(question: str, value: Any, type: str, about: dict[str, Any]) -> str:
         return "ranking"
     if type == "text":
         return "comment"
-    if isinstance(value, int | float) and not isinstance(value, bool) and alone:
+    if is_number(value) and alone:
         return "score"
     word = str(value).strip().lower()
     if isinstance(value, str) and of_categories and type:

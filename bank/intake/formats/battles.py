@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import pairs, wide
-from bank.intake.formats.reading import BadRow, Problem, Row, first_names, listed, parse_json, rows
+from bank.intake.formats.reading import BadRow, Problem, Row, first_names, is_whole, listed, parse_json, rows
+from bank.picked import present
 
 NAME = "lmarena"
 TITLE = "Battles (LMArena, FastChat)"
@@ -44,7 +45,7 @@ def _pair(row: Row) -> dict[str, Any]:
         raise BadRow("conversation_b", "asks something else than conversation_a")
     if not asked[-1].strip():
         raise BadRow("conversation_a", "ends with an empty question")
-    pair = {name: data[name] for name in KEPT if name in data} | {"prompt": joined(asked)}
+    pair = present(data, KEPT) | {"prompt": joined(asked)}
     for side, turns in zip("ab", both, strict=True):
         texts = [answer for _, answer in turns[:judged]]
         pair[f"response_{side}"] = joined_answers(texts)
@@ -62,7 +63,7 @@ def _judged_turn(data: dict[str, Any], both: Sequence[Sequence[tuple[str, str]]]
     turn = data.get("turn") if data.get("turn") not in (None, "") else len(both[0])
     if isinstance(turn, str) and turn.isascii() and turn.isdigit():
         turn = int(turn)
-    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 1:
+    if not is_whole(turn) or turn < 1:
         raise BadRow("turn", "is no number of turns")
     if turn > min(map(len, both)):
         raise BadRow("turn", f"is {turn}, but the conversations have {min(map(len, both))}")
@@ -72,7 +73,7 @@ def _judged_turn(data: dict[str, Any], both: Sequence[Sequence[tuple[str, str]]]
 def _pair_at_kaggle(data: dict[str, Any]) -> dict[str, Any]:
     """A row of Kaggle's LMSYS competition: the turns as JSON lists, and a 1 in the column of the winner."""
     won = [winner for column, winner in WINNERS.items() if str(data.get(column)).strip() in ("1", "1.0", "True")]
-    pair = {name: data[name] for name in KEPT if name in data}
+    pair = present(data, KEPT)
     for column in ("prompt", "response_a", "response_b"):
         turns = listed(data[column]) if isinstance(data.get(column), str) else data.get(column)
         if not isinstance(turns, list) or not turns:

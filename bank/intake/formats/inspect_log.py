@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from bank.intake.formats import answers, wide
-from bank.intake.formats.reading import BadFile, BadRow, Problem, Row, Where, json_value, spread, start_of, there
+from bank.intake.formats.reading import (
+    BadFile,
+    BadRow,
+    Problem,
+    Row,
+    Where,
+    is_whole,
+    json_value,
+    spread,
+    start_of,
+    there,
+)
 
 NAME = "inspect"
 TITLE = "Logs of Inspect"
@@ -71,7 +82,7 @@ def _answers(row: Row, model: str) -> Iterator[Problem | dict[str, Any]]:
 def _answer(data: dict[str, Any]) -> dict[str, Any]:
     """The question and the model's answer, without scores. Raises BadRow."""
     epoch, attachments = data.get("epoch", 1), data.get("attachments")
-    if isinstance(epoch, bool) or not isinstance(epoch, int):
+    if not is_whole(epoch):
         raise BadRow("epoch", "is no whole number")
     kept = attachments if isinstance(attachments, dict) else {}
     key = wide.key_at(data, "id")

@@ -28,7 +28,9 @@ from bank.intake.formats.reading import (
 from bank.intake.formats.records import LabelRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import SeenAnswers
 from bank.models.verdict import is_of_categories
+from bank.picked import present
 from bank.text.names import as_stored
+from bank.text.words import meanings_of
 
 NAME = "label-studio"
 TITLE = "Label Studio (JSON)"
@@ -39,12 +41,7 @@ ANSWERS = [[word + end for end in ends] for word in ("answer", "response", "outp
 MODELS = [["model" + end for end in ends] for ends in SIDES]
 LEFT_OVER = "_"  # the bucket of what nobody has placed
 ITEMS = ("items", "answers")  # lists of {id, title, body or html}, as a Ranker takes them
-CHOICES = {
-    **dict.fromkeys(("first", "left", "a", "model_a", "1", "answer 1", "response 1"), "first"),
-    **dict.fromkeys(("second", "right", "b", "model_b", "2", "answer 2", "response 2"), "second"),
-    **dict.fromkeys(("tie", "equal", "both", "same", "neither", "draw"), "tie"),
-    **dict.fromkeys(("undecided", "unable to decide", "unsure", "skip"), "undecided"),
-}
+CHOICES = meanings_of(__file__, "choices")
 YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 NUMBERS = ("score", "preference")  # that may be chosen from a list, as text
 YES_OR_NO = ("answer", "agree", "hallucination")
@@ -164,7 +161,7 @@ def _task(task: dict[str, Any], questions: wide.Questions, seen: SeenAnswers, wh
         return Task(about, called(responses), annotations, data)
     if not wide.text_in(data, "prompt"):
         raise BadRow("prompt", "is missing: data holds answers, but neither their instruction nor a sample's key")
-    question = questions.read(Row(where, {name: data[name] for name in ASKED if name in data}))
+    question = questions.read(Row(where, present(data, ASKED)))
     models, named = _models(data, list(answers))
     texts = list(answers.values())
     refs, repeated = seen.places(question.key, models, texts)

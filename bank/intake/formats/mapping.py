@@ -25,9 +25,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from bank.errors import BadInput
 from bank.intake.formats import answers, generic, pairs
-from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, meant_by, rows
+from bank.intake.formats.reading import PICTURE_ENDINGS, BadFile, BadRow, Problem, Row, is_number, meant_by, rows
 from bank.intake.formats.records import Text
 from bank.intake.formats.wide import read_as, value_at
+from bank.picked import present
+from bank.text.words import cut, meanings_of
 
 Shape = Literal["pairs", "answers", "samples", "responses", "labels", "judgments"]
 SHAPES: tuple[Shape, ...] = get_args(Shape)
@@ -103,17 +105,7 @@ TRUTH = {"true", "false"}
 DEPTH = 4  # of paths into objects
 MOST_VALUES = 30  # that a column may have to be one of words
 SPACES = 2  # on average: sentences
-# Words of column names in other languages.
-TRANSLATED = {
-    **dict.fromkeys(("frage", "pregunta", "pergunta", "问题", "题目"), "prompt"),
-    **dict.fromkeys(("antwort", "respuesta", "réponse", "resposta", "回答", "答案"), "response"),
-    **dict.fromkeys(("modell", "modelo", "modèle", "模型"), "model"),
-    **dict.fromkeys(("bild", "imagen", "imagem", "图片", "图像"), "image"),
-    **dict.fromkeys(("urteil", "ergebnis", "gewinner", "resultado", "veredicto", "résultat", "结果", "胜者"), "winner"),
-    **dict.fromkeys(("wer", "bewerter", "anotador", "annotateur", "标注员", "评审"), "annotator"),
-    **dict.fromkeys(("notiz", "kommentar", "comentario", "commentaire", "备注"), "comment"),
-    **dict.fromkeys(("note", "punkte", "puntuación", "评分", "分数"), "score"),
-}
+TRANSLATED = meanings_of(__file__, "translations")  # words of column names in other languages
 EXAMPLES, EXAMPLE = 2, 120  # how many first values are kept, and characters of each
 
 
@@ -249,7 +241,7 @@ class Mapped:
                     shown = repr(word[:50]) if name in WORDS else "its value"  # which may be an answer: not told
                     raise BadRow(name, f"{shown} stands for nothing in the map")
                 value = words[word]
-            elif name in TEXTS and isinstance(value, int | float) and not isinstance(value, bool):
+            elif name in TEXTS and is_number(value):
                 value = as_word(value)
             renamed[name] = value
         return renamed
@@ -279,7 +271,7 @@ class Column:
         self.spaces += word.count(" ")
         self.numbers += word.replace(".", "", 1).removeprefix("-").isdecimal()
         if len(self.examples) < EXAMPLES and word[:EXAMPLE] not in self.examples:
-            self.examples.append(word if len(word) <= EXAMPLE else f"{word[:EXAMPLE]} …")
+            self.examples.append(cut(word, EXAMPLE))
         if self.values is not None:
             self.values[word[:EXAMPLE]] = self.values.get(word[:EXAMPLE], 0) + 1
             if len(self.values) > MOST_VALUES:
@@ -397,7 +389,7 @@ def _proposal(shape: Shape, columns: Sequence[Column]) -> Proposal:
     for name, column in _by_content(shape, [one for one in columns if not _is_told(one.name, by_field.values())]):
         if name != "annotator" or "judge" not in by_name:
             by_field.setdefault(name, column.name)
-    ordered = {name: by_field[name] for name in fields if name in by_field}
+    ordered = present(by_field, fields)
     missing = [name for name in NEEDED[shape] if name not in ordered]
     unknown = [name for name in (column.name for column in columns) if not _is_told(name, ordered.values())]
     return Proposal(shape, ordered, frozenset(ordered.keys() - by_name), missing, unknown)

@@ -23,6 +23,7 @@ from bank.intake.formats.reading import (
     bad_path,
     converted,
     first_names,
+    is_whole,
     json_array,
     odd,
     require,
@@ -41,7 +42,7 @@ SCHEMES = ("http://", "https://")
 
 
 def _float(value: Any) -> Any:
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return float(value) if is_whole(value) else value
 
 
 class Instruction(BaseModel):

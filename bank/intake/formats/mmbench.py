@@ -27,6 +27,7 @@ from bank.intake.formats.reading import (
     chosen_files,
     converted,
     first_names,
+    is_whole,
     listed,
     odd,
     rows,
@@ -246,7 +247,7 @@ def _survey(file: Path) -> Survey:
 
 
 def _index(value: Any) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_whole(value):
         return value if value >= 0 else None
     return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value.strip()) else None
 

@@ -20,6 +20,7 @@ from bank.intake.formats.reading import (
     Where,
     converted,
     first_names,
+    is_whole,
     json_lines,
     odd,
 )
@@ -203,7 +204,7 @@ def _answered(data: dict[str, Any]) -> tuple[str, list[str]]:
 def _verdicts(row: Row, told: set[str], baseline: str) -> Iterator[Problem | dict[str, Any]]:
     data = row.data
     turn = data.get("turn", 1)
-    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 1:
+    if not is_whole(turn) or turn < 1:
         raise BadRow("turn", "is no number of a turn")
     judge = data.get("judge")
     judge = judge[0] if isinstance(judge, list) and judge else judge  # MT-Bench names the prompt, too

@@ -14,6 +14,7 @@ from bank.intake.formats.seen import SeenAnswers
 from bank.intake.formats.wide import Read, Told, model_in, text_in
 from bank.models.verdict import GRADED
 from bank.text.names import as_stored
+from bank.text.words import meanings_of
 
 NAME = "pairs"
 TITLE = "Comparisons (a pair a row)"
@@ -21,13 +22,7 @@ VERDICT = "winner"
 BOTH_BAD = "both bad"  # a flag of labels
 NEEDED = ("prompt", "model_a", "response_a", "model_b", "response_b", "winner")
 FIELDS = (*NEEDED, *"preference reply_status key image annotator judge comment category language tstamp flags".split())
-# Who won, without brackets around it and in lower case.
-WINNERS = {
-    **dict.fromkeys(("model_a", "model a", "a", "left", "first", "response_a"), "first"),
-    **dict.fromkeys(("model_b", "model b", "b", "right", "second", "response_b"), "second"),
-    **dict.fromkeys(("tie", "c", "equal", "draw", "both", "same", "both_good", "tie (bothgood)"), "tie"),
-    **dict.fromkeys(("tie (bothbad)", "bothbad", "both_bad", "both bad", "neither"), BOTH_BAD),
-}
+WINNERS = meanings_of(__file__, "winners")  # by a word without brackets around it and in lower case
 
 
 def recognises(path: Path) -> bool:

@@ -12,6 +12,7 @@ from accounts.csv import unescape
 from bank.intake.formats import pairs, wide
 from bank.intake.formats.battles import joined, joined_answers, turns_of
 from bank.intake.formats.reading import BadRow, Problem, Row, first_names, kind_of, listed, rows
+from bank.picked import present
 
 NAME = "preferences"
 TITLE = "Preferences (prompt, chosen, rejected)"
@@ -36,7 +37,7 @@ def _pair(row: Row, is_csv: bool) -> dict[str, Any]:
     exported = data.keys() >= {*VOTES, "sample"}
     if exported and is_csv:
         data = {name: unescape(cell) for name, cell in data.items()}
-    pair = {name: data[name] for name in KEPT if name in data} | {"winner": "model_a"}
+    pair = present(data, KEPT) | {"winner": "model_a"}
     column = wide.column_of(data, "prompt")
     asked = _messages(data.get(column))
     if not isinstance(asked, str | list | None):

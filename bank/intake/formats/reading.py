@@ -17,12 +17,13 @@ from datetime import date, time
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, cast
 
 from jiter import from_json
 from pydantic import BaseModel, ValidationError
 
 from bank.intake import archives, parquet
+from bank.text.words import words_of
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -203,6 +204,15 @@ def parse_json(text: str) -> Any:
         return _decoder.decode(text)
     except RecursionError:
         raise ValueError("is nested too deeply") from None
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is a whole number, which truth is to Python alone."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return is_whole(value) or isinstance(value, float)
 
 
 def listed(text: str) -> list[Any] | None:
@@ -471,9 +481,14 @@ def _csv(path: Path) -> "tuple[list[str], CsvReader]":
         header = [name.strip().lower() for name in next(reader, [])]
     except csv.Error as error:
         raise BadFile(Where(path.name, 1), f"is not CSV: {error}") from None
+    return _distinct(header, path), reader
+
+
+def _distinct(header: list[str], path: Path) -> list[str]:
+    """The names of columns. Raises BadFile where two are the same."""
     if len(set(header)) != len(header):
         raise BadFile(Where(path.name, 1), "two columns have the same name")
-    return header, reader
+    return header
 
 
 def workbook_rows(path: Path) -> Iterator[Row | Problem]:
@@ -511,11 +526,8 @@ def _sheet(path: Path) -> tuple[Any, list[str], Iterator[tuple[int, Sequence[Any
             header = [_cell_text(cell).strip().lower() for cell in first]
             while header and not header[-1]:
                 header.pop()
-            if not header:
-                continue
-            if len(set(header)) != len(header):
-                raise BadFile(Where(path.name, 1), "two columns have the same name")
-            return book, header, cells_by_row
+            if header:
+                return book, _distinct(header, path), cells_by_row
     except BadFile:
         raise
     except Exception as error:  # whatever the parsers of a format with so many parts stumble over
@@ -735,36 +747,7 @@ def rows(path: Path) -> Iterator[Row | Problem]:
     return READERS[kind](path)
 
 
-# What other tools call a field.
-ALIASES = {
-    "key": ("id", "index", "sample_id", "question_id", "name"),
-    "instruction": ("question", "prompt", "query", "text", "task", "input"),
-    "images": ("image", "picture", "image_path", "img", "file"),
-    "sample": ("id", "key", "index", "sample_id", "question_id"),
-    "text": ("answer", "response", "output", "prediction", "reply"),
-    "model": ("model_name", "model_id", "system", "response_model_name"),
-    "capability": ("category", "topic", "skill", "scenario"),
-    "category": ("capability", "topic", "skill", "scenario"),
-    "criteria": ("rubric", "criterion"),
-    "annotator": ("person", "user", "worker", "rater", "annotator_id"),
-    "judge": ("judge_name", "grader", "eval_model_name", "judge_model"),
-    "answer": ("target", "gold", "ground_truth", "correct_answer", "reference_answer"),
-    "options": ("choices",),
-    "comment": ("feedback", "rationale", "explanation"),
-    "choice": ("verdict", "label", "vote", "preference", "winner"),
-    "responses": ("models", "answers"),
-    "prompt": ("instruction", "question", "query", "input"),
-    "winner": ("choice", "verdict", "label", "vote", "preference", "result"),
-    **{
-        f"{what}_{side}": tuple(
-            name + end
-            for name in names
-            for end in (f"_{side}", f"_{number}", str(number), f" {side}", f"s.{number - 1}")
-        )
-        for what, names in {"model": ("model", "generator"), "response": ("response", "answer", "output")}.items()
-        for side, number in (("a", 1), ("b", 2))
-    },
-}
+ALIASES = words_of(__file__, "aliases")  # what other tools call a field
 # The validator's faults, by type, in words; {names} are its own.
 IN_WORDS = {
     "extra_forbidden": "is not a known field",

@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from bank.intake.formats.reading import is_number, is_whole
 from bank.models.verdict import (
     ANALYSES,
     COLUMNS,
@@ -32,6 +33,7 @@ from bank.models.verdict import (
     choice_of,
     is_of_categories,
 )
+from bank.picked import filled, picked
 from bank.text.names import as_stored
 
 MAX_TEXT = 2_000_000
@@ -69,7 +71,7 @@ def plain_json(value: Any) -> Any:
         return _clean(value)
     if isinstance(value, float):
         return _finite(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 2**53:
+    if is_whole(value) and abs(value) > 2**53:
         raise ValueError("holds a number beyond 2^53")
     if isinstance(value, dict):
         return {_clean(str(key)): plain_json(item) for key, item in value.items()}
@@ -80,7 +82,7 @@ def plain_json(value: Any) -> Any:
 
 def _name(value: Any) -> Any:
     """Names may be written as whole numbers; they are names all the same."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return str(value) if is_whole(value) else value
 
 
 def _stored(name: str) -> str:
@@ -141,7 +143,7 @@ class ImageRecord(Record):
     def as_absent(self, position: int) -> dict[str, Any]:
         """What is kept of a picture that is not here."""
         kept = {"file": self.file, "url": self.url, "description": self.description, "objects": self.objects}
-        return {"position": position} | {name: value for name, value in kept.items() if value}
+        return {"position": position} | filled(kept)
 
 
 def _image(value: Any) -> Any:
@@ -234,7 +236,7 @@ def _candidates(pool: list[Any]) -> list[Any]:
     for pair in pool:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)):
             raise ValueError("is not a list of [answer, log-likelihood or null]")
-        if pair[1] is not None and (isinstance(pair[1], bool) or not isinstance(pair[1], int | float)):
+        if pair[1] is not None and not is_number(pair[1]):
             raise ValueError("holds a log-likelihood that is no number")
     plain: list[Any] = plain_json(pool)
     return plain
@@ -443,7 +445,7 @@ class VerdictRecord(Record):
 
     def columns(self) -> dict[str, Any]:
         """The verdict columns, positions counted in the order of ``responses``."""
-        return {name: getattr(self, name) for name in COLUMNS} | {name: of(self) for name, of in AS_STORED.items()}
+        return picked(self, COLUMNS) | {name: of(self) for name, of in AS_STORED.items()}
 
 
 def _ranked_positions(record: VerdictRecord) -> list[list[int]] | None:

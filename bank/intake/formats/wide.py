@@ -17,6 +17,7 @@ from bank.intake.formats.reading import BadRow, Problem, Row, Where, converted, 
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, ResponseRecord, SampleRecord
 from bank.intake.formats.seen import CompactMap
 from bank.text.names import as_stored
+from bank.text.words import words_of
 
 Read = Callable[[Path], Iterator[Row | Problem]]
 ANNOTATOR = "human"  # of verdicts, where a file names nobody
@@ -24,20 +25,7 @@ MOST_LANGUAGE = 16  # characters
 MOST_DIGITS = 9  # of a place in a list
 ROWS = 32  # bits for the number of a row
 MOST_GROUP = 200  # characters
-# What columns may be called, by what they hold.
-COLUMNS = {
-    "key": ("question_id", "id", "prompt_id", "key"),
-    "prompt": ("prompt", "instruction", "question"),
-    "image": ("image", "image_path", "images"),
-    "annotator": ("annotator", "annotator_id", "worker", "rater"),
-    "judge": ("judge", "judge_name"),
-    "comment": ("comment", "rationale", "explanation", "reason"),
-    "response_a": ("response_a", "answer_a", "output_a"),
-    "response_b": ("response_b", "answer_b", "output_b"),
-    "response": ("response", "output", "prediction"),
-    "model": ("model", "generator"),
-    "category": ("category", "dataset"),
-}
+COLUMNS = words_of(__file__, "columns")  # what columns may be called, by what they hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from bank.intake.imports import Cancelled, never
 from bank.intake.imports.samples import changed_fields, criteria_of
 from bank.intake.imports.sources import PictureFolder
 from bank.models import Benchmark, Sample
+from bank.text.words import cut
 
 BATCH = 500
 LISTED = 50  # changed samples shown field by field
@@ -103,4 +104,4 @@ def _excerpt(value: Any) -> str:
     if isinstance(value, dict):
         value = "\n".join(f"{name}: {text}" for name, text in value.items())
     text = str(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+    return cut(text, SHOWN)

@@ -25,6 +25,7 @@ from bank.intake.imports.context import ImportContext, ImportOptions
 from bank.intake.imports.sources import PictureFolder, inspect_opened, open_source, place_as_sent, with_parts
 from bank.intake.registry import Importer
 from bank.models import Benchmark
+from bank.picked import picked
 
 Finish = Callable[[Benchmark, dict[str, Report]], None]
 
@@ -189,7 +190,7 @@ def _check(
     """Whether the file could be read to its end."""
 
     try:
-        given = {option: getattr(context, option) for option in ("model", "judge", "annotator")}
+        given = picked(context, ("model", "judge", "annotator"))
         rows_of_part = formats.reader(context.source.module, name, given)(context.source.path)
         for rows in _batches(rows_of_part, report, getattr(importer, "weigh", None)):
             if cancelled():

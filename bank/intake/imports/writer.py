@@ -20,7 +20,7 @@ from django.db.models import Model
 from django.db.models.functions import Now
 
 from bank import images, media
-from bank.database import bulk, unfinished
+from bank.database import bulk, execute, unfinished
 from bank.intake.imports import Cancelled, scratch
 from bank.models import Import, ImportRange, SampleImage
 from bank.models.imports import LEASE
@@ -223,17 +223,16 @@ def undo(row: Import) -> None:
 
 
 def _remove(row: Import, reserved: ImportRange) -> None:
-    with connection.cursor() as cursor:
-        table = f'"{reserved.table}"'
-        cursor.execute(f"SELECT max(id) FROM {table} WHERE id BETWEEN %s AND %s", [reserved.first, reserved.last])  # noqa: S608
-        last = cursor.fetchone()[0] or 0
-        for first in range(reserved.first, last + 1, AT_ONCE):
-            began = time.monotonic()
-            with transaction.atomic():
-                renew(row)
-                end = min(first + AT_ONCE - 1, last)
-                cursor.execute(f"DELETE FROM {table} WHERE id BETWEEN %s AND %s", [first, end])  # noqa: S608
-            pause(time.monotonic() - began)
+    table = f'"{reserved.table}"'
+    within = [reserved.first, reserved.last]
+    last = execute(f"SELECT max(id) FROM {table} WHERE id BETWEEN %s AND %s", within) or 0  # noqa: S608 (tables of ours)
+    for first in range(reserved.first, last + 1, AT_ONCE):
+        began = time.monotonic()
+        with transaction.atomic():
+            renew(row)
+            end = min(first + AT_ONCE - 1, last)
+            execute(f"DELETE FROM {table} WHERE id BETWEEN %s AND %s", [first, end])  # noqa: S608
+        pause(time.monotonic() - began)
 
 
 def _remove_pictures(reserved: ImportRange) -> None:

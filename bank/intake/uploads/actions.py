@@ -18,6 +18,7 @@ from accounts.rules import allowed
 from bank import objects
 from bank.errors import BadInput
 from bank.intake.formats.mapping import ColumnMap
+from bank.intake.formats.reading import is_whole
 from bank.intake.imports import scratch, writer
 from bank.intake.uploads import decrypted, staging
 from bank.models import Upload
@@ -84,7 +85,7 @@ def _checked_files(files: Sequence[tuple[str, int]]) -> tuple[list[str], int]:
         raise BadInput("There is no file in it.")
     if len(files) > staging.MAX_FILES:
         raise BadInput(f"{len(files):,} files are more than {staging.MAX_FILES:,}. Send them as one zip.")
-    if any(isinstance(size, bool) or not isinstance(size, int) or size < 0 for _, size in files):
+    if any(not is_whole(size) or size < 0 for _, size in files):
         raise BadInput("Say of each file how many bytes it has.")
     try:
         names = staging.checked_names(name for name, _ in files)
@@ -126,9 +127,7 @@ def receive(*, upload: Upload, offset: int, length: int, pieces: Iterable[bytes]
             upload.received += written
             if upload.received == upload.size:
                 upload.state = Upload.State.RECEIVED
-            updated = Upload.objects.filter(pk=upload.pk, state=Upload.State.RECEIVING).update(
-                received=upload.received, state=upload.state, changed_at=timezone.now()
-            )
+            updated = upload.move(Upload.State.RECEIVING, upload.state, received=upload.received)
     except FileNotFoundError:
         raise WrongState("This upload has ended.") from None
     if not updated:  # cancelled while the piece came in
@@ -254,10 +253,7 @@ def pieces_of(stream: Any, length: int) -> Iterator[bytes]:
 
 
 def _step(upload: Upload, state_before: str, state_after: str, **values: Any) -> None:
-    moved = Upload.objects.filter(pk=upload.pk, state=state_before).update(
-        state=state_after, tries=0, changed_at=timezone.now(), **values
-    )
-    if not moved:
+    if not upload.move(state_before, state_after, tries=0, **values):
         raise WrongState("This upload has gone on meanwhile; look at where it stands.")
     defer("work_uploads")
     upload.refresh_from_db()

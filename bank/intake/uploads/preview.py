@@ -18,6 +18,7 @@ from bank.intake.formats.records import ImageRecord, SampleRecord
 from bank.intake.imports.sources import PictureFolder, Source
 from bank.intake.uploads import staging
 from bank.models import Benchmark, Sample, Upload
+from bank.text.words import cut
 
 SAMPLES = 6
 PICTURES = 4  # of each
@@ -56,7 +57,7 @@ def _first_sample(record: SampleRecord) -> dict[str, Any]:
     text = record.instruction
     return {
         "key": record.key,
-        "instruction": text if len(text) <= TEXT else f"{text[:TEXT]} …",
+        "instruction": cut(text, TEXT),
         "hint": record.hint[:TEXT],
         "options": {letter: option[:TEXT] for letter, option in islice(record.options.items(), 10)},
         "capability": " / ".join(record.path),

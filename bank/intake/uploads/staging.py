@@ -37,6 +37,7 @@ from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUplo
 from django.db import connection
 
 from bank import objects
+from bank.database import execute
 from bank.intake.formats.mapping import Column
 from bank.intake.uploads import decrypted
 from bank.models import Upload
@@ -257,15 +258,12 @@ def locked(upload: Upload) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked_in_database(upload: Upload) -> Iterator[None]:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCKS, upload.pk])
-        if not cursor.fetchone()[0]:
-            raise Busy(upload.pk)
+    if not execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCKS, upload.pk]):
+        raise Busy(upload.pk)
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCKS, upload.pk])
+        execute("SELECT pg_advisory_unlock(%s, %s)", [LOCKS, upload.pk])
 
 
 def is_locked(upload: Upload) -> bool:

@@ -29,6 +29,7 @@ from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
 from bank.objects import Away
+from bank.picked import filled
 
 log = logging.getLogger(__name__)
 TELL_EVERY = 0.3  # seconds
@@ -220,17 +221,15 @@ def _check(upload: Upload, stop: Callable[[], bool]) -> None:
     nothing_to_see = not findings.get("fault") and (choices.get("skip_bad") or not findings["bad"])
     findings["again"] = go_on  # somebody pressed the button already, and must see what changed
     goes_on = go_on and nothing_to_see and (newest is None or known_before)
-    changed = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
-        state=Upload.State.IMPORTING if goes_on else Upload.State.CHECKED,
+    _move(
+        upload,
+        Upload.State.IMPORTING if goes_on else Upload.State.CHECKED,
         tries=0,
         found=findings,
         choices=choices,
         map=upload.map,
         sha256=found_digest,
-        changed_at=timezone.now(),
     )
-    if not changed:
-        raise Cancelled
 
 
 def _for_one_benchmark(upload: Upload, parts: Sequence[str]) -> dict[str, Any]:
@@ -256,14 +255,12 @@ def _ask_for_columns(upload: Upload, columns: list[mapping.Column]) -> None:
     """Let a person say what the columns of a table hold."""
     nearest = mapping.proposals(columns)[:NEAREST]
     maps = [one.map.model_dump(exclude_defaults=True) | {"missing": one.missing} for one in nearest]
-    moved = Upload.objects.filter(pk=upload.pk, state=Upload.State.CHECKING).update(
-        state=Upload.State.MAPPING,
-        tries=0,
-        found=upload.found | {"nearest": maps},
-        map=upload.map,
-        changed_at=timezone.now(),
-    )
-    if not moved:
+    _move(upload, Upload.State.MAPPING, tries=0, found=upload.found | {"nearest": maps}, map=upload.map)
+
+
+def _move(upload: Upload, to: str, **values: Any) -> None:
+    """Raises Cancelled if the upload has left its state meanwhile."""
+    if not upload.move(upload.state, to, **values):
         raise Cancelled
 
 
@@ -300,7 +297,7 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
     reasons = _by_reason(faults, upload)
     return {
         "counted": [_counted(name, report) for name, report in reports.items()],
-        "made": {noun: count for noun, count in made.items() if count},
+        "made": filled(made),
         "words": preview.counts(made),
         "bad": sum(report.bad for report in reports.values()),
         "warnings": len({problem.where for _, problem in faults if problem.warning}),
@@ -354,16 +351,10 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
     totals = {part["name"]: part["rows"] for part in upload.found["counted"]}
     reporter = ProgressReporter(upload, stop, totals)
     began = time.monotonic()
-    outcome: dict[str, Any] = {}
 
     def finish(benchmark: Benchmark, reports: dict[str, Report]) -> None:
         """Inside the import's transaction: its rows and its completion take effect together."""
-        outcome["report"] = _report(upload, reports, seconds=time.monotonic() - began)
-        done = Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
-            state=Upload.State.DONE, report=outcome["report"], changed_at=timezone.now()
-        )
-        if not done:
-            raise Cancelled
+        _move(upload, Upload.State.DONE, report=_report(upload, reports, seconds=time.monotonic() - began))
         if upload.map and upload.keeps_map and not upload.is_limited:
             kept_maps.keep(mapping.checked(upload.map), columns=upload.found["columns"], by=upload.by)
 
@@ -380,11 +371,9 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
     if all(report.written for report in reports.values()):
         staging.remove(upload, keep_problems=True)
         return
-    fault = "The bank has changed since the check, and some rows cannot come in any more. Source at what is found now."
+    fault = "The bank has changed since the check, and some rows cannot come in any more. Look at what is found now."
     findings = upload.found | summary(reports, upload) | {"fault": fault}
-    Upload.objects.filter(pk=upload.pk, state=Upload.State.IMPORTING).update(
-        state=Upload.State.CHECKED, found=findings, changed_at=timezone.now()
-    )
+    upload.move(Upload.State.IMPORTING, Upload.State.CHECKED, found=findings)
 
 
 def _report(upload: Upload, reports: dict[str, Report], seconds: float) -> dict[str, Any]:

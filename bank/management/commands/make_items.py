@@ -9,6 +9,8 @@ from bank.management.importing import bad_input_fails
 from bank.models import Item
 from bank.samples import benchmarks, items
 
+AS_GIVEN = ("kind", "anchor", "sample", "seed", "rotations", "bare", "size", "least", "apart")
+
 
 class Command(InstallationCommand):
     help = "Make items to judge and label from stored responses."
@@ -39,17 +41,9 @@ class Command(InstallationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         with bad_input_fails():
             plan = items.plan_items(
-                kind=options["kind"],
                 benchmark=benchmarks.find_benchmark(options["benchmark"]),
                 models=[name.strip() for name in options["models"].split(",") if name.strip()],
-                anchor=options["anchor"],
-                sample=options["sample"],
-                seed=options["seed"],
-                rotations=options["rotations"],
-                bare=options["bare"],
-                size=options["size"],
-                least=options["least"],
-                apart=options["apart"],
+                **{name: options[name] for name in AS_GIVEN},
             )
             made, everything = items.make_items(plan)
         self.stdout.write(f"Made {made} items; {everything - made} were there already.")

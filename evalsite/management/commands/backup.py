@@ -4,15 +4,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from evalsite import keys
 from evalsite.backups import away, folders, making
 from evalsite.management.base import in_words
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = (
         "Back up database and pictures into a new folder below DIR, or s3://BUCKET/FOLDER, named by the time, while "
         "evalsite runs. "

@@ -3,15 +3,15 @@
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from evalsite import doctor
 
 MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = "Say what is wrong with this installation, and what to run. Exit status 1 if something does not work."
 
     def add_arguments(self, parser: CommandParser) -> None:

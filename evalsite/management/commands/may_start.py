@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from evalsite import doctor
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = "Say what this installation would not start with, if anything. The servers and the worker ask it, too."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from bank import media, objects
 from evalsite.management.base import in_words
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = (
         "Copy all pictures of the data folder into the bucket that S3_BUCKET names, and compare each by its SHA-256. "
         "What is there already is only compared: stopped or killed, it goes on when it is started again. Nothing is "
@@ -52,8 +52,7 @@ def _copy(away: objects.Objects, back: bool, is_new: bool, name: str) -> bool:
             with away.opened(name) as file:
                 media.write_file(Path(settings.MEDIA_ROOT, name), file.read())
         else:
-            with Path(settings.MEDIA_ROOT, name).open("rb") as file:
-                away.put(name, file)
+            away.put_copy(name, Path(settings.MEDIA_ROOT, name))
     digest = _here(name)
     return digest == _away(away, name) and PurePath(name).stem in (digest, media.MARK)
 

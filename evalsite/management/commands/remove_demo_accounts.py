@@ -6,7 +6,6 @@ from django.db import transaction
 
 from accounts import audit
 from accounts.management.base import InstallationCommand
-from accounts.models import Token
 from evalsite.demo import accounts
 
 
@@ -23,7 +22,7 @@ class Command(InstallationCommand):
             person.is_active = False
             person.set_unusable_password()
             person.save(update_fields=["is_active", "password"])
-            Token.objects.filter(user=person).delete()
+            person.end_tokens()
             audit.record("account-switched", command="remove_demo_accounts", about=person.username, now="off")
         names = ", ".join(person.username for person in open_accounts)
         self.stdout.write(f"Switched off: {names}." if open_accounts else "No account has the demo's password.")

@@ -7,15 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from accounts.management.base import UncheckedCommand
 from evalsite import doctor
 from evalsite.backups import away, folders, restoring
 from evalsite.management.base import in_words
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = "Restore a backup into this installation, which must be stopped and empty. docs/backup.md says more."
 
     def add_arguments(self, parser: CommandParser) -> None:

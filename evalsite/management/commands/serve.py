@@ -9,9 +9,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import connections
 
+from accounts.management.base import UncheckedCommand
 from bank.models import Benchmark
 from evalsite import doctor
 from evalsite.demo import llmfao, recipes
@@ -19,9 +20,8 @@ from evalsite.demo.accounts import PASSWORD, SIGN_INS
 from evalsite.demo.loader import load
 
 
-class Command(BaseCommand):
+class Command(UncheckedCommand):
     help = "Start evalsite: database, demo data, web server and worker. Ctrl-C stops all."
-    requires_system_checks: list[str] = []  # the database may not answer yet; see evalsite.doctor
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--no-demo", action="store_true", help="do not bring the demo data in")

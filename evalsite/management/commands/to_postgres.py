@@ -4,14 +4,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from evalsite import keys
 from evalsite.management.base import in_words
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []
+class Command(UncheckedCommand):
     help = (
         "Move this SQLite installation into an empty PostgreSQL database, with evalsite stopped. All rows arrive, or "
         "none; the SQLite file stays as it is."

@@ -5,15 +5,15 @@ import signal
 from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accounts import loop
+from accounts.management.base import UncheckedCommand
 from evalsite import doctor, worker
 from judging.work import leases
 
 
-class Command(BaseCommand):
-    requires_system_checks: list[str] = []  # they load the code of every page; see evalsite.checks
+class Command(UncheckedCommand):
     help = (
         "Work the runs of judges, and do whatever else waits, until stopped. Several workers may run at once, on one "
         "machine or many."
