@@ -35,6 +35,10 @@ class NumberColumn:
     write: Callable[[float | None], str]
     title: str
 
+    @property
+    def title_in_sentence(self) -> str:
+        return f"{self.title[:1].lower()}{self.title[1:]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

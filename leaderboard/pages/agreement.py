@@ -28,10 +28,10 @@ METRIC_WORDS = {
     "kappa": "Cohen's kappa",
 }
 IN_WORDS = {
-    **{name: f"{metric.words[:1].upper()}{metric.words[1:]}." for name, metric in BEYOND_CHANCE.items()},
-    "agreement": "Share of shared items with the same verdict; undecided counts as a tie.",
-    "agreement_decided": "Share of shared items with the same verdict, where both chose a side.",
-    "kappa": "Agreement beyond chance over first, second and tie (Cohen's kappa).",
+    **{name: f"{metric.words}." for name, metric in BEYOND_CHANCE.items()},
+    "agreement": "share of shared items with the same verdict; undecided counts as a tie.",
+    "agreement_decided": "share of shared items with the same verdict, where both chose a side.",
+    "kappa": "agreement beyond chance over first, second and tie (Cohen's kappa).",
 }
 HEAT = {name: metric.heat for name, metric in BEYOND_CHANCE.items()}
 HEAT |= {"agreement": (0.2, 1.0), "agreement_decided": (0.3, 1.0)}
@@ -200,16 +200,6 @@ def _pairs(numbers: dict[tuple[str, str], Row], voters: dict[str, Voter], who: s
     rows = [row for pair, row in numbers.items() if (not who or who in pair) and row.n]
     floor = {name for name, voter in voters.items() if voter.kind == "baseline"}
     return sorted(rows, key=lambda row: (bool({row.a, row.b} & floor), -row.n, row.a, row.b))
-
-
-def reading(page: AgreementPage) -> list[tuple[str, str]]:
-    """What the matrix shows: terms with their explanations."""
-    few = f"with fewer than {FEWEST} it has no colour"
-    return [
-        (page.metric_label, f"of two voters: {page.in_words[:1].lower()}{page.in_words[1:]}"),
-        ("", f"Small figures are the items that both have a verdict on; {few}: 1 of 1 is no agreement."),
-        ("", "A click on a cell opens the items of the two, a click on a name all pairs of that voter."),
-    ]
 
 
 def counted(board: AgreementBoard) -> str:

@@ -91,7 +91,6 @@ class BiasPage:
     numbers: Table
     limits: str
     panels: list[Panel]
-    reading: list[tuple[str, str]]
     files: list[tuple[str, str]]
 
 
@@ -189,7 +188,6 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
         _numbers(address, rows_in_order, shown),
         _limits_in_words(kind),
         _panels(address, rows_in_order, shown),
-        _reading(board.biases, kind),
         [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
     )
 
@@ -583,34 +581,6 @@ def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
     }[sort]
     steps = zip(detail.scale or [], judge or [], people if isinstance(people, list) else [], strict=True)
     return [(f"{step:g}", of_judge, of_people) for step, of_judge, of_people in steps]
-
-
-# ---- how to read it ----
-
-
-def _reading(names: Sequence[str], kind: Kind) -> list[tuple[str, str]]:
-    """What each bias is, in a sentence or two."""
-    if kind.pairwise:
-        texts = {
-            "position": "of pairs judged in both orders, the share of verdicts that lean to the answer shown first, "
-            "minus the share for the one shown second; of pairs judged in one order, the share that the answer shown "
-            "first won, minus the share of the second, to compare with people's.",
-            "length": "by how many points above half the longer answer wins where a side was chosen. Longer answers "
-            "can also be better, so what counts is the distance to people.",
-            "self": "by how many points of win rate the judge lifts answers of its own family more than people do, "
-            "less what it adds to the others.",
-        }
-    else:
-        texts = {
-            "position": "how far a ranking follows the order in which the answers were shown, from 1, a copy of it, to "
-            "−1, its reverse.",
-            "length": "by how many points a score rises when the answer is longer by one standard deviation than "
-            "others to the same instruction. Longer answers can also be better, so compare it with people's own.",
-            "high_score": "how much more the judge gives than people do to the same answers.",
-            "self": "how much more of that goes to answers of the judge's own family than to the others.",
-        }
-    first = "The line is where people stand; a judge that stands there is swayed no more than they are."
-    return [("", first), *((f"{HEADS[name]}:", texts[name]) for name in names), ("", _limits_in_words(kind))]
 
 
 def _limits_in_words(kind: Kind) -> str:

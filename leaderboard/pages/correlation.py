@@ -128,10 +128,3 @@ def _repeats(board: CorrelationBoard) -> Table:
         caption="Mean and standard deviation of the win rate over repeats",
         css="cmpt",
     )
-
-
-READING = [
-    ("Spearman's correlation", "is 1 where two rankings put their common models in the same order, −1 in the reverse."),
-    ("", "Small figures are the models that both rank. Models with fewer than 30 items are in no ranking."),
-    ("p", "is the share of permutations of the models that correlate as strongly; bold counts at 5%."),
-]

@@ -525,17 +525,6 @@ def _ordered(
     return sorted(order, key=lambda run: (runs[run].judge.is_baseline, run not in standing))
 
 
-def ceiling_in_words(reference: str, n: float, kind: Kind) -> str:
-    """How the ceiling is computed."""
-    if reference == MAJORITY:
-        others = "mean" if kind.by_mean else "majority"
-        return f"One more person is each of {whole(n)} labels, against the {others} of the other people on its item."
-    return f"One more person is every two people who labelled the same item, {whole(n)} pairs of labels."
-
-
-FLOOR = "rows that know no more than chance, the places, the lengths or the words of the answers."
-
-
 def data_sets(board: JudgesBoard) -> int:
     return len({row.source_dataset for row in board.rows} - {ALL})
 
@@ -546,29 +535,6 @@ def over_data_sets(address: Address, board: JudgesBoard) -> str:
     pooled = address.params.get(POOL.name) == POOLED
     words = f", pooled over {sets} data sets" if pooled else f", the mean over {sets} data sets, each counting alike"
     return words if sets > 1 else ""
-
-
-def reading(page: JudgesPage, *, against: str, ceiling: str) -> list[tuple[str, str]]:
-    """What the columns are: terms with their explanations. ``ceiling``: how it is computed, in words."""
-    compared = f"the {against} who labelled it" if page.reference == MAJORITY else "every label that people gave it"
-    words = [
-        (True, "", f"A judge's verdict on an item is compared with {compared}."),
-        (True, page.metric_label, f"ranks: {page.in_words}. Bars are 95% intervals."),
-        (bool(ceiling), "", ceiling),
-        (page.has_floor, "Needs no skill:", FLOOR),
-        (True, "Rank", "is a range at 95%; tests at 5% after Benjamini–Hochberg say who is told apart."),
-        (True, "n", "is the number of verdicts compared."),
-        (True, "Coverage", "is the share of people's items that the judge has a verdict on."),
-        (page.has_biases, "Bias", "names what sways a judge, where its 95% interval leaves people's line."),
-        (
-            bool(page.levels),
-            "",
-            f"A coloured column is {page.metric_label} on one part of the samples; its colour tells how far "
-            "below people on the same part.",
-        ),
-        (True, "", "A click on a metric's name ranks by it, a click on a number opens the items behind it."),
-    ]
-    return [(term, said) for shown, term, said in words if shown]
 
 
 def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:

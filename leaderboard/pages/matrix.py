@@ -15,17 +15,6 @@ BLOCKS = ("rows", "columns")
 FEWEST = 10  # items below which a cell has no colour
 
 
-READING = [
-    (
-        "",
-        "A cell is the share of items that the row's model won against the column's, in percent; a tie is a win for "
-        "neither, so that two cells across the diagonal need not add up to 100.",
-    ),
-    ("", f"Small figures are the items; under {FEWEST} a cell has no colour."),
-    ("", "A click on a cell opens the items of the two, a click on a name all items of that model."),
-]
-
-
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
     table: Table

@@ -555,46 +555,6 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     )
 
 
-RANK_IN_WORDS = (
-    "is a range: the places this model may have, at 95%. A tier holds models of which tests at 5% tell no two apart, "
-    "so a range may reach into the next tier."
-)
-
-
-def reading(page: ModelsPage, anchor: str) -> list[tuple[str, str]]:
-    """What the columns are: terms with their explanations."""
-    against, held = anchor or "the other answer", page.held_word
-    words = [
-        (True, "Rank", RANK_IN_WORDS),
-        (
-            "win_rate" in page.shown,
-            "Win %",
-            f"is the share of its n items that a model won against {against}, with a 95% interval.",
-        ),
-        (
-            "win_rate_lc" in page.shown,
-            "LC %",
-            f"is Win % if answers were as long as those of {against}; a tie counts half.",
-        ),
-        (
-            "preference" in page.shown,
-            "Preference",
-            "is how much better its answers were, the mean over items: 1 all much better, 0.5 no better, 0 much worse.",
-        ),
-        (
-            True,
-            "Rating",
-            "puts the average model at 0; one that is 1 ahead of another wins 73 of 100 decided pairs. It is "
-            f"Bradley–Terry strength, with intervals clustered by {page.clustered_by}.",
-        ),
-        (bool(held), f"{held.capitalize()} held equal", f"is the rating if all answers had the same {held}."),
-        ("elo" in page.shown, "Elo", "follows the last votes: read it beside the rating, not instead of it."),
-        (page.levels, "", "A coloured column is Win % on one level."),
-        (True, "", "A click on a head sorts, a click on a number opens the items behind it."),
-    ]
-    return [(term, said) for shown, term, said in words if shown]
-
-
 def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     """Ratings with their intervals, in the order of the ranks; empty where there is none. With something held equal,
     that is the dot, and the plain rating an open one.

@@ -27,14 +27,6 @@ class ProfilePage:
     intervals: str  # what the lines are, and whether some are missing
 
 
-def reading(page: ProfilePage) -> list[tuple[str, str]]:
-    return [
-        (page.measure, "of up to four models on each level, all on one axis, which is cut to the numbers shown."),
-        ("", "Lines are 95% intervals; a level with too few groups of samples has none, and says so at its dot."),
-        ("", "A click on a dot opens the rows behind it."),
-    ]
-
-
 def chosen(address: Address, board: ModelsBoard) -> list[str]:
     """The models of the address that the board has; the first by rank where it names none."""
     names = [row.model for row in board.rows]

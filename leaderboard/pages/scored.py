@@ -15,7 +15,6 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Segment, rows_at_level
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.models import (
-    RANK_IN_WORDS,
     is_provisional,
     length_column,
     model_column,
@@ -170,19 +169,6 @@ def levels_of(address: Address, board: ModelsBoard) -> tuple[list[str], list[Seg
 def level_label(path: str) -> str:
     name = path.rpartition(" / ")[2] or "No level"
     return name.replace("_", " ").replace("/", "/\u200b")
-
-
-def reading(page: ScoredPage) -> list[tuple[str, str]]:
-    """What the columns are: terms with their explanations."""
-    words = [
-        (True, "Rank", RANK_IN_WORDS),
-        (True, page.main.label, f"ranks: {page.in_words}. Bars are 95% intervals."),
-        *((bool(at.title), at.label, f"is {at.title[:1].lower()}{at.title[1:]}.") for at in page.beside),
-        (True, "n", "is the number of samples or items that count."),
-        (page.levels, "", f"A coloured column is {page.main.label} on one {page.level_word}."),
-        (True, "", "A click on a head sorts, a click on a number opens what is behind it."),
-    ]
-    return [(term, said) for shown, term, said in words if shown]
 
 
 def abilities_of(board: Board[AbilityRow], main: NumberColumn, unit: float) -> Table | None:

@@ -25,17 +25,6 @@ def epsilon_of(address: Address) -> float:
     return float(text) if text in STEPS else EPSILON
 
 
-READING = [
-    (
-        "Both",
-        "is what people would say over all items: their labels correct the judge where nobody labelled.",
-    ),
-    ("People", "is the same number by the labelled items alone; both have 95% intervals on one axis."),
-    ("Shared n, further N", "are the items that people and the judge share, and those that the judge alone has."),
-    ("λ", "is how far the judge is trusted: 0 uses people alone, 1 trusts the judge as far as the labels allow."),
-]
-
-
 @dataclass(frozen=True, slots=True)
 class TestPanel:
     table: Table

@@ -24,7 +24,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
-from leaderboard.figures import number_of, two, without_interval
+from leaderboard.figures import number_of, two, whole, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
@@ -130,7 +130,6 @@ def _models_context(
     page = models_page.build_models_page(address, board, anchor=anchor, beside=beside)
     return {
         "page": page,
-        "reading": models_page.reading(page, anchor),
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
@@ -153,7 +152,6 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
         "page": page,
         "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
-        "reading": scored_page.reading(page),
         "defined": in_words(scope, *DEFINITIONS),
         "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
@@ -262,12 +260,8 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "page": page,
         "scale": marks.heat_scale(),
         "plot": address.plot("judges"),
-        "ceiling": bool(ceiling),
-        "reading": judges_page.reading(
-            page,
-            against=judges_page.reference_words(scope.kind)[page.reference],
-            ceiling=judges_page.ceiling_in_words(page.reference, ceiling.n, scope.kind) if ceiling else "",
-        ),
+        "kind": scope.kind,
+        "ceiling": whole(ceiling.n) if ceiling else "",
         "facts": judges_page.facts(scope, board),
         "notes": [
             *(note for note in board.notes if note in SHOWN),
@@ -304,6 +298,7 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
     labels = f"{board.labels:,} labels by people"
     return {
         "page": bias_page.build_bias_page(address, board, kind=scope.kind),
+        "kind": scope.kind,
         "facts": [
             *([provenance.rule_fact(scope)] if scope.kind.pairwise else []),
             *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
@@ -333,7 +328,6 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     ]
     if board.rows or board.repeats:
         context["page"] = correlation_page.build_correlation_page(board)
-        context["reading"] = correlation_page.READING
         context["plot"] = address.plot("correlation")
     return context
 
@@ -386,7 +380,6 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     page = agreement_page.build_agreement_page(address, board, single=queries.sees_labels(address.viewer))
     return {
         "page": page,
-        "reading": agreement_page.reading(page),
         "plot": address.plot("agreement"),
         "scale": marks.heat_scale(),
         "facts": [
@@ -408,7 +401,6 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     if board.of:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
-            "reading": matrix_page.READING,
             "plot": address.plot("matrix"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -428,7 +420,6 @@ def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
         page = profile_page.build_profile_page(address, source.scope, board)
         context |= {
             "page": page,
-            "reading": profile_page.reading(page),
             "plot": address.plot("profile"),
             "facts": provenance.source_facts(source.scope, board, address.viewer),
         }
@@ -446,7 +437,6 @@ def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
         context["levels"] = standin_page.levels_table(scope, board)
-        context["reading"] = standin_page.READING
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = [
             *table_files("people-and-judge", address, run=str(run)),
