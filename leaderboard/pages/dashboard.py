@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, Sum
 from django.urls import reverse
@@ -16,7 +17,6 @@ from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
 from judging.runs.queries import worker_seen
 from leaderboard import queries
-from leaderboard.figures import number_of
 from leaderboard.pages.steps import NOW, steps_of
 
 SHOWN = 6  # of what is under way
@@ -30,26 +30,31 @@ SETUP = "setup"  # the preference that says whether the list of setting up is hi
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Something that stands still until somebody decides. ``since`` is when it began to wait, if that is known;
-    ``dismiss`` names the files that may be cancelled instead.
+    """Something that stands still until somebody decides: its template has the words. ``of`` is what it is about; ``n``
+    how much of it waits; ``since`` when it began to, if that is known; ``sent``: how often a file was.
     """
 
-    icon: str
-    title: str
-    detail: str
-    verb: str
-    link: str
+    template: str
+    of: Any
     since: datetime | None
-    dismiss: str = ""
+    n: int = 0
+    sent: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    title: str
-    link: str
-    count: str
-    share: int  # of 132, the width of a meter
-    detail: str
+    """A run or a campaign, ``done`` of ``all``: its template has the words."""
+
+    template: str
+    of: Any
+    done: int
+    all: int
+    people: int = 0
+
+    @property
+    def share(self) -> int:
+        """Of METER."""
+        return round(METER * min(self.done / self.all, 1.0)) if self.all else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +113,7 @@ def _decisions(viewer: User) -> Iterator[Decision]:
 def _paused_runs() -> Iterator[Decision]:
     halted = Run.objects.filter(state__in=(Run.State.PAUSED, Run.State.WAITING)).exclude(state_reason="")
     for run in halted.select_related("judge", "benchmark").order_by("-pk")[:MOST]:
-        done = "" if run.planned is None else f"{run.verdicts or 0:,} of {run.planned:,}, "
-        spent = f", ${run.spent:.2f} spent" if run.spent else ""
-        yield Decision(
-            "player-pause",
-            f"Run {run.pk} {'waits' if run.state == Run.State.WAITING else 'is paused'}: {run.state_reason}",
-            f"{run.judge} on {run.benchmark.titled}: {done}{number_of(run.calls, 'call')}{spent}",
-            "Raise the budget" if run.is_out_of_budget else "See and resume",
-            reverse("judging:run-detail", args=[run.pk]),
-            run.started_at or run.created_at,
-        )
+        yield Decision("leaderboard/_decision_run.html", run, run.started_at or run.created_at)
 
 
 def _uploads() -> Iterator[Decision]:
@@ -126,18 +122,10 @@ def _uploads() -> Iterator[Decision]:
     by_name: dict[str, list[Upload]] = {}
     for upload in waiting[: 10 * MOST]:
         by_name.setdefault(upload.name, []).append(upload)
-    for name, (newest, *older) in list(by_name.items())[:MOST]:
+    for uploads in list(by_name.values())[:MOST]:
+        newest = uploads[0]
         rows = sum(part["rows"] for part in newest.found.get("counted", []))
-        sent = f", sent {len(older) + 1} times" if older else ""
-        yield Decision(
-            "upload",
-            f"{name} is checked and waits",
-            f"{number_of(rows, 'row')}{sent}",
-            "See and import",
-            reverse("bank:upload-detail", args=[newest.pk]),
-            newest.changed_at,
-            dismiss=name,
-        )
+        yield Decision("leaderboard/_decision_upload.html", newest, newest.changed_at, rows, len(uploads))
 
 
 def _complete_campaigns() -> Iterator[Decision]:
@@ -145,90 +133,42 @@ def _complete_campaigns() -> Iterator[Decision]:
         n=Count("labels", filter=Q(labels__excluded=False)), newest=Max("labels__created_at")
     )
     for campaign in complete.select_related("benchmark").order_by("-pk")[:MOST]:
-        yield Decision(
-            "check",
-            f"{campaign.name} is complete",
-            f"{number_of(campaign.n, 'label')} on {campaign.benchmark.titled}; closing it opens its rows",
-            "See and close",
-            reverse("annotations:campaign-detail", args=[campaign.pk]),
-            campaign.newest,
-        )
+        yield Decision("leaderboard/_decision_campaign.html", campaign, campaign.newest, campaign.n)
 
 
 def _stopped_submissions() -> Iterator[Decision]:
     rows = QueuedSubmission.objects.filter(state=QueuedSubmission.State.STOPPED).order_by("-pk")
     for row in rows.select_related("submission__by", "submission__benchmark")[:MOST]:
-        submission = row.submission
-        yield Decision(
-            "file",
-            f"{submission.name} on {submission.benchmark.titled} was not judged",
-            f"by {submission.by.username}: {row.reason}",
-            "Decide",
-            reverse("leaderboard:submission-detail", args=[submission.pk]),
-            row.finished_at,
-        )
+        yield Decision("leaderboard/_decision_submission.html", row, row.finished_at)
 
 
 def _drafts() -> Iterator[Decision]:
     waiting = Draft.objects.filter(state=Draft.State.WAITING).order_by().values("sample__benchmark")
     for row in waiting.annotate(n=Count("pk"), newest=Max("created_at"))[:MOST]:
         benchmark = Benchmark.objects.get(pk=row["sample__benchmark"])
-        yield Decision(
-            "edit",
-            f"{number_of(row['n'], 'draft')} for {benchmark.titled}",
-            "written by an endpoint, taken by nobody yet",
-            "Check the drafts",
-            reverse("bank:benchmark-drafts", args=[benchmark]),
-            row["newest"],
-        )
+        yield Decision("leaderboard/_decision_drafts.html", benchmark, row["newest"], row["n"])
 
 
 def _reviews(viewer: User) -> Iterator[Decision]:
     mine = SampleReview.objects.filter(reviewer=viewer, verdict="", round__closed_at=None).order_by()
     for row in mine.values("round__benchmark").annotate(n=Count("pk"), newest=Max("round__opened_at"))[:MOST]:
         benchmark = Benchmark.objects.get(pk=row["round__benchmark"])
-        yield Decision(
-            "eye",
-            f"{number_of(row['n'], 'sample')} of {benchmark.titled} to review",
-            "given to you; others wait for your verdict",
-            "Review",
-            reverse("bank:benchmark-reviews", args=[benchmark]),
-            row["newest"],
-        )
+        yield Decision("leaderboard/_decision_reviews.html", benchmark, row["newest"], row["n"])
 
 
 def _releases(viewer: User) -> Iterator[Decision]:
     proposed = AnalysisRelease.objects.filter(confirmed_at=None).exclude(proposed_by=viewer).order_by()
     for row in proposed.values("run").annotate(n=Count("pk"), newest=Max("proposed_at"))[:MOST]:
-        analyses = number_of(row["n"], "analysis", "analyses")
-        yield Decision(
-            "users",
-            f"{analyses} of run {row['run']} proposed for release",
-            "a second person has to agree",
-            "Read them",
-            reverse("judging:run-analyses", args=[row["run"]]),
-            row["newest"],
-        )
+        yield Decision("leaderboard/_decision_release.html", row["run"], row["newest"], row["n"])
 
 
 # ---- what is under way ----
 
 
-def _share(done: int, of: int) -> int:
-    return round(METER * min(done / of, 1.0)) if of else 0
-
-
 def _runs_under_way() -> Iterator[UnderWay]:
     for run in Run.objects.filter(state__in=Run.GOING).select_related("judge", "benchmark").order_by("pk")[:SHOWN]:
-        planned, done = run.planned or 0, (run.verdicts or 0) + (run.failures or 0)
-        spent = f", ${run.spent:.2f}{f' of ${run.budget:.2f}' if run.budget else ''}" if run.spent else ""
-        yield UnderWay(
-            f"Run {run.pk}, {run.judge or run.model_name}",
-            reverse("judging:run-detail", args=[run.pk]),
-            f"{done:,} of {planned:,}" if planned else run.get_state_display(),
-            _share(done, planned),
-            f"{run.benchmark.titled}{spent}{f'; {run.failures:,} failed' if run.failures else ''}",
-        )
+        done = (run.verdicts or 0) + (run.failures or 0)
+        yield UnderWay("leaderboard/_under_way_run.html", run, done, run.planned or 0)
 
 
 def _campaigns_under_way() -> Iterator[UnderWay]:
@@ -238,14 +178,8 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
         labels = campaign.labels.filter(excluded=False, assignment__campaign_item__practice=False)
         labels = labels.filter(assignment__campaign_item__gold__isnull=True)
         counts = labels.aggregate(n=Count("pk"), people=Count("annotator", distinct=True))
-        due = f", due {campaign.due:%-d %b %Y}" if campaign.due else ""
-        yield UnderWay(
-            campaign.name,
-            reverse("annotations:campaign-detail", args=[campaign.pk]),
-            f"{counts['n']:,} of {places * campaign.overlap:,}",
-            _share(counts["n"], places * campaign.overlap),
-            f"{campaign.benchmark.titled}, {number_of(counts['people'], 'person', 'people')}{due}",
-        )
+        wanted = places * campaign.overlap
+        yield UnderWay("leaderboard/_under_way_campaign.html", campaign, counts["n"], wanted, counts["people"])
 
 
 # ---- the rest ----
