@@ -57,6 +57,12 @@ class BenchmarkCounts:
         people = f" by {number_of(self.annotators, 'person', 'people')}" if self.labels else ""
         return ", ".join(parts) + people
 
+    @property
+    def in_short(self) -> str:
+        """``36 samples, 4 models, 471 labels``."""
+        some = [number_of(n, noun) for n, noun in ((self.models, "model"), (self.judges, "judge")) if n]
+        return ", ".join([number_of(self.samples, "sample"), *some, number_of(self.labels, "label")])
+
 
 def newest_visible(viewer: Viewer) -> list[Benchmark]:
     """The newest version of every benchmark that the viewer may see, by title."""

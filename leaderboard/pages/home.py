@@ -64,9 +64,7 @@ class Entry:
     number of one more person, below the judges.
     """
 
-    title: str
-    about: str
-    counts: str
+    counts: queries.BenchmarkCounts
     link: str
     models_link: str
     judges_link: str
@@ -75,7 +73,8 @@ class Entry:
     models_unit: str
     more_models: int
     judges: list[MiniRow]
-    judges_note: str
+    compared: int  # items that a judge is compared on, at most
+    sealed: bool  # whether some are labelled blind now
     judges_unit: str
     more_judges: int
     people: SafeString
@@ -189,8 +188,8 @@ def build_home_page(viewer: Viewer) -> Home:
 
 def boards_fed(boards: Sequence[Board], viewer: Viewer) -> list[tuple[Board, Entry | None]]:
     """The boards that an annotator's labels count for, each with what the page of visitors says of it, if it does."""
-    entries = {entry.title: entry for entry in build_home_page(viewer).summary.entries}
-    return [(board, entries.get(board.benchmark.titled)) for board in boards]
+    entries = {entry.counts.benchmark: entry for entry in build_home_page(viewer).summary.entries}
+    return [(board, entries.get(board.benchmark)) for board in boards]
 
 
 def _made(viewer: Viewer) -> Home:
@@ -253,16 +252,10 @@ def _entry(
     pages: Mapping[str, str],
     invented: Collection[str],
 ) -> Entry:
+    measured = _measured(place)
     labels_help = bool(place.counts.labels) and not ranked
-    parts = [
-        number_of(place.counts.samples, "sample"),
-        *([number_of(place.counts.models, "model")] if place.counts.models else []),
-    ]
-    parts += [number_of(place.counts.judges, "judge")] if place.counts.judges else []
     return Entry(
-        title=place.counts.benchmark.titled,
-        about=place.counts.benchmark.description,
-        counts=", ".join([*parts, number_of(place.counts.labels, "label")]),
+        counts=place.counts,
         link=place.address.to("leaderboard:benchmark"),
         models_link=place.address.link(),
         judges_link=place.address.to("leaderboard:judges"),
@@ -271,9 +264,10 @@ def _entry(
         models_unit=place.models_kind.shape.short if top else "",
         more_models=max(0, len(_with_number(place)) - len(top)),
         judges=[_judge_row(place, *judge_row, of_judges) for judge_row in ranked],
-        judges_note=_judges_note(place, ranked),
+        compared=max((row.n for _, row, _ in measured), default=0),
+        sealed=bool(sealed_items(place.counts.benchmark)),
         judges_unit=_judges_unit(place) if ranked else "",
-        more_judges=max(0, len(_measured(place)) - len(ranked)),
+        more_judges=max(0, len(measured) - len(ranked)),
         people=_people(place, of_judges) if ranked else BLANK,
         label_link=reverse("annotations:index") if labels_help and allowed(place.address.viewer, "label") else "",
     )
@@ -430,24 +424,6 @@ def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, s
     if standing is not None:
         rank = rank_range(standing.tier, standing.rank_low, standing.rank_high)
     return MiniRow(rank, row.judge, link, place.metric.write(row.value.value), bar, page, row.simulated)
-
-
-def _judges_note(place: _Place, rows: list[Ranked]) -> str:
-    if rows:
-        return ""
-    labels = place.counts.labels
-    if not labels:
-        return "No labels by people yet, so no judge can be compared with them."
-    if labels < FEWEST_ITEMS:
-        return f"{number_of(labels, 'label')} by people are too few to compare a judge with; it takes {FEWEST_ITEMS}."
-    if measured := max((row.n for _, row, _ in _measured(place)), default=0):
-        hidden = (
-            " Votes on items that are being labelled do not count yet." if sealed_items(place.counts.benchmark) else ""
-        )
-        return f"{number_of(measured, 'item')} are too few to compare a judge on; it takes {FEWEST_ITEMS}.{hidden}"
-    if place.counts.judges:
-        return "People have labelled other items than the judges judged, so there is nothing to compare yet."
-    return "People have labelled it; no judge has judged it yet."
 
 
 # ---- one item, as judged ----

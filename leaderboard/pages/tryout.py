@@ -18,12 +18,12 @@ from judging.protocols import replies
 from judging.runs import plan, tryouts
 from judging.runs.estimates import Estimate, estimate
 from judging.templatetags.judgments import dollars
-from leaderboard.figures import NONE, number_of, whole
+from leaderboard.figures import NONE
 from leaderboard.pages import one_item
 from leaderboard.pages import votes as votes_page
 
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
-FEWEST_TOKENS = 512  # what a reply that was cut off, or empty, is allowed next
+FEWEST_TOKENS = 512
 CUT_OFF = ("truncated", "empty")
 AS_TIE = "counts as a tie"
 REFUSED = ("refused", "filtered")
@@ -61,32 +61,21 @@ class TriedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    label: str
-    value: str
-    note: str = ""
-    is_bad: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Cause:
-    """Why replies cannot be read, the number of them that speaks for it, and its cure: a change to try (``fix``) or a
-    page to go to (``to``: judge or form).
+    """Why replies cannot be read, and the number of them that speaks for it, in words of ``_tryout.html``;
+    ``fix``: the change to try; ``more``: what else its words say.
     """
 
+    name: str
     calls: int
-    title: str
-    words: str
-    button: str
     fix: str = ""
-    to: str = ""
+    more: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tryout:
     items: list[TriedItem]
     chosen: TriedItem | None
-    figures: list[Figure]
     causes: list[Cause]
     readable: int
     needed: int
@@ -94,8 +83,19 @@ class Tryout:
     planned: Estimate | None
     minutes: str
     asked: int  # replies so far
+    read: int  # of them
+    compared: int  # items with a verdict of people
+    agreeing: int
+    trials: int
+    spent: str
+    cost: str  # of the items that are left
+    room: int  # tokens that a reply is allowed next
     has_turned: bool
     units: str
+
+    @property
+    def is_badly_read(self) -> bool:
+        return self.read < tryouts.READABLE * self.asked
 
     @property
     def may_go_on(self) -> bool:
@@ -122,10 +122,10 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
     planned = _planned(run, protocol) if over else None
     minutes = _minutes(run, calls, planned)
     readable, needed = tryouts.readable(run), tryouts.needed(run)
+    compared = [row for row in judged if row.state in ("agrees", "differs") or row.note.startswith(f"{AS_TIE}: ")]
     return Tryout(
         items=tried,
         chosen=selected or next(iter(judged), None),
-        figures=_figures(run, protocol, judged, calls, planned, minutes),
         causes=_causes(run, protocol, calls) if over and readable < needed and not run.judge.is_baseline else [],
         readable=readable,
         needed=needed,
@@ -133,6 +133,13 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
         planned=planned,
         minutes=minutes,
         asked=len(calls),
+        read=sum(call.readable for call in calls),
+        compared=len(compared),
+        agreeing=sum(row.state == "agrees" or row.note.endswith(": agrees") for row in compared),
+        trials=tryouts.trials(run).count(),
+        spent=NONE if run.judge.price_in is None else dollars(tryouts.spent(run)),
+        cost=dollars(planned.cost if planned else None),
+        room=_room(run),
         has_turned=any(row.turned for row in tried),
         units=protocol.units,
     )
@@ -257,93 +264,43 @@ def _minutes(run: Run, calls: Sequence[Call], planned: Estimate | None) -> str:
     return f"{total / 3600:.1f} h" if total >= 5400 else f"{total / 60:.0f} min" if total >= 90 else f"{total:.0f} s"
 
 
-def _figures(
-    run: Run,
-    protocol: protocols.Protocol,
-    judged: Sequence[TriedItem],
-    calls: Sequence[Call],
-    planned: Estimate | None,
-    minutes: str,
-) -> list[Figure]:
-    if not calls:
-        return []
-    readable = sum(call.readable for call in calls)
-    figures = [
-        Figure("Readable replies", f"{readable} of {len(calls)}", is_bad=readable < tryouts.READABLE * len(calls))
-    ]
-    compared = [row for row in judged if row.state in ("agrees", "differs") or row.note.startswith(f"{AS_TIE}: ")]
-    if compared:
-        agreeing = sum(row.state == "agrees" or row.note.endswith(": agrees") for row in compared)
-        figures.append(Figure("Agrees with people", f"{agreeing} of {len(compared)}", protocol.units))
-    else:
-        figures.append(Figure("Agrees with people", NONE, "nothing to compare"))
-    if run.judge.is_baseline:
-        return figures
-    number = tryouts.trials(run).count()
-    money = dollars(tryouts.spent(run)) if run.judge.price_in is not None else NONE
-    figures.append(Figure("Spent", money, number_of(number, "trial") if number > 1 else ""))
-    if planned is not None:
-        cost = NONE if planned.cost is None else dollars(planned.cost)
-        orders = "both orders" if run.orders == "both" else number_of(planned.calls, "call")
-        figures.append(Figure(f"The other {whole(planned.items)} {protocol.units}", cost, orders))
-        figures.append(Figure("Time for them", minutes or NONE, f"{run.judge.concurrency} at once"))
-    return figures
-
-
 def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> list[Cause]:
     """Why replies could not be read, the likeliest first: each with the number of calls that speaks for it."""
     status = Counter(call.judgment.status for call in calls)
-    number = sum(status[name] for name in REFUSED)
-    words = f"{number} of {len(calls)} replies are refusals, or were stopped by a filter."
+    said = Counter(call.judgment.reason for call in calls if call.judgment.status == "error").most_common(1)
+    limit = run.settings.get("max_tokens") if status["truncated"] else None
     found = [
         _no_form(run, protocol, calls, status["parse_failed"]),
-        _too_short(run, status, len(calls)),
-        _failed(calls, status["error"]),
-        Cause(number, "The judge refuses.", words, "Choose another judge", to="form"),
+        Cause("cut-off" if status["truncated"] else "empty", sum(status[name] for name in CUT_OFF), "tokens", limit),
+        Cause("error", status["error"], more=said[0][0] if said else ""),
+        Cause("refused", sum(status[name] for name in REFUSED)),
     ]
     return sorted((cause for cause in found if cause.calls), key=lambda cause: -cause.calls)
 
 
 def _no_form(run: Run, protocol: protocols.Protocol, calls: Sequence[Call], number: int) -> Cause:
     """Replies that end, but in no verdict."""
-    told, prompt = f"of {len(calls)} replies", tryouts.prompt_of(run)
+    prompt = tryouts.prompt_of(run)
     if not any(re.search(form, prompt.text) for form, _ in protocol.answer_forms):
-        words = f"{number} {told} end in words of the judge's own, from which nothing can be read."
-        return Cause(
-            number, "The prompt asks for no form of verdict.", words, "Add the verdict line and try", "verdict"
-        )
+        return Cause("no-form", number, "verdict")
     unread = [call.judgment.raw or "" for call in calls if call.judgment.status == "parse_failed"]
     within = sum(replies.has_judgement_within(said) for said in unread)
-    title = "The verdict is not on a line of its own."
-    words = f"{within} {told} hold one further up." if within else f"{number} {told} do not end as the prompt asks."
+    fix = ""
     if run.settings.get("reasoning") != "none" and "none" in protocol.reasonings:
-        return Cause(number, title, words, "Ask for the verdict alone and try", "alone")
-    if run.settings.get("reasoning") == "none" and "first" in protocol.reasonings:
-        return Cause(number, title, words, "Let it give reasons first and try", "reasons")
-    return Cause(number, title, words, "Change the form", to="form")
+        fix = "alone"
+    elif run.settings.get("reasoning") == "none" and "first" in protocol.reasonings:
+        fix = "reasons"
+    return Cause("form", number, fix, within)
 
 
-def _too_short(run: Run, status: Counter[str], asked: int) -> Cause:
-    number, limit = sum(status[name] for name in CUT_OFF), run.settings.get("max_tokens")
-    allowed = max(FEWEST_TOKENS, 2 * (limit or 0))
-    button = f"Allow {allowed:,} tokens and try"
-    if status["truncated"]:
-        at = f"at the limit of {limit:,} tokens" if limit else "at the limit of the endpoint"
-        return Cause(number, "Replies are cut off.", f"{number} of {asked} end {at}.", button, "tokens")
-    words = f"{number} of {asked} say nothing. A model that thinks first may need more room."
-    return Cause(number, "Replies are empty.", words, button, "tokens")
-
-
-def _failed(calls: Sequence[Call], number: int) -> Cause:
-    said = Counter(call.judgment.reason for call in calls if call.judgment.status == "error").most_common(1)
-    why = f" Mostly: {said[0][0]}." if said and said[0][0] else ""
-    words = f"{number} of {len(calls)} calls ended in an error.{why}"
-    return Cause(number, "The endpoint does not answer as it should.", words, "Look at the judge", to="judge")
+def _room(run: Run) -> int:
+    """How many tokens a reply that was cut off, or empty, is allowed next."""
+    return max(FEWEST_TOKENS, 2 * (run.settings.get("max_tokens") or 0))
 
 
 def changes_of(run: Run, fix: str) -> dict[str, Any]:
     """The settings that a cause's cure changes."""
     if fix == "tokens":
-        return {"max_tokens": max(FEWEST_TOKENS, 2 * (run.settings.get("max_tokens") or 0))}
+        return {"max_tokens": _room(run)}
     reasoning = {"alone": "none", "reasons": "first"}.get(fix)
     return {"reasoning": reasoning, "step_calls": None} if reasoning else {}
