@@ -18,7 +18,6 @@ from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
-from leaderboard.pages.provenance import Fact
 from leaderboard.pages.sealed import Sealed, parts_of
 from leaderboard.scope import Scope
 
@@ -64,7 +63,8 @@ class BenchmarkPage:
     levels: list[LevelRow]
     samples: list[SampleCard]
     contents: list[Counted]
-    facts: list[Fact]
+    languages: list[str]
+    splits: list[tuple[str, int]]
     sealed: list[Sealed]
 
 
@@ -73,6 +73,8 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
     benchmark = address.benchmark
     (counts,) = queries.benchmark_counts([benchmark], address.viewer)
     summary = home.summary_of(counts, Address(address.viewer, "leaderboard:models", address.name, benchmark))
+    in_use = benchmark.samples.in_use().order_by()
+    splits = in_use.exclude(split="")
     return BenchmarkPage(
         lead=benchmark.description,
         entry=summary.entries[0],
@@ -80,7 +82,8 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
         levels=_levels(address),
         samples=_samples(address),
         contents=_contents(address),
-        facts=_facts(address, counts),
+        languages=sorted(set(in_use.exclude(language="").values_list("language", flat=True)))[:8],
+        splits=sorted(splits.values_list("split").annotate(n=Count("pk"))),
         sealed=parts_of(benchmark),
     )
 
@@ -165,26 +168,3 @@ def _samples(address: Address) -> list[SampleCard]:
             )
         )
     return cards
-
-
-def _facts(address: Address, counts: queries.BenchmarkCounts) -> list[Fact]:
-    benchmark = address.benchmark
-    languages = benchmark.samples.in_use().exclude(language="").order_by("language")
-    versions = queries.versions_of(benchmark, address.viewer)
-    splits = benchmark.samples.in_use().exclude(split="").order_by().values_list("split").annotate(n=Count("pk"))
-    hidden = set(benchmark.hidden_splits)
-    facts = [
-        Fact("Version", f"{benchmark.version}{f', one of {len(versions)}' if len(versions) > 1 else ''}"),
-        Fact("Samples", whole(counts.samples)),
-        Fact(
-            "Splits",
-            ", ".join(f"{name} {n:,}{' (hidden)' if name in hidden else ''}" for name, n in sorted(splits)),
-        ),
-        Fact("Languages", ", ".join(languages.values_list("language", flat=True).distinct()[:8])),
-        Fact("Anchor", benchmark.anchor.name if benchmark.anchor else ""),
-        Fact("Models", whole(counts.models)),
-        Fact("Judges", whole(counts.judges)),
-        Fact("By people", f"{number_of(counts.labels, 'label')} of {number_of(counts.annotators, 'annotator')}"),
-        Fact("Licence", benchmark.licence),
-    ]
-    return [fact for fact in facts if fact.text]

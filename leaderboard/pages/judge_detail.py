@@ -52,7 +52,11 @@ class JudgePage:
     cost: "Cost | None"
     steady: list[Fact]
     steady_of: str
-    facts: list[Fact]
+    kind: str
+    members: list[Judge]
+    reported: str  # what its newest run answers as
+    price: str
+    runs: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
     runs = _visible_runs(judge, viewer)
     if not runs and not allowed(viewer, "read-judging"):
         return None
+    members = {pk for run in runs for pk in members_of(run)}
+    kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
     return JudgePage(
         lead=_lead(judge, found),
         stand_ins=[test for on in found if (test := _stand_in_panel(on))],
@@ -117,7 +123,11 @@ def judge_page(judge: Judge, viewer: Viewer) -> JudgePage | None:
         cost=next((cost for on in found if (cost := _cost(on))), None),
         steady=_steady(found[0]) if found else [],
         steady_of=f"{found[0].address.benchmark.titled}, {found[0].kind.title.lower()}" if found else "",
-        facts=_facts(judge, runs),
+        kind=f"{kind}, simulated" if judge.simulated else kind,
+        members=list(Judge.objects.filter(runs__pk__in=members).order_by("name").distinct()),
+        reported=next((run.reported_model for run in reversed(runs) if run.reported_model), ""),
+        price=priced(judge),
+        runs=[run.pk for run in runs],
     )
 
 
@@ -357,20 +367,3 @@ def _parts(on: _Judged) -> str:
         return ""
     rows = [row for row in cached(on.scope, "variance", variance.of_judges).rows if row.run == on.run.pk]
     return ", ".join(f"{row.part} {whole_percent(row.share.value)}%" for row in rows)
-
-
-def _facts(judge: Judge, runs: Sequence[Run]) -> list[Fact]:
-    members = {pk for run in runs for pk in members_of(run)}
-    judges = Judge.objects.filter(runs__pk__in=members).order_by("name").distinct()
-    kind = "built-in baseline" if judge.is_baseline else "jury" if members else "model" if judge.model else "from files"
-    reported = next((run.reported_model for run in reversed(runs) if run.reported_model), "")
-    facts = [
-        Fact("Kind", f"{kind}, simulated" if judge.simulated else kind),
-        Fact("Members", ", ".join(map(str, judges))),
-        Fact("Model", judge.model or reported, mono=True),
-        Fact("Answers as", reported if judge.model and reported != judge.model else "", mono=True),
-        Fact("Family", judge.family),
-        Fact("Price, in and out", priced(judge)),
-        Fact("Runs", ", ".join(str(run.pk) for run in runs)),
-    ]
-    return [fact for fact in facts if fact.text]
