@@ -332,11 +332,10 @@ def next_of(submission: Submission, viewer: Viewer, shown: Iterable[Block]) -> N
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How far the judging of a submission is, in words, and what came of it."""
+    """How far the judging of a submission is, and what came of it."""
 
     progress: Progress
     title: str
-    words: str
     standing: Standing | None = None
     rank: str = ""
     ranks: str = ""
@@ -366,7 +365,7 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     progress = queue.progress(submission, staff=allowed(viewer, "read-hidden"))
     if progress is None:
         return None
-    made = Judged(progress, STATES[progress.state], _judging_words(progress))
+    made = Judged(progress, STATES[progress.state])
     if progress.state == "withdrawn" or not (progress.done or progress.state == "judged"):
         return made
     standing = submissions.standing(submission, progress, viewer)
@@ -389,22 +388,6 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
         board=reverse("leaderboard:models", args=[submission.benchmark], query=view),
         table=_scores_table(column.label, ("Level", column.label), lines, column.write, scale, ticks, best),
     )
-
-
-def _judging_words(progress: Progress) -> str:
-    calls = f"{progress.done or 0:,} of {progress.planned or 0:,} judgments are made"
-    if progress.state == "waiting":
-        place = f"It is number {progress.place} of {progress.waiting} in the queue" if progress.place else "It waits"
-        why = f": {progress.reason}, it goes on with the next day's (UTC)" if progress.reason else ""
-        return f"{place}{why}.{f' {calls}.' if progress.planned else ''}"
-    if progress.state == "judging":
-        words = calls if progress.planned else "It is told on the next day (UTC) when all of it is judged"
-        return f"{words}{f', {progress.reason}' if progress.reason else ''}."
-    if progress.state == "stopped":
-        return f"{progress.reason[:1].upper()}{progress.reason[1:]}.{f' {calls}.' if progress.planned else ''}"
-    if progress.failures:
-        return f"{calls}; {progress.failures:,} failed and are counted as such."
-    return f"{calls}." if progress.planned else ""
 
 
 def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | None:
