@@ -25,7 +25,7 @@ from leaderboard.boards.held_out import beside
 from leaderboard.kinds import KINDS
 from leaderboard.models import HeldOutRelease, Snapshot
 from leaderboard.rows import order_of
-from leaderboard.scope import HELD, OPEN, PEOPLE, BadScope, Scope
+from leaderboard.scope import HELD, OPEN, BadScope, Scope
 from leaderboard.view import scope_of
 from leaderboard.votes import samples_in, scores
 
@@ -95,7 +95,7 @@ def _made_from(scope: Scope, board: Board[Any]) -> dict[str, Any]:
 
 def _labels(scope: Scope, board: Board[Any]) -> dict[str, int]:
     """How many labels count in a board of models by people's verdicts; other boards say it themselves."""
-    if not isinstance(board, ModelsBoard) or scope.run is not None or scope.source not in PEOPLE or board.edition:
+    if not isinstance(board, ModelsBoard) or not scope.by_people or board.edition:
         return {}
     return {"labels": scores.counted_labels(scope).filter(item__sample__in=samples_in(scope).order_by()).count()}
 

@@ -12,7 +12,7 @@ from leaderboard import hidden, queries, votes
 from leaderboard.figures import MINUS
 from leaderboard.kinds import Kind
 from leaderboard.rows import OfJudge
-from leaderboard.scope import HUMANS, PEOPLE, BadScope, Scope
+from leaderboard.scope import HUMANS, BadScope, Scope
 
 FAR = 1.0  # points of a scale from 1 to 5: a smaller difference is a matter of taste
 TICK, COMMENT, NOTHING = "tick", "comment", "nothing"
@@ -42,7 +42,7 @@ def disagreements(scope: Scope, viewer: Viewer) -> list[DisagreementRow]:
     """The rows of one run, or of a judge's newest: the most frequent disagreement first, and in it what was said on
     most items. They hold single verdicts and words that this viewer may read alone. Raises BadScope.
     """
-    if scope.run is None and scope.source in PEOPLE:
+    if scope.by_people:
         raise BadScope(WHOSE)
     runs = list(votes.judged_runs(scope).filter(pk=scope.run)) if scope.run else votes.runs_of(scope, scope.source)
     if not runs:

@@ -25,7 +25,7 @@ from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
 from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
-from leaderboard.scope import HUMANS, PEOPLE, Scope, answers_shown
+from leaderboard.scope import HUMANS, Scope, answers_shown
 from leaderboard.votes import arrays, scores
 from stats.verdicts import majority
 
@@ -246,8 +246,7 @@ def _everybody(scope: Scope, turned: "pd.Series[bool]") -> tuple[pd.DataFrame, l
         choices = choices[choices.index.isin(turned.index)]
         return choices.where(~turned.reindex(choices.index), choices.map(lambda choice: TURNED.get(choice, choice)))
 
-    labels = votes.labels_of(scope)
-    labels = labels[labels["item"].isin(turned.index)]
+    labels = votes.labels_on(scope, turned.index)
     rows = pd.DataFrame(index=turned.index)
     given = as_named(labels.set_index("item")["choice"]).replace({"tie": "even", "undecided": "even"})
     for side in SIDES:
@@ -317,7 +316,7 @@ def votes_of(
         table = table[table["other"] == other]
     sealed = table["item"].isin(sealed_items(scope.benchmark, viewer))
     table, held_count, due = table[~sealed], 0, None
-    if scope.source in PEOPLE and scope.run is None and not sees_labels(viewer):
+    if scope.by_people and not sees_labels(viewer):
         holding = dict(held_items(scope.benchmark).values_list("item_id", "campaign__due"))
         is_held_item = table["item"].isin(holding)
         ends = [holding[item] for item in table["item"][is_held_item]]

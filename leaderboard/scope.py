@@ -74,6 +74,11 @@ class Scope:
         return self.majority or self.benchmark.majority
 
     @property
+    def by_people(self) -> bool:
+        """Whether people's verdicts count, and no judge's."""
+        return self.run is None and self.source in PEOPLE
+
+    @property
     def names(self) -> bool:
         """Whether annotators appear by name."""
         return self.staff and not self.pseudonyms

@@ -67,8 +67,7 @@ def agreements(scope: Scope, *, names: bool = False) -> AgreementBoard:
     if not scope.kind.pairwise:
         raise BadScope(f"Agreement is only measured on pairs; none of kind {scope.kind}.")
     items = votes.pairs(scope)
-    labels = votes.labels_of(scope)
-    labels = labels[labels["item"].isin(items.index)]
+    labels = votes.labels_on(scope, items.index)
     groups = votes.judge_groups(scope)
     voters, frames = _annotators(labels, names=names, reserved={MAJORITY, *(runs[0].judge.name for runs in groups)})
     if len(labels):

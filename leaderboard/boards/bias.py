@@ -27,7 +27,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Board, Tested, share, with_significance
 from leaderboard.hidden import STAFFS, counted_judgments, is_kept_back, of_one_source, unmeasured_items, without_sealed
 from leaderboard.rows import JSON, UNKNOWN, Number, OfJudge, Row, number, of_judge
-from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import covariates, scores
 from stats.arrays import BoolArray
 from stats.bias import (
@@ -191,8 +191,7 @@ def _bias_board(scope: Scope, rows: list[BiasRow], used: list[Run], labels: pd.D
 
 def of_pairs(scope: Scope) -> BiasBoard:
     items = votes.pairs(scope)
-    labels = votes.labels_of(scope)
-    labels = labels[labels["item"].isin(items.index)]
+    labels = votes.labels_on(scope, items.index)
     truth = majority(labels=labels, rule=scope.rule)[["choice"]] if len(labels) else None
     lengths = _lengths(scope, items)
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
@@ -325,7 +324,7 @@ def by_place(scope: Scope) -> list[PlaceRow]:
     """
     scope = of_one_source(without_sealed(scope))
     items = votes.pairs(scope)
-    if scope.run is None and scope.source in PEOPLE:
+    if scope.by_people:
         frame = _labels_with_order(scope, items)
         item, turned, choice = (frame[name].to_numpy() for name in ("item", "turned", "choice"))
         first, second = (choice == side for side in ("first", "second"))
@@ -454,8 +453,7 @@ def _densities(frame: pd.DataFrame, of_family: BoolArray) -> dict[str, Any]:
 
 def of_scores(scope: Scope) -> BiasBoard:
     items = scores.items_of(scope)
-    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
-    labels = labels[labels["item"].isin(items.index)]
+    labels = scores.labels_on(scope, items)
     families = dict(EvaluatedModel.objects.exclude(family="").values_list("name", "family"))
     truth = labels.groupby("item")["value"].mean() if len(labels) else pd.Series(dtype=float)
     lengths = _lengths_of_answers(scope, items)

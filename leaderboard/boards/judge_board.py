@@ -257,8 +257,7 @@ class Comparison:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.items = scores.items_of(scope)
-        labels = scope.kind.numbers(scope, scores.labels_of(scope), self.items)
-        self.labels = labels[labels["item"].isin(self.items.index)]
+        self.labels = scores.labels_on(scope, self.items)
 
     def verdicts_of(self, runs: list[Run]) -> pd.DataFrame:
         """The verdicts of a judge: ``item, repeat, judged``."""

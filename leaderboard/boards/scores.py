@@ -13,7 +13,7 @@ from leaderboard import votes
 from leaderboard.boards.base import Level, ModelRow, ModelsBoard, apart, best_of, by_rank, next_better, places_by, ranks
 from leaderboard.hidden import in_parts
 from leaderboard.rows import JSON, UNKNOWN, Number, number
-from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.votes import scores
 from stats.disclosure import MIN_SAMPLES
 from stats.proportions import mean, rate
@@ -185,7 +185,7 @@ def _mean(frame: pd.DataFrame, ends: tuple[float, float]) -> Number:
 
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """``item``, ``value``: the mean of people's labels, every label, or the judge's verdict averaged over repeats."""
-    if scope.run is None and scope.source in PEOPLE:
+    if scope.by_people:
         labels = scores.labels_of(scope)
         if scope.source == "individuals" or labels.empty:
             return labels[["item", "value"]], ()

@@ -293,8 +293,7 @@ def _group(scope: Scope, pk: int) -> list[Run]:
 
 def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus:
     items = votes.pairs(scope)
-    labels = votes.labels_of(scope)
-    labels = labels[labels["item"].isin(items.index)]
+    labels = votes.labels_on(scope, items.index)
     people = majority(labels=labels, rule=scope.rule)[["choice"]].rename(columns={"choice": "people"})
     verdicts = [votes.of_runs(scope, runs).frame for runs in (first, second)]
     paired = people
@@ -325,8 +324,7 @@ def judges_by_pairs(scope: Scope, first: list[Run], second: list[Run]) -> Versus
 def _people_and_judges(scope: Scope, first: list[Run], second: list[Run]) -> pd.DataFrame:
     """The verdicts of people (``people``) and the two judges (``told_a``, ``told_b``) on the items that all have."""
     items = scores.items_of(scope)
-    labels = scope.kind.numbers(scope, scores.labels_of(scope), items)
-    people = scores.mean_by_item(labels[labels["item"].isin(items.index)])
+    people = scores.mean_by_item(scores.labels_on(scope, items))
     paired = people.set_index("item").rename(columns={"value": "people"})
     for name, group in (("told_a", first), ("told_b", second)):
         verdicts = scope.kind.numbers(scope, scores.of_runs(scope, group), items)

@@ -61,7 +61,7 @@ from leaderboard.kinds import KINDS, Kind
 from leaderboard.metrics import READABLE
 from leaderboard.models import Edition, RecipeEdition
 from leaderboard.rows import UNKNOWN, Number
-from leaderboard.scope import PEOPLE, BadScope, Scope
+from leaderboard.scope import BadScope, Scope
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 
@@ -423,7 +423,7 @@ def _inputs_of(scope: Scope) -> int:
 
 
 def _held(scope: Scope) -> list[int]:
-    if scope.run is None and scope.source in PEOPLE:
+    if scope.by_people:
         return list(Campaign.objects.filter(benchmark=scope.benchmark).values_list("held", flat=True).distinct())
     return list(Run.objects.filter(pk=scope.run or 0).values_list("held", flat=True))
 

@@ -19,7 +19,7 @@ from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words
-from leaderboard.scope import PEOPLE, Scope
+from leaderboard.scope import Scope
 from leaderboard.votes import scores
 
 METHODS = {
@@ -209,7 +209,7 @@ def _hidden(ids: "pd.Series[int]", versus: Versus, scope: Scope, address: Addres
         hidden = ids.isin(set() if address.staff else sealed_samples(scope.benchmark))
     else:
         hidden = ids.isin(queries.sealed_items(scope.benchmark, address.viewer))
-    of_people = versus.by == "item" or (scope.source in PEOPLE and scope.run is None)
+    of_people = versus.by == "item" or scope.by_people
     if of_people and not queries.sees_labels(address.viewer):
         column = "item__sample" if versus.by == "sample" else "item"
         held_ids = set(queries.held_items(scope.benchmark).values_list(column, flat=True))

@@ -156,7 +156,7 @@ def labels_by_origin(scope: Scope) -> tuple[bool, bool]:
         of_simulated = labels.filter(annotator__simulated=True).exists()
         return of_simulated, of_simulated and labels.filter(annotator__simulated=False).exists()
 
-    if scope.run is not None or scope.source not in PEOPLE:
+    if not scope.by_people:
         return False, False
     return until_changed(("origin", scope.benchmark.pk, scope.kind.name), read, benchmark=scope.benchmark.pk)
 
@@ -491,6 +491,12 @@ def labels_of(scope: Scope) -> pd.DataFrame:
         frame = frame.drop(columns="preference")
     # The same person in two campaigns: the first label on the item counts, so that nobody votes twice.
     return frame.drop_duplicates(["item", "annotator"])
+
+
+def labels_on(scope: Scope, items: "pd.Index[Any]") -> pd.DataFrame:
+    """Those of these items."""
+    labels = labels_of(scope)
+    return labels[labels["item"].isin(items)]
 
 
 def of_people(scope: Scope) -> Outcomes:

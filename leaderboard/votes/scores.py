@@ -69,6 +69,12 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     return frame.drop_duplicates(["item", "annotator"])
 
 
+def labels_on(scope: Scope, items: pd.DataFrame) -> pd.DataFrame:
+    """Those of ``items``, in the form in which judges are compared."""
+    labels = scope.kind.numbers(scope, labels_of(scope), items)
+    return labels[labels["item"].isin(items.index)]
+
+
 def of_runs(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     """One outcome per item and repeat: ``item``, ``repeat``, ``value``, combined over the presented orders.
 
