@@ -22,8 +22,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """``name``: of the parameter and of the field of ``Scope``; ``ways`` by value; ``of_kind``: the values that a kind
-    of verdict can take, its default first, none if the question does not arise.
+    """``name``: of the parameter and of the field of ``Scope``; ``ways`` by value; ``arises``: whether the question
+    does for a kind of verdict; ``values``: those of a kind, its default first, where they are not all ways in order.
     """
 
     name: str
@@ -31,7 +31,14 @@ class Definition:
     help: str
     always_said: bool = False  # on pages, also where it is the default
     ways: Mapping[str, Way]
-    of_kind: Callable[["Kind"], Sequence[str]]
+    arises: Callable[["Kind"], bool] = lambda kind: kind.pairwise
+    values: Callable[["Kind"], Sequence[str]] | None = None
+
+    def of_kind(self, kind: "Kind") -> Sequence[str]:
+        """The values that a kind of verdict can take, its default first."""
+        if self.values:
+            return self.values(kind)
+        return tuple(self.ways) if self.arises(kind) else ()
 
     def default(self, kind: "Kind") -> str:
         """Its value where none is asked for."""
@@ -64,7 +71,6 @@ TIES = Definition(
         HALF: Way("half won", "a tie is half a win"),
         DROPPED: Way("left out", "ties are left out"),
     },
-    of_kind=lambda kind: (NO_TIES, HALF, DROPPED) if kind.pairwise else (),
 )
 FAILURES = Definition(
     name="failures",
@@ -76,7 +82,7 @@ FAILURES = Definition(
         AS_TIE: Way("count as a tie", "unreadable replies count as ties"),
         WRONG: Way("count as lost or wrong", "unreadable replies count as lost or wrong"),
     },
-    of_kind=_of_failures,
+    values=_of_failures,
 )
 CONTROL = Definition(
     name="control",
@@ -89,14 +95,12 @@ CONTROL = Definition(
         STYLE: Way("style: headers, bold, lists", "strengths and ranks have style taken out"),
         f"{LENGTH},{STYLE}": Way("length and style", "strengths and ranks have length and style taken out"),
     },
-    of_kind=lambda kind: (NO_CONTROL, LENGTH, STYLE, f"{LENGTH},{STYLE}") if kind.pairwise else (),
 )
 WEIGHT = Definition(
     name="weight",
     label="Much better counts",
     help="how often a vote for a much better answer counts in strengths: 1 (default), or 3 as in Arena-Hard",
     ways={ONCE: Way("as better"), THRICE: Way("three times", "in strengths a strong vote counts three times")},
-    of_kind=lambda kind: (ONCE, THRICE) if kind.pairwise else (),
 )
 READING = Definition(
     name="reading",
@@ -109,7 +113,7 @@ READING = Definition(
             "as POPE's script: yes unless it says no or not", "answers are read as POPE's own script reads them"
         ),
     },
-    of_kind=lambda kind: (BY_LABEL, AS_POPE) if kind.keyed and not kind.rotates else (),
+    arises=lambda kind: kind.keyed and not kind.rotates,
 )
 ORDERS = Definition(
     name="orders",
@@ -120,14 +124,13 @@ ORDERS = Definition(
         BOTH_ORDERS: Way("both must have a verdict"),
         ANY_ORDER: Way("one verdict is enough", "of two orders the one that has a verdict counts"),
     },
-    of_kind=lambda kind: (BOTH_ORDERS, ANY_ORDER) if kind.pairwise else (),
 )
 POOL = Definition(
     name="pool",
     label="Data sets",
     help="1: a judge's numbers over all data sets pool their items; 0 (default): they are the mean over data sets",
     ways={MEAN: Way("each counts alike"), POOLED: Way("items are pooled")},
-    of_kind=lambda kind: (MEAN, POOLED),
+    arises=lambda kind: True,
 )
 TOTAL = Definition(
     name="total",
@@ -138,7 +141,7 @@ TOTAL = Definition(
         OF_WEIGHTS: Way("of the weights' sum"),
         OF_TEN: Way("of ten", "points are of ten, whatever the weights sum to"),
     },
-    of_kind=lambda kind: (OF_WEIGHTS, OF_TEN) if kind.by_weights else (),
+    arises=lambda kind: kind.by_weights,
 )
 DEFINITIONS = {
     definition.name: definition for definition in (TIES, FAILURES, ORDERS, CONTROL, WEIGHT, READING, TOTAL, POOL)
