@@ -245,12 +245,6 @@ def heat(value: float | None, low: float, high: float) -> str:
     return shade(value, [low + (high - low) * step / STEPS for step in range(1, STEPS)])
 
 
-def heat_scale() -> SafeString:
-    """The five colours side by side, for the legend."""
-    steps = "".join(f'<rect class="q{n}" x="{26 * n}" width="26" height="12"/>' for n in range(STEPS))
-    return _drawn(f'<svg class="scale" viewBox="0 0 130 12" aria-hidden="true">{steps}</svg>')
-
-
 @dataclass(frozen=True, slots=True)
 class Chip:
     """A word in a frame beside a name or in place of a number."""

@@ -36,9 +36,9 @@ from leaderboard.pages import correlation as correlation_page
 from leaderboard.pages import judges as judges_page
 from leaderboard.pages import languages as languages_page
 from leaderboard.pages import lengths as lengths_page
-from leaderboard.pages import marks, prices, provenance
 from leaderboard.pages import matrix as matrix_page
 from leaderboard.pages import models as models_page
+from leaderboard.pages import prices, provenance
 from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
@@ -134,7 +134,6 @@ def _models_context(
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
         "apart": models_page.apart_table(board, two),
-        "scale": marks.heat_scale(),
         "facts": [
             *provenance.source_facts(scope, board, address.viewer),
             *provenance.data_facts(board, counted=counted, coverage=board.coverage),
@@ -153,7 +152,6 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
         "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
         "defined": in_words(scope, *DEFINITIONS),
-        "scale": marks.heat_scale(),
         "facts": [*facts, *provenance.data_facts(board, counted=counted)],
         "notes": board.all_notes,
         "board": board,
@@ -258,7 +256,6 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "test": test,
         "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
         "page": page,
-        "scale": marks.heat_scale(),
         "plot": address.plot("judges"),
         "kind": scope.kind,
         "ceiling": whole(ceiling.n) if ceiling else "",
@@ -312,7 +309,7 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     scope = address.scope()
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
-    context = frame(request, address, "correlation", selects) | {"board": board, "scale": marks.heat_scale()}
+    context = frame(request, address, "correlation", selects) | {"board": board}
     context["languages"] = languages_page.panels_of(address, scope)
     parts = (
         ("pairs", "These rows", board.rows),
@@ -381,7 +378,6 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     return {
         "page": page,
         "plot": address.plot("agreement"),
-        "scale": marks.heat_scale(),
         "facts": [
             provenance.rule_fact(scope),
             *provenance.data_facts(board, counted=agreement_page.counted(board)),
@@ -397,7 +393,7 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
     board = matrix_page.board_of(address, source.scope)
     selects = [*addresses.verdict_selects(address, source), *matrix_page.selects(address, board)]
     context = frame(request, address, "models", selects)
-    context |= {"note": source.note, "scale": marks.heat_scale()}
+    context["note"] = source.note
     if board.of:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
