@@ -522,14 +522,15 @@ class DesiderataPage:
 
     table: Table
     matrix: Table | None
-    few: str
+    few: bool
+    tested: bool
     outlined: str
     reliability: list[Reliability]
     steady: Table | None
     scatter: "Scatter | None"
     recipes: list[tuple[Quality, list[tuple[str, str, bool]]]]
     finding: str
-    meta: str
+    measured: int  # qualities
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,9 +551,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
     classes = _groups(board.rows)
     measured = [quality for quality in QUALITIES.values() if quality.name in board.recipes]
     enough = len(board.rows) >= FEWEST
-    few = (
-        f"A correlation needs {FEWEST} models; {'there is' if len(board.rows) == 1 else 'there are'} {len(board.rows)}."
-    )
+    sure = [abs(row.pearson.value or 0.0) for row in board.together if _is_significant(row)]
     return DesiderataPage(
         table=table(
             [
@@ -567,8 +566,9 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
             css="lb desiderata",
         ),
         matrix=_quality_matrix(board, measured, chosen) if enough and len(measured) > 1 else None,
-        few="" if enough else few,
-        outlined=_outlined(board),
+        few=not enough,
+        tested=any(row.p is not None for row in board.together),
+        outlined=two(min(sure)) if sure else "",
         reliability=_reliability(board.boards.get("calibration"), invented),
         steady=steady_of([row for each in board.boards.values() for row in each.overall()], invented),
         scatter=_scatter(board, chosen.get(TOGETHER, ""), invented),
@@ -583,8 +583,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
             for quality in QUALITIES.values()
         ],
         finding=_finding(board),
-        meta=f"{number_of(len(board.rows), 'model')}, {len(measured)} of {len(QUALITIES)} qualities measured, "
-        f"each by a recipe of its own",
+        measured=len(measured),
     )
 
 
@@ -716,17 +715,6 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
 
 def _is_significant(row: QualityCorrelationRow) -> bool:
     return row.p is not None and row.p < 0.05
-
-
-def _outlined(board: DesiderataBoard) -> str:
-    """What an outline in the matrix means, with the least correlation that has one."""
-    if all(row.p is None for row in board.together):
-        return "There are too few models to tell which of these are more than chance."
-    sure = [row for row in board.together if _is_significant(row)]
-    if not sure:
-        return "None is significant at 5% for so few models."
-    least = min(abs(row.pearson.value or 0.0) for row in sure)
-    return f"Outlined: significant at 5% for so many models, here from ±{two(least)} on."
 
 
 def _finding(board: DesiderataBoard) -> str:

@@ -101,7 +101,8 @@ class Block:
     halved: bool
     board: str
     table: Table | None
-    extraction: str
+    read: dict[str, int]  # how many answers were read in which way, of the ``whole_file`` or of the part
+    whole_file: bool
     chance: str
 
 
@@ -229,9 +230,10 @@ def blocks(submission: Submission, viewer: Viewer) -> list[Block]:
 def _block(one: SeenScore, submission: Submission) -> Block:
     score, numbers = one.score, one.numbers
     kind = "multiple choice" if score.kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    counts, about = numbers.get("extraction"), ""
-    if counts is None and score.kind == SubmissionScore.Kind.CHOICE:
-        counts, about = submission.counts.get("read"), "Of the whole file, "
+    counts = numbers.get("extraction")
+    whole_file = counts is None and score.kind == SubmissionScore.Kind.CHOICE
+    if whole_file:
+        counts = submission.counts.get("read")
     write = percent if score.open else whole_percent
     lines = [Line(NAMES[name], _number(numbers[name]), MEANINGS.get(name, "")) for name in NAMES if numbers.get(name)]
     for level in numbers.get("levels", []):
@@ -248,7 +250,8 @@ def _block(one: SeenScore, submission: Submission) -> Block:
         halved=score.part == SubmissionScore.Part.SHOWN,
         board=score.kind.replace("_", "-"),
         table=_scores_table(label, ("Measure", "Value, %"), lines, write, UNIT, whole_percent) if lines else None,
-        extraction=about + _extraction(counts, score.kind) if counts else "",
+        read=counts | {"all": sum(counts.values())} if counts else {},
+        whole_file=whole_file,
         chance=f"{percent(numbers['chance'])}%" if numbers.get("chance") else "",
     )
 
@@ -268,17 +271,6 @@ def _whole_words(score: SubmissionScore, submission: Submission) -> str:
     if score.part == SubmissionScore.Part.SHOWN:
         return f"The shown half: {score.n} samples, the same for every submission. Only staff see its numbers."
     return f"{score.n} samples of the split whose keys are not open. Only staff see these numbers."
-
-
-def _extraction(counts: dict[str, int], kind: str) -> str:
-    total = sum(counts.values())
-    reading = "an option by its label" if kind == SubmissionScore.Kind.CHOICE else "yes or no"
-    sentence = f"{counts['label']:,} of {total:,} responses name {reading}"
-    if counts["none"]:
-        sentence += f"; {counts['none']:,} name none or several: nothing is guessed, they count as not right"
-    if counts["no_text"]:
-        sentence += f"; {counts['no_text']:,} have no answer (empty, refused, cut off)"
-    return sentence + "."
 
 
 STATES = {
