@@ -24,7 +24,7 @@ from leaderboard.models import Snapshot
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.provenance import Fact, verdicts_link
+from leaderboard.pages.provenance import verdicts_link
 from leaderboard.pages.table import Column, Table, axis_of, interval_of, names, table, text
 from leaderboard.rows import JSON, Number, number_in
 
@@ -69,24 +69,18 @@ def title_of(snapshot: Snapshot) -> str:
 FILTERS = ("level", "question_type", "split", "campaign", "anchor")
 
 
-def facts(snapshot: Snapshot) -> list[Fact]:
+def made_of(snapshot: Snapshot) -> dict[str, Any]:
+    """What made it, as ``_facts.html`` lists it: runs with their settings, the rule, definitions."""
     inputs = snapshot.made_from
-    shown = [Fact("Benchmark", f"{snapshot.benchmark.title} {snapshot.benchmark.version}")]
-    for run in inputs.get("runs", []):
-        settings = settings_in_words(run["protocol"], run["settings"])
-        model = f"{run['model']}; " if run["model"] else ""
-        shown.append(Fact(f"{run['judge']}, run {run['run']}", f"{model}{settings}"))
-        if run["prompt"]:
-            version = run["prompt_version"] or ""
-            shown.append(Fact("Prompt", f"{run['prompt']} {version}, {run['prompt_sha256'][:16]}", mono=True))
-    if (kind := KINDS.get(inputs.get("kind", ""))) and kind.pairwise:
-        shown.append(Fact("Majority", RULES_IN_WORDS.get(inputs["majority"], inputs["majority"])))
+    kind = KINDS.get(inputs.get("kind", ""))
     asked = ((definition, snapshot.scope.get(name, "")) for name, definition in DEFINITIONS.items())
-    shown += [Fact(each.label, each.ways[value].label) for each, value in asked if value in each.ways]
-    shown += [Fact(name.capitalize(), f"{n:,}") for name, n in inputs.get("counted", {}).items()]
-    shown.append(Fact("Methods", f"version {inputs.get('methods')}"))
-    shown.append(Fact("Fingerprint", snapshot.fingerprint[:16], mono=True))
-    return [*shown, Fact("Computed", "", at=snapshot.computed_at)]
+    return {
+        "snapshot": snapshot,
+        "runs": [(run, settings_in_words(run["protocol"], run["settings"])) for run in inputs.get("runs", [])],
+        "rule": RULES_IN_WORDS.get(inputs["majority"], inputs["majority"]) if kind and kind.pairwise else "",
+        "counted": list(inputs.get("counted", {}).items()),
+        "definitions": [(each.label, each.ways[value].label) for each, value in asked if value in each.ways],
+    }
 
 
 def citation_of(title: str, key: str, permalink: str) -> str:

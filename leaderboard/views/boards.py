@@ -329,9 +329,9 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     return context
 
 
-def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -> SafeString:
-    """A snapshot as its board's own template draws it. Empty if it was made before boards were kept whole, or if what
-    its page needs is gone.
+def frozen(address: Address, snapshot: Snapshot, made: dict[str, Any]) -> SafeString:
+    """A snapshot as its board's own template draws it, with what ``made`` it. Empty if it was made before boards were
+    kept whole, or if what its page needs is gone.
     """
     if "board" not in snapshot.tables:
         return SafeString()
@@ -354,7 +354,7 @@ def frozen(address: Address, snapshot: Snapshot, facts: list[provenance.Fact]) -
         context = partial(context, beside=whole_from_text(PairsBoard, snapshot.tables["beside"]))
     if Run.objects.filter(pk__in=board.runs).count() < len(board.runs):
         return SafeString()
-    drawn = context(address, scope, board) | {"address": address, "frozen": True, "facts": facts, "plot": ""}
+    drawn = context(address, scope, board) | {"address": address, "frozen": True, "made": made, "plot": ""}
     return mark_safe(render_to_string(f"leaderboard/{template}", drawn))  # noqa: S308 (by the template engine)
 
 

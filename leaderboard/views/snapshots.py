@@ -83,7 +83,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
     others = [other for other in snapshots if other.pk != snapshot.pk and snapshots_page.same_view(other, snapshot)]
     live = _live(request, snapshot)
     now = _as_of_now(live, snapshot)
-    facts = snapshots_page.facts(snapshot)
+    made = snapshots_page.made_of(snapshot)
     title = snapshots_page.title_of(snapshot)
     permalink = request.build_absolute_uri(request.path)
     beside = None if now is None else beside_page.beside(snapshot, now)
@@ -93,7 +93,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "section": "leaderboards",
         "snapshot": snapshot,
         "title": title,
-        "board": boards_views.frozen(live, snapshot, facts) if shown is None else "",
+        "board": boards_views.frozen(live, snapshot, made) if shown is None else "",
         "table": snapshots_page.rows_table(snapshot),
         "beside": beside,
         "shown": shown,
@@ -106,7 +106,7 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         if now and now.fingerprint == snapshot.fingerprint
         else "Single verdicts under it, but none of what is counted here.",
         "citations": snapshots_page.citations(snapshot, title, permalink),
-        "facts": facts,
+        "made": made,
         "notes": snapshot.made_from.get("notes", []),
         "others": others,
         "live": live.link(),
