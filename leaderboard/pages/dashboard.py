@@ -17,7 +17,7 @@ from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
 from judging.runs.queries import worker_seen
 from leaderboard import queries
-from leaderboard.pages.steps import NOW, steps_of
+from leaderboard.pages.steps import NOW, Step, steps_of
 
 SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
@@ -68,13 +68,13 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """``benchmarks``: each with the words of its next step and where that is; ``setup``: what is to be set up, where,
+    """``benchmarks``: each with its next step; ``setup``: what is to be set up, where,
     and whether it is done.
     """
 
     decisions: list[Decision]
     under_way: list[UnderWay]
-    benchmarks: list[tuple[queries.BenchmarkCounts, str, str]]
+    benchmarks: list[tuple[queries.BenchmarkCounts, Step]]
     machine: list[Fact]
     setup: list[tuple[str, str, bool]]
     is_hidden: bool  # what is left to set up
@@ -185,13 +185,12 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
 # ---- the rest ----
 
 
-def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, str, str]]:
+def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, Step]]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
     for counts in queries.benchmark_counts(newest, viewer):
-        steps = steps_of(counts, viewer, most=0)
-        step = next((step for step in steps if step.state == NOW), steps[-1])
-        rows.append((counts, *(step.actions or steps[-1].actions)[0]))
+        steps = steps_of(counts, most=0)
+        rows.append((counts, next((step for step in steps if step.state == NOW), steps[-1])))
     return rows
 
 
