@@ -57,7 +57,7 @@ def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
         "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people",
         "draft": draft,
         "number": last.number + 1 if last else 1,
-        "revealed": revealed_by(draft) if draft else [],
+        "revealed": revealed_by(draft) if draft else None,
         "checks": checks_of(draft) if draft else [],
         "sealed": [part for part in parts_of(scope.benchmark) if not part.is_open],
         "refused": problem,
