@@ -53,7 +53,7 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
+from leaderboard.pages.provenance import Fact, rule_fact, run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -544,7 +544,6 @@ def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:
         Fact("Human labels", counted),
         Fact("Items", whole(board.items)),
         *([rule_fact(scope)] if scope.kind.pairwise else []),
-        *data_facts(board, counted=number_of(len(board.runs), "run")),
     ]
 
 

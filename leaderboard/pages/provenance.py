@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
@@ -12,7 +11,6 @@ from bank.models import EvaluatedModel
 from judging.models import Judge, Run
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.figures import NONE, percent
 from leaderboard.metrics import SIDED
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
@@ -22,12 +20,11 @@ CLOSED = "single labels are not shown"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line: a term and what stands beside it, with a link or as a time where it is one."""
+    """One line: a term and what stands beside it, with a link where it has one."""
 
     term: str
     text: str
     link: str = ""
-    at: datetime | None = None
     mono: bool = False
 
 
@@ -88,14 +85,6 @@ def reader_facts(board: Board[Any], viewer: Viewer) -> list[Fact]:
 
 def rule_fact(scope: Scope) -> Fact:
     return Fact("Majority", RULES_IN_WORDS[scope.rule])
-
-
-def data_facts(board: Board[Any], *, counted: str, coverage: float | None = None) -> list[Fact]:
-    """How much was counted, its fingerprint, and when."""
-    facts = [Fact("Data", counted), Fact("Fingerprint", board.data or NONE, mono=True)]
-    if coverage is not None:
-        facts.append(Fact("Coverage", f"{percent(coverage)} %"))
-    return [*facts, Fact("Computed", "", at=board.computed_at)]
 
 
 def priced(priced: EvaluatedModel | Judge) -> str:
