@@ -25,7 +25,6 @@ class Fact:
     term: str
     text: str
     link: str = ""
-    mono: bool = False
 
 
 def run_link(viewer: Viewer, run: Run) -> str:
@@ -45,16 +44,20 @@ def verdicts_link(address: Address, run: Run, *, metric: str = "", level: str = 
     return address.to("leaderboard:compare", **view, a="majority", b=f"run-{run.pk}", only=only)
 
 
-def source_facts(scope: Scope, board: Board[Any], viewer: Viewer) -> list[Fact]:
-    """Judged by whom, with which prompt, under which rule; or by answer keys."""
-    if scope.kind.keyed:
-        return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
-    read = reader_facts(board, viewer)
-    if not read:
-        who = "people, mean" if scope.kind.by_mean and scope.source == HUMANS else ""
-        facts = [Fact("Judged by", who or PEOPLE_IN_WORDS.get(scope.source, scope.source))]
-        return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind.pairwise else [])
-    return read
+def source_of(scope: Scope, board: Board[Any], viewer: Viewer) -> dict[str, Any]:
+    """Whose verdicts a board counts, as ``_fact_list.html`` has it: the runs that gave them, or that read the answers
+    which name no option themselves, with their pages; or else people, under which rule.
+    """
+    runs = list(queries.runs_of(board.runs).values())
+    mean = scope.kind.by_mean and scope.source == HUMANS
+    return {
+        "keyed": scope.kind.keyed,
+        "runs": [(run, run_link(viewer, run)) for run in runs],
+        "newest": runs[-1] if runs else None,
+        "settings": settings_in_words(runs[-1].protocol, runs[-1].settings) if runs else "",
+        "people": "people, mean" if mean else PEOPLE_IN_WORDS.get(scope.source, scope.source),
+        "rule": "" if scope.source == INDIVIDUALS else rule_of(scope),
+    }
 
 
 def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
@@ -65,26 +68,9 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     ]
 
 
-def reader_facts(board: Board[Any], viewer: Viewer) -> list[Fact]:
-    """Which runs gave the verdicts, or read the answers that name no option themselves."""
-    runs = list(queries.runs_of(board.runs).values())
-    if not runs:
-        return []
-    facts = [Fact("Judge" if not n else "", f"{r.judge}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)]
-    newest = runs[-1]
-    facts.append(Fact("Settings", settings_in_words(newest.protocol, newest.settings)))
-    if newest.reported_model and newest.reported_model != newest.judge.name:
-        facts.append(Fact("Answers as", newest.reported_model))
-    if newest.imported:
-        facts.append(Fact("Origin", "imported from a file"))
-    if newest.template:
-        version = "" if newest.template_version is None else f" {newest.template_version}"
-        facts.append(Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True))
-    return facts
-
-
-def rule_fact(scope: Scope) -> Fact:
-    return Fact("Majority", RULES_IN_WORDS[scope.rule])
+def rule_of(scope: Scope) -> str:
+    """How several people's votes on a pair become one, in words."""
+    return RULES_IN_WORDS[scope.rule] if scope.kind.pairwise else ""
 
 
 def priced(priced: EvaluatedModel | Judge) -> str:

@@ -134,7 +134,7 @@ def _models_context(
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
         "apart": models_page.apart_table(board, two),
-        "facts": provenance.source_facts(scope, board, address.viewer),
+        "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
         "coverage": None if board.coverage is None else percent(board.coverage),
         "notes": board.notes,
@@ -150,7 +150,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
         "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
         "defined": in_words(scope, *DEFINITIONS),
-        "facts": provenance.source_facts(scope, board, address.viewer),
+        "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
         "notes": board.all_notes,
         "board": board,
@@ -258,7 +258,8 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "plot": address.plot("judges"),
         "kind": scope.kind,
         "ceiling": whole(ceiling.n) if ceiling else "",
-        "facts": judges_page.facts(scope, board),
+        "facts": judges_page.facts(board),
+        "rule": provenance.rule_of(scope),
         "counted": number_of(len(board.runs), "run"),
         "notes": [
             *(note for note in board.notes if note in SHOWN),
@@ -295,7 +296,7 @@ def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str,
     return {
         "page": bias_page.build_bias_page(address, board, kind=scope.kind),
         "kind": scope.kind,
-        "facts": [provenance.rule_fact(scope)] if scope.kind.pairwise else [],
+        "rule": provenance.rule_of(scope),
         "counted": f"{number_of(len(board.runs), 'run')}, {board.labels:,} labels by people",
         "notes": board.notes,
         "board": board,
@@ -375,7 +376,7 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     return {
         "page": page,
         "plot": address.plot("agreement"),
-        "facts": [provenance.rule_fact(scope)],
+        "rule": provenance.rule_of(scope),
         "counted": agreement_page.counted(board),
         "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
         "board": board,
@@ -393,7 +394,7 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
             "plot": address.plot("matrix"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
+            "verdicts_by": provenance.source_of(source.scope, board, address.viewer),
         }
     return context
 
@@ -412,7 +413,7 @@ def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": page,
             "plot": address.plot("profile"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
+            "verdicts_by": provenance.source_of(source.scope, board, address.viewer),
         }
     return context
 
