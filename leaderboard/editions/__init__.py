@@ -114,6 +114,11 @@ class Draft:
     def unchanged(self) -> bool:
         return self.last is not None and self.last.board == self.text
 
+    @property
+    def differs_in_few(self) -> bool:
+        """Whether it must not be published beside the last one."""
+        return bool(self.board is not None and self.problem and not self.unchanged)
+
     def in_words(self) -> list[tuple[str, str]]:
         """What a curator should know before it is published: a term, and what is said of it."""
         rows = [("It tells", self.numbers_in_words())]

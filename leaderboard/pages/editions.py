@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
 from leaderboard.editions import Cells, Draft
-from leaderboard.figures import NONE, listed, number_of, rank_range
-from stats.disclosure import MIN_SAMPLES
+from leaderboard.figures import NONE, listed, rank_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +29,7 @@ class Revealed:
     intervals: list[str]
     told_as: str  # the same in words
     left_out: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Whether something hidden could be told: ``state`` is ok, kept (it was held back for that) or bad."""
-
-    words: str
-    found: str
-    state: str = "ok"
+    out: str  # who is, in words
 
 
 def revealed_by(draft: Draft) -> Revealed:
@@ -68,6 +59,7 @@ def revealed_by(draft: Draft) -> Revealed:
         intervals=intervals,
         told_as=listed(intervals),
         left_out=list(draft.left_out.items()),
+        out=listed(list(draft.left_out)),
     )
 
 
@@ -78,34 +70,3 @@ def _rank(row: ModelRow) -> str:
 def _most(cells: Cells) -> int:
     """The samples behind any number of the model that has most."""
     return max((len(set().union(*numbers.values())) for numbers in cells.values()), default=0)
-
-
-def checks_of(draft: Draft) -> list[Check]:
-    """What was checked before it may be published, and what was found."""
-    checks = [_enough(draft)]
-    differs = f"No difference of two editions rests on fewer than {MIN_SAMPLES} samples"
-    if draft.board is not None and draft.problem and not draft.unchanged:
-        checks.append(Check(differs, draft.problem, "bad"))
-    elif draft.last:
-        checks.append(Check(differs, f"Compared with edition {draft.last.number}: {draft.changes_in_words()}"))
-    else:
-        checks.append(Check(differs, "this would be the first edition"))
-    kept = draft.levels_kept_out()
-    left = "Nothing small is left over when levels are taken from the total"
-    checks.append(Check(left, kept or "all of its levels can be told", "kept" if kept else "ok"))
-    names = draft.as_intervals()
-    settles = "No number settles the samples behind it"
-    checks.append(Check(settles, f"as intervals: {listed(names)}" if names else "none does", "kept" if names else "ok"))
-    alike = f"No two {draft.noun}s give each other away"
-    out = listed(list(draft.left_out))
-    checks.append(Check(alike, f"left out: {out}" if out else "nothing had to be left out", "kept" if out else "ok"))
-    if draft.unchanged:
-        checks.append(Check("It says something new", draft.problem, "bad"))
-    return checks
-
-
-def _enough(draft: Draft) -> Check:
-    words = f"Every number rests on at least {MIN_SAMPLES} samples"
-    if draft.board is None:
-        return Check(words, draft.problem, "bad")
-    return Check(words, f"Smallest group: {number_of(draft.least, 'sample')} behind a number")
