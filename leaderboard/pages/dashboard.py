@@ -23,8 +23,6 @@ SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
 METER = 132  # pixels
 DAY = timedelta(days=1)
-MAIL_CURE = "Mail: the operator sets EMAIL_URL, as docs/operations.md says, and starts evalsite again."
-BACKUP_CURE = "Backup: the operator runs manage.py backup FOLDER --verify, best each night (docs/backup.md)."
 SETUP = "setup"  # the preference that says whether the list of setting up is hidden
 
 
@@ -58,12 +56,16 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A line about the machine, and what to do where something is left to do."""
+class Machine:
+    """Whether a worker is at work and mail set up, how many runs wait, and what those of this month have spent; for
+    administrators how often signing in ``failed`` within a day.
+    """
 
-    what: str
-    words: str
-    cure: str = ""
+    works: bool
+    queued: int
+    spent: float
+    mail: bool
+    failed: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Dashboard:
     decisions: list[Decision]
     under_way: list[UnderWay]
     benchmarks: list[tuple[queries.BenchmarkCounts, Step]]
-    machine: list[Fact]
+    machine: Machine
     setup: list[tuple[str, str, bool]]
     is_hidden: bool  # what is left to set up
 
@@ -194,20 +196,14 @@ def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, Step]]:
     return rows
 
 
-def _machine(viewer: User, now: datetime) -> list[Fact]:
+def _machine(viewer: User, now: datetime) -> Machine:
     queued = Run.objects.filter(state=Run.State.QUEUED).count()
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
-    lines = [
-        Fact("Worker", "at work" if worker_seen() else "none is running"),
-        Fact("Runs that wait", f"{queued:,}"),
-        Fact("Spent on runs of this month", f"${spent:.2f}"),
-        Fact("Mail", "set up") if mail.is_set_up() else Fact("Mail", "not set up", MAIL_CURE),
-    ]
+    failed = None
     if allowed(viewer, "administer"):
         failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
-        lines += [Fact("Failed sign-ins, 24 h", f"{failed:,}"), Fact("Backup", "by a command", BACKUP_CURE)]
-    return lines
+    return Machine(worker_seen(), queued, spent, mail.is_set_up(), failed)
 
 
 def _setup(viewer: User) -> Iterator[tuple[str, str, bool]]:
