@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.text import get_valid_filename
 
 from accounts import notices
@@ -23,8 +24,8 @@ from accounts.http import attached
 from accounts.models import User
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
-from bank.submissions import quota, scoring
-from bank.submissions.check import required_splits, wanted_samples
+from bank.submissions import actions, quota, scoring
+from bank.submissions.check import Checked, required_splits, wanted_samples
 from judging import protocols
 from judging.models import QueuedSubmission, Run, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
@@ -90,6 +91,34 @@ def on_disk(file: "UploadedFile[bytes]") -> Iterator[Path]:
             for chunk in file.chunks():
                 out.write(chunk)
         yield path
+
+
+def take(
+    *,
+    person: User,
+    benchmark: Benchmark,
+    model: str,
+    file: "UploadedFile[bytes]",
+    organisation: str,
+    is_open: bool | None,
+    check_only: bool,
+) -> Submission | Checked:
+    """Submit an uploaded file, or only check it. Raises Exceeded, Refused."""
+    now = timezone.now()
+    with on_disk(file) as path:
+        if check_only:
+            name = actions.clean_name(model)
+            return actions.check_only(person=person, benchmark=benchmark, name=name, path=path, now=now)
+        return actions.submit(
+            person=person,
+            benchmark=benchmark,
+            name=model,
+            path=path,
+            file_name=path.name,
+            organisation=organisation,
+            is_open=is_open,
+            now=now,
+        )
 
 
 def open_benchmarks(viewer: Viewer) -> QuerySet[Benchmark]:

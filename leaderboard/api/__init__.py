@@ -55,12 +55,17 @@ def waits(request: Request) -> Response:
     return Response({"detail": WAITS}, status=202, headers={"Retry-After": str(AGAIN_AFTER)})
 
 
-class TableView(APIView):
-    """The rows of a table, see ``leaderboard.tables``."""
+class RowsView(APIView):
+    """Rows, as JSON, JSON Lines or CSV."""
 
     renderer_classes = [JSONRenderer, JsonLinesRenderer, CsvRenderer]
     pagination_class = None
     filter_backends: list[Any] = []
+
+
+class TableView(RowsView):
+    """The rows of a table, see ``leaderboard.tables``."""
+
     table: Table
 
     def get(self, request: Request) -> HttpResponse:

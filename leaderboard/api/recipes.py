@@ -8,10 +8,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.exceptions import NotFound, ValidationError
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from accounts.models import User
 from accounts.rules import allowed
@@ -23,7 +21,7 @@ from bank.recipes import spec as specs
 from bank.recipes import store
 from judging.models import Evaluation, Judge, Run
 from judging.recipes import evaluations
-from leaderboard.api import NO_ROWS_YET, CsvRenderer, JsonLinesRenderer, as_rows, waits
+from leaderboard.api import NO_ROWS_YET, RowsView, as_rows, waits
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.desiderata import QUALITIES, DesiderataRow, QualityCorrelationRow, desiderata
 from leaderboard.editions import recipes as recipe_editions
@@ -182,13 +180,10 @@ class Evaluations(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Gen
         return Response(self.get_serializer(self.get_object()).data)
 
 
-class RowsView(APIView):
+class OfAll(RowsView):
     """Rows that are about no single benchmark."""
 
     access_rule = "read-public"
-    renderer_classes = [JSONRenderer, JsonLinesRenderer, CsvRenderer]
-    pagination_class = None
-    filter_backends: ClassVar[list[Any]] = []
     accepted: tuple[str, ...] = ()
 
     def parameters(self, request: Request) -> dict[str, str]:
@@ -208,7 +203,7 @@ class RowsView(APIView):
         )
 
 
-class RecipeRows(RowsView):
+class RecipeRows(OfAll):
     """The board of a recipe: each model in each scenario, and over all of them; or two models pairwise, or one model by
     this recipe and another.
     """
@@ -246,7 +241,7 @@ class RecipeRows(RowsView):
         return self.answered(request, rows)
 
 
-class Desiderata(RowsView):
+class Desiderata(OfAll):
     """Models by accuracy and the six desiderata; ``part=together``: how these correlate over models."""
 
     accepted = ("part", *QUALITIES)

@@ -124,23 +124,16 @@ class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
             benchmark = Benchmark.objects.visible_to(person).named(data["benchmark"].replace("\x00", ""))
         except Benchmark.DoesNotExist:
             raise exceptions.ValidationError({"benchmark": ["There is no such benchmark."]}) from None
-        now = timezone.now()
         try:
-            with submissions.on_disk(data["file"]) as path:
-                if data["check_only"]:
-                    name = actions.clean_name(data["model"])
-                    checked = actions.check_only(person=person, benchmark=benchmark, name=name, path=path, now=now)
-                    return Response(_checked(checked))
-                submission = actions.submit(
-                    person=person,
-                    benchmark=benchmark,
-                    name=data["model"],
-                    path=path,
-                    file_name=path.name,
-                    organisation=data["organisation"],
-                    is_open=data["open"],
-                    now=now,
-                )
+            made = submissions.take(
+                person=person,
+                benchmark=benchmark,
+                model=data["model"],
+                file=data["file"],
+                organisation=data["organisation"],
+                is_open=data["open"],
+                check_only=data["check_only"],
+            )
         except Exceeded as error:
             return Response(
                 {"detail": str(error)},
@@ -151,8 +144,10 @@ class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
             raise Conflict(
                 {"detail": str(error), "code": "closed" if isinstance(error, Closed) else "refused"}
             ) from None
-        failed = submission.state == Submission.State.FAILED
-        output = dict(self.get_serializer(submission).data)
+        if isinstance(made, Checked):
+            return Response(_checked(made))
+        failed = made.state == Submission.State.FAILED
+        output = dict(self.get_serializer(made).data)
         if failed:
             output["detail"] = "The file did not pass; nothing of it is stored."
         return Response(output, status=status.HTTP_400_BAD_REQUEST if failed else status.HTTP_201_CREATED)

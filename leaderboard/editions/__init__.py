@@ -107,20 +107,28 @@ class Draft:
     last: Edition | None = None
 
     @property
+    def noun(self) -> str:
+        return "judge" if self.what == JUDGES else "model"
+
+    @property
     def unchanged(self) -> bool:
         return self.last is not None and self.last.board == self.text
 
+    @property
+    def differs_in_few(self) -> bool:
+        """Whether it must not be published beside the last one."""
+        return bool(self.board is not None and self.problem and not self.unchanged)
+
     def in_words(self) -> list[tuple[str, str]]:
         """What a curator should know before it is published: a term, and what is said of it."""
-        noun = "judge" if self.what == JUDGES else "model"
-        rows = [("It tells", self.numbers_in_words(noun))]
+        rows = [("It tells", self.numbers_in_words())]
         if self.least:
             words = f"{number_of(self.least, 'sample')} behind a number; {MIN_SAMPLES} are needed"
             rows.append(("Smallest group", words))
         if self.last is None:
             rows.append(("Compared with the last", "this would be the first edition"))
         elif self.board is not None:
-            rows.append((f"Compared with edition {self.last.number}", self.changes_in_words(noun)))
+            rows.append((f"Compared with edition {self.last.number}", self.changes_in_words()))
         if names := self.as_intervals():
             rows.append(("As intervals", f"{listed(names)}: a share would tell nearly every sample behind it"))
         if levels := self.levels_kept_out():
@@ -136,7 +144,7 @@ class Draft:
         """The fewest samples behind a number; 0 where it tells none."""
         return min((len(cell) for numbers in self.cells.values() for cell in numbers.values() if cell), default=0)
 
-    def numbers_in_words(self, noun: str) -> str:
+    def numbers_in_words(self) -> str:
         """What it tells of how many models or judges."""
         if self.board is None or not self.board.rows:
             return "nothing"
@@ -147,16 +155,16 @@ class Draft:
                 for column in fields(row)
                 if isinstance(value := getattr(row, column.name), Number) and value.ends != UNKNOWN.ends
             )
-        return f"{listed(list(columns)) or 'no numbers'} of {number_of(len(self.cells), noun)}, rounded"
+        return f"{listed(list(columns)) or 'no numbers'} of {number_of(len(self.cells), self.noun)}, rounded"
 
-    def changes_in_words(self, noun: str) -> str:
+    def changes_in_words(self) -> str:
         """Who enters, and how many samples changed since the last edition."""
         new = [name for name in self.cells if name not in self.changed]
         words = [f"{listed(new)} {'enters' if len(new) == 1 else 'enter'}"] if new else []
         changed = [n for n in self.changed.values() if n]
         if changed:
             ends = f"{min(changed)} to {max(changed)}" if min(changed) < max(changed) else f"{max(changed)}"
-            words.append(f"{ends} samples changed in {number_of(len(changed), noun)}")
+            words.append(f"{ends} samples changed in {number_of(len(changed), self.noun)}")
         return "; ".join(words) or "no sample changed"
 
     def _models(self) -> Sequence[ModelRow]:

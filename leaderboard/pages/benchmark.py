@@ -18,7 +18,7 @@ from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
-from leaderboard.pages.sealed import Sealed, parts_of
+from leaderboard.pages.sealed import Sealed, sealed_of
 from leaderboard.scope import Scope
 
 SAMPLES = 4  # shown
@@ -64,7 +64,7 @@ class BenchmarkPage:
     contents: list[Counted]
     languages: list[str]
     splits: list[tuple[str, int]]
-    sealed: list[Sealed]
+    sealed: Sealed
 
 
 def build_benchmark_page(address: Address) -> BenchmarkPage:
@@ -83,7 +83,7 @@ def build_benchmark_page(address: Address) -> BenchmarkPage:
         contents=_contents(address),
         languages=sorted(set(in_use.exclude(language="").values_list("language", flat=True)))[:8],
         splits=sorted(splits.values_list("split").annotate(n=Count("pk"))),
-        sealed=parts_of(benchmark),
+        sealed=sealed_of(benchmark),
     )
 
 

@@ -17,13 +17,11 @@ from bank.models import Benchmark, Draft, Item, SampleReview, Upload
 from judging.models import AnalysisRelease, Judge, QueuedSubmission, Run
 from judging.runs.queries import worker_seen
 from leaderboard import queries
-from leaderboard.pages.steps import NOW, steps_of
+from leaderboard.pages.steps import NOW, Step, steps_of
 
 SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
 DAY = timedelta(days=1)
-MAIL_CURE = "Mail: the operator sets EMAIL_URL, as docs/operations.md says, and starts evalsite again."
-BACKUP_CURE = "Backup: the operator runs manage.py backup FOLDER --verify, best each night (docs/backup.md)."
 SETUP = "setup"  # the preference that says whether the list of setting up is hidden
 
 
@@ -52,24 +50,28 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
-    """A line about the machine, and what to do where something is left to do."""
+class Machine:
+    """Whether a worker is at work and mail set up, how many runs wait, and what those of this month have spent; for
+    administrators how often signing in ``failed`` within a day.
+    """
 
-    what: str
-    words: str
-    cure: str = ""
+    works: bool
+    queued: int
+    spent: float
+    mail: bool
+    failed: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """``benchmarks``: each with the words of its next step and where that is; ``setup``: what is to be set up, where,
+    """``benchmarks``: each with its next step; ``setup``: what is to be set up, where,
     and whether it is done.
     """
 
     decisions: list[Decision]
     under_way: list[UnderWay]
-    benchmarks: list[tuple[queries.BenchmarkCounts, str, str]]
-    machine: list[Fact]
+    benchmarks: list[tuple[queries.BenchmarkCounts, Step]]
+    machine: Machine
     setup: list[tuple[str, str, bool]]
     is_hidden: bool  # what is left to set up
 
@@ -179,30 +181,23 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
 # ---- the rest ----
 
 
-def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, str, str]]:
+def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, Step]]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
     for counts in queries.benchmark_counts(newest, viewer):
-        steps = steps_of(counts, viewer, most=0)
-        step = next((step for step in steps if step.state == NOW), steps[-1])
-        rows.append((counts, *(step.actions or steps[-1].actions)[0]))
+        steps = steps_of(counts, most=0)
+        rows.append((counts, next((step for step in steps if step.state == NOW), steps[-1])))
     return rows
 
 
-def _machine(viewer: User, now: datetime) -> list[Fact]:
+def _machine(viewer: User, now: datetime) -> Machine:
     queued = Run.objects.filter(state=Run.State.QUEUED).count()
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     spent = Run.objects.filter(created_at__gte=month).aggregate(spent=Sum("spent"))["spent"] or 0.0
-    lines = [
-        Fact("Worker", "at work" if worker_seen() else "none is running"),
-        Fact("Runs that wait", f"{queued:,}"),
-        Fact("Spent on runs of this month", f"${spent:.2f}"),
-        Fact("Mail", "set up") if mail.is_set_up() else Fact("Mail", "not set up", MAIL_CURE),
-    ]
+    failed = None
     if allowed(viewer, "administer"):
         failed = AuditEntry.objects.filter(action="sign-in-failed", at__gte=now - DAY).count()
-        lines += [Fact("Failed sign-ins, 24 h", f"{failed:,}"), Fact("Backup", "by a command", BACKUP_CURE)]
-    return lines
+    return Machine(worker_seen(), queued, spent, mail.is_set_up(), failed)
 
 
 def _setup(viewer: User) -> Iterator[tuple[str, str, bool]]:

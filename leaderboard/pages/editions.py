@@ -7,131 +7,66 @@ from dataclasses import dataclass
 
 from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
 from leaderboard.editions import Cells, Draft
-from leaderboard.figures import NONE, listed, number_of, rank_range, whole
-from leaderboard.models import Edition
-from stats.disclosure import MIN_SAMPLES
-
-NAMED = 2  # models in a line, before it says how many more
+from leaderboard.figures import NONE, listed, rank_range
 
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """A line of what visitors would see: in the last edition, in this one, and what changes. ``is_kept``: what is held
-    back.
+    """What visitors would see of an edition beside the last one, as the template tells it: who enters and who leaves;
+    the samples behind any number, at most; of models their levels, and the ranks that move.
     """
 
-    what: str
-    before: str
-    now: str
-    changes: str
-    is_kept: bool = False
+    entering: list[str]
+    leaving: list[str]
+    most_then: int
+    most: int
+    levels_then: int
+    levels: int
+    new: int  # of the levels
+    new_levels: str
+    kept_levels: str
+    moved: list[str]
+    intervals: list[str]
+    told_as: str  # the same in words
+    left_out: list[tuple[str, str]]
+    out: str  # who is, in words
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Whether something hidden could be told: ``state`` is ok, kept (it was held back for that) or bad."""
-
-    words: str
-    found: str
-    state: str = "ok"
-
-
-def revealed_by(draft: Draft) -> list[Revealed]:
-    noun = "judge" if draft.what == Edition.What.JUDGES else "model"
+def revealed_by(draft: Draft) -> Revealed:
     then: Cells = draft.last.cells if draft.last else {}
     now = draft.cells
-    entering, leaving = sorted(set(now) - set(then)), sorted(set(then) - set(now))
-    words = [f"{_named(entering)} {'enters' if len(entering) == 1 else 'enter'}"] if entering and then else []
-    words += [f"{_named(leaving)} {'leaves' if len(leaving) == 1 else 'leave'}"] if leaving else []
-    lines = [
-        Revealed(f"{noun.capitalize()}s", _count(then), whole(len(now)), "; ".join(words) or _same(draft)),
-        Revealed("Samples behind them", _most(then), _most(now), draft.changes_in_words(noun) if then else ""),
-    ]
-    if isinstance(draft.board, ModelsBoard):
-        lines += _of_models(draft, draft.board)
-    if names := draft.as_intervals():
-        lines.append(
-            Revealed("Told as intervals", "", whole(len(names)), f"{listed(names)}: a share would settle samples", True)
-        )
-    lines += [Revealed(f"Left out: {name}", "", "", reason, True) for name, reason in draft.left_out.items()]
-    return lines
-
-
-def _of_models(draft: Draft, board: ModelsBoard) -> list[Revealed]:
-    rows: Sequence[ModelRow] = board.rows
-    last: Sequence[ModelRow] = whole_from_text(type(board), draft.last.board).rows if draft.last else []
+    board = draft.board if isinstance(draft.board, ModelsBoard) else None
+    rows: Sequence[ModelRow] = board.rows if board else []
+    last: Sequence[ModelRow] = whole_from_text(type(board), draft.last.board).rows if board and draft.last else []
     levels, levels_then = ({name for row in of for name in row.levels} for of in (rows, last))
-    new = sorted(levels - levels_then)
-    lines = [
-        Revealed(
-            "Levels",
-            whole(len(levels_then)) if draft.last else NONE,
-            whole(len(levels)),
-            f"{listed(new)} {'is' if len(new) == 1 else 'are'} new" if new and draft.last else _same(draft),
-        )
-    ]
-    if kept := draft.levels_kept_out():
-        lines.append(Revealed("Levels kept out", "", "", kept, True))
-    if draft.last:
-        ranks = {row.model: _rank(row) for row in last}
-        moved = [
+    ranks = {row.model: _rank(row) for row in last}
+    intervals = draft.as_intervals()
+    return Revealed(
+        entering=sorted(set(now) - set(then)),
+        leaving=sorted(set(then) - set(now)),
+        most_then=_most(then),
+        most=_most(now),
+        levels_then=len(levels_then),
+        levels=len(levels),
+        new=len(levels - levels_then),
+        new_levels=listed(sorted(levels - levels_then)),
+        kept_levels=draft.levels_kept_out() if board else "",
+        moved=[
             f"{row.model} {ranks[row.model]} to {_rank(row)}"
             for row in rows
             if row.model in ranks and ranks[row.model] != _rank(row)
-        ]
-        lines.append(Revealed("Ranks that move", "", whole(len(moved)), _named(moved) or "none"))
-    return lines
+        ],
+        intervals=intervals,
+        told_as=listed(intervals),
+        left_out=list(draft.left_out.items()),
+        out=listed(list(draft.left_out)),
+    )
 
 
 def _rank(row: ModelRow) -> str:
     return rank_range(row.place, row.rank_low, row.rank_high) or NONE
 
 
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}" if more else listed(list(names))
-
-
-def _same(draft: Draft) -> str:
-    return "the same" if draft.last else "the first edition"
-
-
-def _count(cells: Cells) -> str:
-    return whole(len(cells)) if cells else NONE
-
-
-def _most(cells: Cells) -> str:
+def _most(cells: Cells) -> int:
     """The samples behind any number of the model that has most."""
-    return whole(max((len(set().union(*numbers.values())) for numbers in cells.values()), default=0)) if cells else NONE
-
-
-def checks_of(draft: Draft) -> list[Check]:
-    """What was checked before it may be published, and what was found."""
-    noun = "judge" if draft.what == Edition.What.JUDGES else "model"
-    checks = [_enough(draft)]
-    differs = f"No difference of two editions rests on fewer than {MIN_SAMPLES} samples"
-    if draft.board is not None and draft.problem and not draft.unchanged:
-        checks.append(Check(differs, draft.problem, "bad"))
-    elif draft.last:
-        checks.append(Check(differs, f"Compared with edition {draft.last.number}: {draft.changes_in_words(noun)}"))
-    else:
-        checks.append(Check(differs, "this would be the first edition"))
-    kept = draft.levels_kept_out()
-    left = "Nothing small is left over when levels are taken from the total"
-    checks.append(Check(left, kept or "all of its levels can be told", "kept" if kept else "ok"))
-    names = draft.as_intervals()
-    settles = "No number settles the samples behind it"
-    checks.append(Check(settles, f"as intervals: {listed(names)}" if names else "none does", "kept" if names else "ok"))
-    alike = f"No two {noun}s give each other away"
-    out = listed(list(draft.left_out))
-    checks.append(Check(alike, f"left out: {out}" if out else "nothing had to be left out", "kept" if out else "ok"))
-    if draft.unchanged:
-        checks.append(Check("It says something new", draft.problem, "bad"))
-    return checks
-
-
-def _enough(draft: Draft) -> Check:
-    words = f"Every number rests on at least {MIN_SAMPLES} samples"
-    if draft.board is None:
-        return Check(words, draft.problem, "bad")
-    return Check(words, f"Smallest group: {number_of(draft.least, 'sample')} behind a number")
+    return max((len(set().union(*numbers.values())) for numbers in cells.values()), default=0)

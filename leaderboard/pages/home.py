@@ -1,7 +1,7 @@
 """The home page: one item with its verdicts, and the state of each benchmark."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -172,6 +172,11 @@ class _Place:
     judges_kind: Kind
 
     @property
+    def of_judges(self) -> Address:
+        """The address of the board of judges."""
+        return replace(self.address, page="leaderboard:judges")
+
+    @property
     def metric(self) -> Metric:
         return self.judges_kind.metric("", {row.metric for row in self.judges.rows})
 
@@ -286,7 +291,7 @@ def _place(counts: queries.BenchmarkCounts, address: Address) -> _Place:
         board = cached(source.scope, "models", boards.models)
     except BadScope as error:
         board = ModelsBoard([], [str(error)])
-    of_judges = Address(address.viewer, "leaderboard:judges", address.name, address.benchmark).scope()
+    of_judges = replace(address, page="leaderboard:judges").scope()
     judges = cached(of_judges, "judges", boards.judges)
     kind = source.scope.kind
     main = kind.shapes.get(board.ranked_by, kind.shape).main.name
@@ -301,7 +306,7 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
         if not (ranked and place.judges_kind.pairwise) or place.counts.benchmark.visibility != PUBLIC:
             continue
         run, row, _ = ranked[0]
-        scope = Address(place.address.viewer, "leaderboard:judges", place.address.name, place.counts.benchmark).scope()
+        scope = place.of_judges.scope()
         if run.judge.simulated or votes.labels_by_origin(scope)[0] or place.person.value is None:
             continue
         if place.metric is SIDED and row.n >= FEWEST_ITEMS:
@@ -322,7 +327,7 @@ def _headline(places: Sequence[_Place], judges: Sequence[list[Ranked]]) -> Headl
 
 
 def _picture(place: _Place) -> Picture | None:
-    address = Address(place.address.viewer, "leaderboard:judges", place.address.name, place.counts.benchmark)
+    address = place.of_judges
     plot = prices.plot_of_judges(address, address.scope(), place.judges)
     if plot is None:
         return None

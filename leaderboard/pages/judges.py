@@ -53,7 +53,7 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.provenance import Fact, data_facts, rule_fact, run_link, verdicts_link
+from leaderboard.pages.provenance import Fact, run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -69,7 +69,6 @@ from leaderboard.pages.table import (
     table,
 )
 from leaderboard.rows import UNKNOWN, Number
-from leaderboard.scope import Scope
 from stats.ranks import Place
 
 EACH_LABEL = "each label"
@@ -537,14 +536,12 @@ def over_data_sets(address: Address, board: JudgesBoard) -> str:
     return words if sets > 1 else ""
 
 
-def facts(scope: Scope, board: JudgesBoard) -> list[Fact]:
+def facts(board: JudgesBoard) -> list[Fact]:
     """What made the page."""
     counted = f"{number_of(board.labels, 'label')} by {number_of(board.annotators, 'annotator')}"
     return [
         Fact("Human labels", counted),
         Fact("Items", whole(board.items)),
-        *([rule_fact(scope)] if scope.kind.pairwise else []),
-        *data_facts(board, counted=number_of(len(board.runs), "run")),
     ]
 
 

@@ -28,7 +28,7 @@ from leaderboard.pages import models as models_page
 from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.provenance import Fact, priced
+from leaderboard.pages.provenance import priced
 from leaderboard.pages.table import BLANK, Column, Table, Write, axis_of, drawn, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
@@ -54,7 +54,8 @@ class ModelPage:
     by_place: bool
     history: SafeString
     history_of: str
-    facts: list[Fact]
+    price: str
+    home_page: str  # its address, as it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,8 @@ def model_page(model: EvaluatedModel, viewer: Viewer) -> ModelPage | None:
         by_place=any(each.name.startswith(SHOWN) for each in otherwise),
         history=history,
         history_of=f"{_title(first)}, {followed}" if first else "",
-        facts=_facts(model),
+        price=priced(model),
+        home_page=model.homepage.partition("://")[2].rstrip("/"),
     )
 
 
@@ -381,20 +383,3 @@ def _history(on: _OnBoard) -> tuple[SafeString, str]:
     same = [each for each in reversed(snapshots) if snapshots_page.same_view(each, snapshots[0])]  # newest last
     line = snapshots_page.Line(snapshots, snapshots[0], same, on.row.model)
     return snapshots_page.plot_of(line), snapshots_page.followed_in(line)
-
-
-def _facts(model: EvaluatedModel) -> list[Fact]:
-    facts = [
-        Fact("Organisation", model.organisation),
-        Fact("Family", model.family),
-        Fact("Weights", "" if model.open is None else "open" if model.open else "closed"),
-        Fact("Licence", model.licence),
-        Fact("Parameters", model.parameters),
-        Fact("Architecture", model.architecture),
-        Fact("Vision part", model.vision),
-        Fact("Language part", model.language),
-        Fact("Released", f"{model.released.day} {model.released:%B %Y}" if model.released else ""),
-        Fact("Price, in and out", priced(model)),
-        Fact("Home page", model.homepage.partition("://")[2].rstrip("/"), model.homepage),
-    ]
-    return [fact for fact in facts if fact.text]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
@@ -12,7 +11,6 @@ from bank.models import EvaluatedModel
 from judging.models import Judge, Run
 from leaderboard import queries
 from leaderboard.boards import Board
-from leaderboard.figures import NONE, percent
 from leaderboard.metrics import SIDED
 from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
@@ -22,13 +20,11 @@ CLOSED = "single labels are not shown"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line: a term and what stands beside it, with a link or as a time where it is one."""
+    """One line: a term and what stands beside it, with a link where it has one."""
 
     term: str
     text: str
     link: str = ""
-    at: datetime | None = None
-    mono: bool = False
 
 
 def run_link(viewer: Viewer, run: Run) -> str:
@@ -48,16 +44,20 @@ def verdicts_link(address: Address, run: Run, *, metric: str = "", level: str = 
     return address.to("leaderboard:compare", **view, a="majority", b=f"run-{run.pk}", only=only)
 
 
-def source_facts(scope: Scope, board: Board[Any], viewer: Viewer) -> list[Fact]:
-    """Judged by whom, with which prompt, under which rule; or by answer keys."""
-    if scope.kind.keyed:
-        return [Fact("Compared with", "answer keys"), *reader_facts(board, viewer)]
-    read = reader_facts(board, viewer)
-    if not read:
-        who = "people, mean" if scope.kind.by_mean and scope.source == HUMANS else ""
-        facts = [Fact("Judged by", who or PEOPLE_IN_WORDS.get(scope.source, scope.source))]
-        return facts + ([rule_fact(scope)] if scope.source != INDIVIDUALS and scope.kind.pairwise else [])
-    return read
+def source_of(scope: Scope, board: Board[Any], viewer: Viewer) -> dict[str, Any]:
+    """Whose verdicts a board counts, as ``_fact_list.html`` has it: the runs that gave them, or that read the answers
+    which name no option themselves, with their pages; or else people, under which rule.
+    """
+    runs = list(queries.runs_of(board.runs).values())
+    mean = scope.kind.by_mean and scope.source == HUMANS
+    return {
+        "keyed": scope.kind.keyed,
+        "runs": [(run, run_link(viewer, run)) for run in runs],
+        "newest": runs[-1] if runs else None,
+        "settings": settings_in_words(runs[-1].protocol, runs[-1].settings) if runs else "",
+        "people": "people, mean" if mean else PEOPLE_IN_WORDS.get(scope.source, scope.source),
+        "rule": "" if scope.source == INDIVIDUALS else rule_of(scope),
+    }
 
 
 def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
@@ -68,34 +68,9 @@ def runs_facts(ids: Sequence[int], viewer: Viewer) -> list[Fact]:
     ]
 
 
-def reader_facts(board: Board[Any], viewer: Viewer) -> list[Fact]:
-    """Which runs gave the verdicts, or read the answers that name no option themselves."""
-    runs = list(queries.runs_of(board.runs).values())
-    if not runs:
-        return []
-    facts = [Fact("Judge" if not n else "", f"{r.judge}, run {r.pk}", run_link(viewer, r)) for n, r in enumerate(runs)]
-    newest = runs[-1]
-    facts.append(Fact("Settings", settings_in_words(newest.protocol, newest.settings)))
-    if newest.reported_model and newest.reported_model != newest.judge.name:
-        facts.append(Fact("Answers as", newest.reported_model))
-    if newest.imported:
-        facts.append(Fact("Origin", "imported from a file"))
-    if newest.template:
-        version = "" if newest.template_version is None else f" {newest.template_version}"
-        facts.append(Fact("Prompt", f"{newest.template}{version}, {newest.template_sha256[:8]}", mono=True))
-    return facts
-
-
-def rule_fact(scope: Scope) -> Fact:
-    return Fact("Majority", RULES_IN_WORDS[scope.rule])
-
-
-def data_facts(board: Board[Any], *, counted: str, coverage: float | None = None) -> list[Fact]:
-    """How much was counted, its fingerprint, and when."""
-    facts = [Fact("Data", counted), Fact("Fingerprint", board.data or NONE, mono=True)]
-    if coverage is not None:
-        facts.append(Fact("Coverage", f"{percent(coverage)} %"))
-    return [*facts, Fact("Computed", "", at=board.computed_at)]
+def rule_of(scope: Scope) -> str:
+    """How several people's votes on a pair become one, in words."""
+    return RULES_IN_WORDS[scope.rule] if scope.kind.pairwise else ""
 
 
 def priced(priced: EvaluatedModel | Judge) -> str:

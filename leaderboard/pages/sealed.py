@@ -1,6 +1,5 @@
 """What of a benchmark is sealed, in words: what visitors see of it, and why (ADR 31)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -26,56 +25,39 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A part of a benchmark: what people below staff see of it, whether that is all, and why."""
+    """What of a benchmark is sealed, as ``_sealed_rows.html`` tells it, with why: hidden inputs in words, those of them
+    that are ``keyed``; the newest edition; how many answers, items with submitted ones and items labelled blind.
+    """
 
-    part: str
-    seen: str
-    is_open: bool
-    why: str
+    closed: str
+    keyed: str
+    edition: Edition | None
+    answers: int
+    texts: bool
+    outside: int
+    splits: str
+    blind: int
+    least: int = MIN_SAMPLES  # samples behind a total
+
+    def __bool__(self) -> bool:
+        return bool(self.closed or self.answers or self.outside or self.splits or self.blind)
 
 
-def parts_of(benchmark: Benchmark) -> list[Sealed]:
-    """Empty where nothing is sealed."""
-    return list(_parts(benchmark))
-
-
-def _parts(benchmark: Benchmark) -> Iterator[Sealed]:
+def sealed_of(benchmark: Benchmark) -> Sealed:
     closed = closed_of(benchmark)
-    keyed = closed & exposure.KEYED
-    hidden = ", ".join(benchmark.hidden_splits)
-    if closed:
-        yield Sealed("Criteria", f"hidden: {_words(closed)}", False, "they are what answers are judged by")
-    if keyed:
-        edition = Edition.objects.filter(benchmark=benchmark, what=Edition.What.MODELS).order_by("-pk").first()
-        published = f"as of edition {edition.number}, {edition.published_at:%-d %b %Y}" if edition else "no edition yet"
-        yield Sealed(
-            f"Scores that rest on {_words(keyed)}",
-            published,
-            bool(edition),
-            f"totals of {MIN_SAMPLES} samples or more, published together: the score of a known answer tells its key",
-        )
-        yield Sealed("Single verdicts by judges that held them", "hidden", False, "they would tell them one by one")
     answers = Q(exposure.any_of(Inputs.ANSWER_KEY, "sample__closed")) | Q(sample__split__in=benchmark.hidden_splits)
     with guard.working():
         count = Response.objects.filter(answers, sample__benchmark=benchmark).count()
-    if count:
-        yield Sealed(f"{count:,} answers of models", "hidden", False, "with known answers, totals tell keys")
-    if closed & exposure.TEXTS:
-        yield Sealed(
-            "Verdicts by free texts",
-            "shown from the day after a run has ended",
-            True,
-            "while it goes on, the time of each would tell how long the text is",
-        )
-        yield Sealed("Prices and times of such runs", "hidden", False, "their lengths tell how long the text is")
-    if outside := len(outside_items(benchmark)):
-        why = "a submitted answer can ask the judge about hidden text; it enters the board by an edition"
-        yield Sealed(f"Single verdicts on {outside:,} items with submitted answers", "hidden", False, why)
-    if hidden:
-        yield Sealed(f"Split {hidden}", "counted as a whole, on boards of models", False, "it is kept for comparing")
-    if blind := Item.objects.filter(sample__benchmark=benchmark, blind=True).count():
-        seen = f"hidden while {blind:,} items are labelled"
-        yield Sealed("Votes on what people label blind", seen, False, "they would be ready to be copied")
+    return Sealed(
+        closed=_words(closed),
+        keyed=_words(closed & exposure.KEYED),
+        edition=Edition.objects.filter(benchmark=benchmark, what=Edition.What.MODELS).order_by("-pk").first(),
+        answers=count,
+        texts=bool(closed & exposure.TEXTS),
+        outside=len(outside_items(benchmark)),
+        splits=", ".join(benchmark.hidden_splits),
+        blind=Item.objects.filter(sample__benchmark=benchmark, blind=True).count(),
+    )
 
 
 def _words(inputs: int) -> str:

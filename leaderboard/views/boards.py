@@ -24,7 +24,7 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
-from leaderboard.figures import number_of, two, whole, without_interval
+from leaderboard.figures import number_of, percent, two, whole, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
@@ -134,10 +134,9 @@ def _models_context(
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
         "apart": models_page.apart_table(board, two),
-        "facts": [
-            *provenance.source_facts(scope, board, address.viewer),
-            *provenance.data_facts(board, counted=counted, coverage=board.coverage),
-        ],
+        "verdicts_by": provenance.source_of(scope, board, address.viewer),
+        "counted": counted,
+        "coverage": None if board.coverage is None else percent(board.coverage),
         "notes": board.notes,
         "board": board,
     }
@@ -145,14 +144,14 @@ def _models_context(
 
 def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live: bool = True) -> dict[str, Any]:
     counted = number_of(board.items, scope.kind.counted_word)
-    facts = provenance.source_facts(scope, board, address.viewer)
     page = scored_page.build_scored_page(address, scope, board)
     return {
         "page": page,
         "abilities": _abilities(scope, page.main) if live else None,
         "apart": models_page.apart_table(board, page.main.write),
         "defined": in_words(scope, *DEFINITIONS),
-        "facts": [*facts, *provenance.data_facts(board, counted=counted)],
+        "verdicts_by": provenance.source_of(scope, board, address.viewer),
+        "counted": counted,
         "notes": board.all_notes,
         "board": board,
     }
@@ -259,7 +258,9 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "plot": address.plot("judges"),
         "kind": scope.kind,
         "ceiling": whole(ceiling.n) if ceiling else "",
-        "facts": judges_page.facts(scope, board),
+        "facts": judges_page.facts(board),
+        "rule": provenance.rule_of(scope),
+        "counted": number_of(len(board.runs), "run"),
         "notes": [
             *(note for note in board.notes if note in SHOWN),
             *without_interval(
@@ -292,14 +293,11 @@ def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
 
 
 def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
-    labels = f"{board.labels:,} labels by people"
     return {
         "page": bias_page.build_bias_page(address, board, kind=scope.kind),
         "kind": scope.kind,
-        "facts": [
-            *([provenance.rule_fact(scope)] if scope.kind.pairwise else []),
-            *provenance.data_facts(board, counted=f"{number_of(len(board.runs), 'run')}, {labels}"),
-        ],
+        "rule": provenance.rule_of(scope),
+        "counted": f"{number_of(len(board.runs), 'run')}, {board.labels:,} labels by people",
         "notes": board.notes,
         "board": board,
     }
@@ -378,10 +376,8 @@ def _agreement_context(address: Address, scope: Scope, board: AgreementBoard) ->
     return {
         "page": page,
         "plot": address.plot("agreement"),
-        "facts": [
-            provenance.rule_fact(scope),
-            *provenance.data_facts(board, counted=agreement_page.counted(board)),
-        ],
+        "rule": provenance.rule_of(scope),
+        "counted": agreement_page.counted(board),
         "notes": without_interval(row.value for row in board.rows if row.metric == page.metric),
         "board": board,
         "names": scope.names,
@@ -398,7 +394,7 @@ def _matrix(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": matrix_page.build_matrix_page(address, source.scope, board),
             "plot": address.plot("matrix"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
+            "verdicts_by": provenance.source_of(source.scope, board, address.viewer),
         }
     return context
 
@@ -417,7 +413,7 @@ def _profile(request: HttpRequest, address: Address) -> dict[str, Any]:
         context |= {
             "page": page,
             "plot": address.plot("profile"),
-            "facts": provenance.source_facts(source.scope, board, address.viewer),
+            "verdicts_by": provenance.source_of(source.scope, board, address.viewer),
         }
     return context
 

@@ -13,8 +13,8 @@ from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.models import Edition
 from leaderboard.pages.address import Address, settings_in_words
-from leaderboard.pages.editions import checks_of, revealed_by
-from leaderboard.pages.sealed import parts_of
+from leaderboard.pages.editions import revealed_by
+from leaderboard.pages.sealed import sealed_of
 from leaderboard.scope import BadScope
 from leaderboard.views.frame import of_benchmark
 
@@ -57,9 +57,8 @@ def edition_new(request: HttpRequest, address: Address) -> HttpResponse:
         "nobody": "none: answers that name no option count as such" if scope.kind.keyed else "people",
         "draft": draft,
         "number": last.number + 1 if last else 1,
-        "revealed": revealed_by(draft) if draft else [],
-        "checks": checks_of(draft) if draft else [],
-        "sealed": [part for part in parts_of(scope.benchmark) if not part.is_open],
+        "revealed": revealed_by(draft) if draft else None,
+        "sealed": sealed_of(scope.benchmark),
         "refused": problem,
         "problem": problem or (draft.problem if draft else ""),
         "board": board,

@@ -116,26 +116,22 @@ def _asked(request: HttpRequest) -> Any:
 
 def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dict[str, Any]) -> HttpResponse | None:
     """Submit, or only check; None where the form is shown again with what the check found."""
-    data, now = form.cleaned_data, timezone.now()
-    with submissions.on_disk(data["file"]) as path:
-        if "check" in request.POST:
-            name = actions.clean_name(data["model"])
-            checked = actions.check_only(person=person, benchmark=data["benchmark"], name=name, path=path, now=now)
-            context |= {"checked": checked, "faults": checked.faults()}
-            if max(checked.problem_count, checked.missing_count, checked.extra_count) > shown.FIRST:
-                context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(checked.faults()))
-            return None
-        submission = actions.submit(
-            person=person,
-            benchmark=data["benchmark"],
-            name=data["model"],
-            path=path,
-            file_name=path.name,
-            organisation=data["organisation"],
-            is_open=OPEN[data["weights"]],
-            now=now,
-        )
-    return redirect("leaderboard:submission-detail", submission.pk)
+    data = form.cleaned_data
+    made = submissions.take(
+        person=person,
+        benchmark=data["benchmark"],
+        model=data["model"],
+        file=data["file"],
+        organisation=data["organisation"],
+        is_open=OPEN[data["weights"]],
+        check_only="check" in request.POST,
+    )
+    if isinstance(made, Submission):
+        return redirect("leaderboard:submission-detail", made.pk)
+    context |= {"checked": made, "faults": made.faults()}
+    if max(made.problem_count, made.missing_count, made.extra_count) > shown.FIRST:
+        context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(made.faults()))
+    return None
 
 
 @requires("submit")
