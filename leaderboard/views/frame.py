@@ -19,6 +19,7 @@ from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
+from leaderboard.figures import listed, number_of
 from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
@@ -77,12 +78,15 @@ def _as_printed(address: Address, names: set[str]) -> tuple[str, str]:
     return kind.paper, address.to(address.page, **(address.params | dict(kind.printed)))
 
 
-def _beyond_visitors(address: Address, board: str) -> dict[str, int]:
-    """How many runs and items the figures of a live board count for staff that those of visitors leave out."""
+def _beyond_visitors(address: Address, board: str) -> str:
+    """What the figures of a live board count for staff that those of visitors leave out, in words; "" for nothing."""
     if not address.staff or board in ("benchmark", "snapshots"):
-        return {}
+        return ""
     runs, items = unseen_runs(address.benchmark, staff=False), sealed_items(address.benchmark)
-    return {"runs": address.benchmark.runs.filter(pk__in=runs).count(), "items": len(items)}
+    here = address.benchmark.runs.filter(pk__in=runs).count()
+    parts = [number_of(here, "run")] if here else []
+    parts += [f"{number_of(len(items), 'item')} of hidden splits or campaigns under way"] if items else []
+    return listed(parts)
 
 
 LONG = 12  # rows from which a table can be filtered by their names
