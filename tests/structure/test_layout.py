@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from django.template.loader import get_template
 
+from evalsite.templates import May
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TEMPLATES = {str(path.relative_to(ROOT / "templates")): path for path in sorted((ROOT / "templates").rglob("*.html"))}
 
@@ -46,6 +48,11 @@ def texts():
 )
 def test_no_template_carries_inline_style_or_script(pattern):
     assert [name for name, text in texts().items() if re.search(pattern, text)] == []
+
+
+def test_every_permission_that_a_template_asks_for_is_one():
+    asked = {name for text in texts().values() for name in re.findall(r"\bmay\.(\w+)", text)}
+    assert asked <= set(May._fields)
 
 
 def test_every_class_of_a_page_means_something_to_a_style_sheet_or_a_script():
