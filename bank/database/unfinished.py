@@ -33,10 +33,6 @@ def included() -> Iterator[None]:
         _included.reset(token)
 
 
-def includes_unfinished() -> bool:
-    return _included.get()
-
-
 @cache
 def unfinished_ids(table: str, column: str = "id") -> str:
     """An SQL condition that matches the ids of rows of an unfinished import. Both bounds are looked up once per
