@@ -1,6 +1,7 @@
 """A new curator's way: three samples with criteria written, reviewed, checked, and the benchmark published."""
 
 import pytest
+from playwright.sync_api import expect
 
 from bank.criteria import Criterion
 from bank.models import Benchmark, Sample
@@ -76,8 +77,9 @@ def test_three_samples_are_written_reviewed_checked_and_published(script, desk, 
 
     mine.goto("/bank/benchmarks/signs/")
     mine.get_by_role("link", name="Publish").click()
-    assert "2 approved samples" in mine.content()
-    mine.get_by_role("button", name="Publish").click()
+    expect(mine.get_by_text("2 approved samples").first).to_be_visible()
+    with mine.expect_navigation():
+        mine.get_by_role("button", name="Publish").click()
     benchmark = Benchmark.objects.get(slug="signs")
     assert benchmark.visibility == "public"
     assert sorted(Sample.objects.values_list("status", flat=True)) == ["approved", "approved", "rejected"]
