@@ -6,7 +6,8 @@ from tests.judging.outside import ROOT
 
 TABLE = re.compile(r"^\| `(\w+)` \|", re.M)
 READ = re.compile(
-    r"""(?:env\.\w+|keys\.(?:number|truth|address))\(\s*"([A-Z\d_]+)"|os\.environ\.get\(\s*["']([A-Z_]+)["']"""
+    r"""(?:env\.\w+|keys\.(?:number|truth|address))\(\s*"([A-Z\d_]+)"|"""
+    r"""os\.environ\.get\(\s*["']([A-Z_]+)["']"""
 )
 
 
