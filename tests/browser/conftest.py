@@ -9,6 +9,8 @@ from playwright.sync_api import Error, expect
 expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 # Playwright's loop runs in the thread of the tests, which Django would refuse to let near the database.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+# What htmx says of a request that a newer one took the place of. One that failed says htmx:sendError, too.
+REPLACED = ("htmx:afterRequest", "htmx:sendAbort")
 # What depends on size and colours, of what axe checks.
 LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
 
@@ -39,7 +41,12 @@ def faults():
 
     def listen(page):
         found = []
-        page.on("console", lambda message: found.append(message.text) if message.type in ("error", "warning") else None)
+
+        def heard(message):
+            if message.type in ("error", "warning") and not message.text.startswith(REPLACED):
+                found.append(message.text)
+
+        page.on("console", heard)
         page.on("pageerror", lambda error: found.append(str(error)))
         return found
 
