@@ -92,10 +92,10 @@ def lock(run: Run) -> Run:
 
     Raises LeaseLost when it is gone.
     """
-    locked = Run.objects.select_for_update(no_key=True).filter(pk=run.pk).first()
-    if locked is None:
-        raise LeaseLost(f"run {run.pk} is no more")
-    return locked
+    try:
+        return Run.objects.select_for_update(no_key=True).get(pk=run.pk)
+    except Run.DoesNotExist:
+        raise LeaseLost(f"run {run.pk} is no more") from None
 
 
 def held(run: Run) -> QuerySet[RunHold]:
