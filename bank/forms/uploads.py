@@ -126,10 +126,12 @@ class ChoicesForm(Styled):
         added to the newest, if the benchmark is there.
         """
         data = cls.first(upload)
-        stored = cls._versions(str(sent.get("benchmark", data["benchmark"])))
+        # Of a benchmark that its sender does not curate nothing is looked up: ``clean`` refuses its name.
+        slug = data["benchmark"] if upload.is_limited else sent.get("benchmark", data["benchmark"])
+        stored = cls._versions(str(slug))
         if "version" in sent:
             data["into"] = sent["version"] if sent["version"] in stored else NEW
-        elif sent.get("benchmark", data["benchmark"]) != data["benchmark"]:
+        elif slug != data["benchmark"]:
             data["into"] = stored[0] if stored else NEW
         return data | {name: value for name, value in sent.items() if name in cls.base_fields and name != "into"}
 

@@ -31,7 +31,7 @@ class RunHold(models.Model):
     worker = models.CharField(max_length=100, blank=True)
     until = models.DateTimeField()
     in_flight = models.PositiveIntegerField(default=0)  # calls, at its last commit
-    batch = models.PositiveIntegerField(default=0)  # the number of the last one that it committed
+    batch = models.PositiveIntegerField(default=0, db_default=0)  # the number of the last one that it committed
     live = models.JSONField(default=dict)  # its reports: limit, limited, rate, retrying, pause, curve
 
     objects = LeasedQuerySet.as_manager()

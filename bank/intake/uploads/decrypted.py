@@ -1,4 +1,6 @@
-"""Folders of decrypted files, held by the process that reads them: what a killed one leaves is found and removed."""
+"""Decrypted files of uploads: the folder of an upload is held by the process that reads them there, so that what a
+killed one leaves is found and removed.
+"""
 
 import fcntl
 import os
@@ -13,18 +15,18 @@ NAME = "plain"  # below the folder of an upload
 
 
 @contextmanager
-def held(root: Path) -> Iterator[None]:
-    """While inside, the folder is this process's. Raises OSError where it is another's."""
-    folder = os.open(root, os.O_RDONLY)
+def held(folder: Path, *, waits: bool = True) -> Iterator[None]:
+    """While inside, the folder of an upload is this process's. Raises OSError where it does not wait for another."""
+    file = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
-        os.close(folder)
+        os.close(file)
 
 
 def remove_left() -> None:
     """Remove those in this data folder whose process is dead."""
-    for root in Path(settings.STAGED).glob(f"*/{NAME}"):
-        with suppress(OSError), held(root):
-            shutil.rmtree(root, ignore_errors=True)
+    for left in Path(settings.STAGED).glob(f"*/{NAME}"):
+        with suppress(OSError), held(left.parent, waits=False):
+            shutil.rmtree(left, ignore_errors=True)

@@ -73,10 +73,9 @@ def opened(upload: Upload) -> Iterator[Path]:
     They can be read while the block runs. Only the process that holds the upload may open it.
     """
     root = plain(upload)
-    shutil.rmtree(root, ignore_errors=True)  # left by a killed worker
     _make_private(folder(upload))
-    root.mkdir(mode=PRIVATE)
-    with decrypted.held(root):
+    with decrypted.held(folder(upload)):
+        shutil.rmtree(root, ignore_errors=True)  # left by a killed worker
         try:
             for name, _ in upload.files:
                 path = root / name
