@@ -20,10 +20,10 @@ from bank.intake.formats.reading import (
     Where,
     chosen_files,
     converted,
+    existing,
     is_number,
     json_value,
     start_of,
-    there,
 )
 from bank.intake.formats.records import JudgmentRecord, LabelRecord, SampleRecord, VerdictRecord
 
@@ -37,7 +37,7 @@ HEAD = re.compile(rb'\s*\{\s*"[^"]+"\s*:\s*\{\s*"[^"]+__[^"_]+"\s*:\s*[^\s{\["]'
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return bool(there(path, (HUMANS, JUDGES)))
+        return bool(existing(path, (HUMANS, JUDGES)))
     return bool(HEAD.match(start_of(path).removeprefix(b"\xef\xbb\xbf")))
 
 
@@ -45,7 +45,7 @@ def parts(path: Path) -> set[str]:
     """What a path holds. A file of scores alone has neither wording nor pictures beside it: it brings no samples."""
     if not path.is_dir():
         return {"judgments"} if path.name == JUDGES else {"labels"}
-    return {"samples"} | {"labels" if file.name == HUMANS else "judgments" for file in there(path, (HUMANS, JUDGES))}
+    return {"samples"} | {"labels" if file.name == HUMANS else "judgments" for file in existing(path, (HUMANS, JUDGES))}
 
 
 def samples(path: Path) -> Iterator[Row | Problem]:
@@ -79,7 +79,7 @@ def judgments(path: Path) -> Iterator[Row | Problem]:
 
 
 def _files(path: Path, names: tuple[str, ...]) -> list[Path]:
-    return chosen_files(path, there(path, names), f"holds no {' or '.join(names)}")
+    return chosen_files(path, existing(path, names), f"holds no {' or '.join(names)}")
 
 
 def _scores(file: Path) -> Iterator[Row | Problem]:

@@ -11,7 +11,7 @@ from typing import Any
 from bank.intake.formats import wide
 from bank.intake.formats.reading import Problem, Row, rows
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import Read, Told, model_in, text_in, value_in
+from bank.intake.formats.wide import Read, ReadRow, model_in, text_in, value_in
 
 NAME = "answers"
 TITLE = "Answers (one a row)"
@@ -47,14 +47,14 @@ def judgments(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
     return wide.judgments_of(_answers(path, read, warnings=False), _item, _scored)
 
 
-def _scored(answer: Told) -> dict[str, Any]:
+def _scored(answer: ReadRow) -> dict[str, Any]:
     """The verdict of a row; empty where nobody has scored the answer."""
     if value_in(answer.data, VERDICT) is None:
         return {}
     return _item(answer) | {"score": wide.number_in(answer.data, VERDICT)}
 
 
-def _item(answer: Told) -> dict[str, Any]:
+def _item(answer: ReadRow) -> dict[str, Any]:
     return answer.item | {"kind": "score", "protocol": "score"}
 
 
@@ -62,13 +62,13 @@ def _answers(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row |
     """The rows of a file, each read."""
     seen, questions = SeenAnswers(), wide.Questions()
 
-    def answer(row: Row) -> Told:
+    def answer(row: Row) -> ReadRow:
         model = model_in(row.data, "model")
         text = text_in(row.data, "response")
         question = questions.read(row)
         variant = text_in(row.data, "variant")
         other, repeated = seen.place(question.key, f"{model}\0{variant}", text)
         ref = {"model": model, "variant": " ".join(filter(None, (variant, other)))}
-        return Told(question, [text], [ref], [other], [repeated], row.data)
+        return ReadRow(question, [text], [ref], [other], [repeated], row.data)
 
     return wide.read_as(answer, read(path), warnings=warnings)

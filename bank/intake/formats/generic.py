@@ -13,10 +13,10 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     chosen_files,
+    existing,
     kind_of,
     parse_json,
     rows,
-    there,
     validated,
 )
 from bank.intake.formats.records import (
@@ -115,13 +115,13 @@ def judgments(path: Path, read: Read | None = None) -> Iterator[Row | Problem]:
 
 def _named(folder: Path) -> tuple[str, ...]:
     """The parts whose files a folder has."""
-    return tuple(part for part, names in FILES.items() if there(folder, names))
+    return tuple(part for part, names in FILES.items() if existing(folder, names))
 
 
 def _file(path: Path, part: str) -> Path:
     if not path.is_dir() or (not _named(path) and kind_of(path) == "parquet"):
         return path
-    return chosen_files(path, there(path, FILES[part]), f"holds none of {', '.join(FILES[part])}")[0]
+    return chosen_files(path, existing(path, FILES[part]), f"holds none of {', '.join(FILES[part])}")[0]
 
 
 def _read(path: Path, part: str, complete: Complete | None = None, read: Read | None = None) -> Iterator[Row | Problem]:

@@ -19,11 +19,11 @@ from bank.intake.formats.reading import (
     Problem,
     Row,
     Where,
+    existing,
     is_whole,
     json_value,
     spread,
     start_of,
-    there,
 )
 
 NAME = "inspect"
@@ -38,14 +38,14 @@ DATA = re.compile(r"data:[\w/.+-]*;base64,")
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return (path / "samples").is_dir() and bool(there(path, HEADERS))
+        return (path / "samples").is_dir() and bool(existing(path, HEADERS))
     return LOG.match(start_of(path)) is not None
 
 
 def wide_rows(path: Path) -> Iterator[Row | Problem]:
     """The samples of a log as rows of ``answers``, one for each score."""
     if path.is_dir():
-        header = there(path, HEADERS)[0]
+        header = existing(path, HEADERS)[0]
         model = _model(header, json_value(header))
         samples = (Row(Where(f"samples/{file.name}"), json_value(file)) for file in sorted(path.glob("samples/*.json")))
     else:

@@ -20,6 +20,7 @@ from bank.intake.formats.reading import (
     Row,
     chosen_files,
     converted,
+    existing,
     first_names,
     json_array,
     json_lines,
@@ -27,7 +28,6 @@ from bank.intake.formats.reading import (
     kind_of,
     odd,
     require,
-    there,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
@@ -109,7 +109,7 @@ def anchor(path: Path) -> str:
 
 def responses(path: Path) -> Iterator[Row | Problem]:
     """Answers of the anchor and of the models: of a directory, all of them."""
-    in_folder = there(path, [ANCHOR]) + (sorted(path.glob("answers/*.jsonl")) or sorted(path.glob("*.jsonl")))
+    in_folder = existing(path, [ANCHOR]) + (sorted(path.glob("answers/*.jsonl")) or sorted(path.glob("*.jsonl")))
     for file in chosen_files(path, in_folder, f"holds neither {ANCHOR} nor answers/*.jsonl"):
         records = json_array(file) if kind_of(file) == "json" else json_lines(file)
         yield from converted(records, _answer, ResponseRecord)

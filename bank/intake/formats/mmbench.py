@@ -26,12 +26,12 @@ from bank.intake.formats.reading import (
     bad_path,
     chosen_files,
     converted,
+    existing,
     first_names,
     is_whole,
     listed,
     odd,
     rows,
-    there,
     validated,
 )
 from bank.intake.formats.records import JudgmentRecord, ResponseRecord, SampleRecord
@@ -102,7 +102,7 @@ class Survey:
 
 def recognises(path: Path) -> bool:
     if path.is_dir():
-        return bool(there(path, [PARSED]) or _tables(path))
+        return bool(existing(path, [PARSED]) or _tables(path))
     return bool(_shape(path))
 
 
@@ -170,7 +170,7 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _files(path: Path) -> list[Path]:
-    in_folder = there(path, [PARSED]) or _tables(path)
+    in_folder = existing(path, [PARSED]) or _tables(path)
     return chosen_files(path, in_folder, f"holds neither {PARSED} nor a TSV with index, question and options")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from bank.intake.formats import wide
 from bank.intake.formats.reading import BadRow, Problem, Row, rows
 from bank.intake.formats.seen import SeenAnswers
-from bank.intake.formats.wide import Read, Told, model_in, text_in
+from bank.intake.formats.wide import Read, ReadRow, model_in, text_in
 from bank.models.verdict import GRADED
 from bank.text.names import as_stored
 from bank.text.words import meanings_of
@@ -45,7 +45,7 @@ def labels(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
     return wide.labels_of(_pairs(path, read, warnings=False), wide.People(path, read, noun="pair"), _label)
 
 
-def _label(pair: Told) -> dict[str, Any]:
+def _label(pair: ReadRow) -> dict[str, Any]:
     return _about(pair) | ({"flags": [BOTH_BAD, *wide.flags_in(pair.data)]} if _winner(pair) == BOTH_BAD else {})
 
 
@@ -53,7 +53,7 @@ def judgments(path: Path, read: Read = rows) -> Iterator[Row | Problem]:
     return wide.judgments_of(_pairs(path, read, warnings=False), _item, _judgment)
 
 
-def _judgment(pair: Told) -> dict[str, Any]:
+def _judgment(pair: ReadRow) -> dict[str, Any]:
     return _about(pair) | ({"reason": BOTH_BAD} if _winner(pair) == BOTH_BAD else {})
 
 
@@ -74,15 +74,15 @@ def winner_of(winner: Any, models: list[str]) -> str:
     return str(meant.pop())
 
 
-def _winner(pair: Told) -> str:
+def _winner(pair: ReadRow) -> str:
     return "" if _is_graded(pair) else winner_of(pair.data.get("winner"), [ref["model"] for ref in pair.refs])
 
 
-def _is_graded(pair: Told) -> bool:
+def _is_graded(pair: ReadRow) -> bool:
     return pair.data.get("preference") not in (None, "")
 
 
-def _about(pair: Told) -> dict[str, Any]:
+def _about(pair: ReadRow) -> dict[str, Any]:
     """The verdict of a row: who won, or how far the first is preferred, from 0 to 1."""
     about = _item(pair)
     if _is_graded(pair):
@@ -91,7 +91,7 @@ def _about(pair: Told) -> dict[str, Any]:
     return about | {"protocol": "pair", "choice": "tie" if winner == BOTH_BAD else winner}
 
 
-def _item(pair: Told) -> dict[str, Any]:
+def _item(pair: ReadRow) -> dict[str, Any]:
     return pair.item | {"kind": "pair", "protocol": GRADED if "preference" in pair.data else "pair"}
 
 
@@ -99,12 +99,12 @@ def _pairs(path: Path, read: Read, *, warnings: bool = True) -> Iterator[Row | P
     """The rows of a file, each read."""
     answers, questions = SeenAnswers(), wide.Questions()
 
-    def pair(row: Row) -> Told:
+    def pair(row: Row) -> ReadRow:
         data = row.data
         models = [model_in(data, name) for name in ("model_a", "model_b")]
         texts = [text_in(data, name) for name in ("response_a", "response_b")]
         question = questions.read(row)
         refs, repeated = answers.places(question.key, models, texts)
-        return Told(question, texts, refs, [ref["variant"] for ref in refs], repeated, data)
+        return ReadRow(question, texts, refs, [ref["variant"] for ref in refs], repeated, data)
 
     return wide.read_as(pair, read(path), warnings=warnings)

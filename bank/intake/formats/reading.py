@@ -728,7 +728,7 @@ def chosen_files(path: Path, in_folder: Iterable[Path], missing: str) -> list[Pa
     return files
 
 
-def there(folder: Path, names: Iterable[str]) -> list[Path]:
+def existing(folder: Path, names: Iterable[str]) -> list[Path]:
     """Those of the files that a folder has."""
     return [folder / name for name in names if (folder / name).is_file()]
 

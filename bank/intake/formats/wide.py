@@ -111,7 +111,7 @@ def has_columns(path: Path, needed: Iterable[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReadRow:
     """A row, read: what it asks, and the answers with the models that gave them."""
 
     question: Question
@@ -127,15 +127,15 @@ class Told:
         return {"sample": self.question.key, "responses": self.refs, "texts": self.texts}
 
 
-Verdict = Callable[[Told], dict[str, Any]]
+Verdict = Callable[[ReadRow], dict[str, Any]]
 
 
 def samples_of(read: Iterator[Row | Problem], fields: Iterable[str]) -> Iterator[Row | Problem]:
-    """Each question once, of rows that hold a Told; columns that none of the fields stands in are told once."""
+    """Each question once, of rows that hold a ReadRow; columns that none of the fields stands in are told once."""
     known, unread = {name for field in fields for name in COLUMNS.get(field, (field,))}, set[str]()
 
     def sample(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        asked: Told = row.data
+        asked: ReadRow = row.data
         if unknown := sorted(asked.data.keys() - known - unread):
             unread.update(unknown)
             yield odd(row, "", f"these columns are not read: {', '.join(unknown)}")
@@ -180,12 +180,12 @@ def responses_of(read: Iterator[Row | Problem], *columns: str) -> Iterator[Row |
     """Every answer once. A model's second answer to the same question is a variant named by a hash of its text."""
 
     def answers(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        told: Told = row.data
-        answered = zip(columns, told.texts, told.refs, told.variants, told.repeated, strict=True)
-        for column, text, ref, variant, repeated in answered:
+        answered: ReadRow = row.data
+        each = zip(columns, answered.texts, answered.refs, answered.variants, answered.repeated, strict=True)
+        for column, text, ref, variant, repeated in each:
             if not repeated:
                 yield from odd_answer(row, column, text, ref | {"variant": variant})
-                yield {"sample": told.question.key, "text": text} | ref
+                yield {"sample": answered.question.key, "text": text} | ref
 
     return converted(read, answers, ResponseRecord)
 
@@ -194,14 +194,14 @@ def labels_of(read: Iterator[Row | Problem], people: "People", verdict: Verdict)
     """What people say; ``verdict`` is empty for a row that holds none."""
 
     def label(row: Row) -> Iterator[Problem | dict[str, Any]]:
-        told: Told = row.data
-        if named_by(told.data)[0] == "judgments" or not (said := verdict(told)):
+        answered: ReadRow = row.data
+        if named_by(answered.data)[0] == "judgments" or not (said := verdict(answered)):
             return
-        answers = frozenset(tuple(ref.values()) for ref in told.refs)
-        name, warnings = people.name(row, told.data, (told.question.key, answers))
+        answers = frozenset(tuple(ref.values()) for ref in answered.refs)
+        name, warnings = people.name(row, answered.data, (answered.question.key, answers))
         yield from warnings
-        more = {"annotator": name, "flags": flags_in(told.data), "comment": text_in(told.data, "comment")}
-        yield more | said | time_of(told.data)
+        more = {"annotator": name, "flags": flags_in(answered.data), "comment": text_in(answered.data, "comment")}
+        yield more | said | time_of(answered.data)
 
     return converted(read, label, LabelRecord)
 
@@ -210,12 +210,12 @@ def judgments_of(read: Iterator[Row | Problem], item: Verdict, verdict: Verdict)
     """What judges say; ``item`` is what a failed one is about."""
 
     def judgment(row: Row) -> Iterator[dict[str, Any]]:
-        told: Told = row.data
-        part, name = named_by(told.data)
+        answered: ReadRow = row.data
+        part, name = named_by(answered.data)
         if part == "judgments":
-            status = failed(told.data)
-            more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(told.data, "comment")}
-            if said := item(told) | status if status else verdict(told):
+            status = failed(answered.data)
+            more = {"judge": name, "settings": {"criteria": False}, "analysis": value_in(answered.data, "comment")}
+            if said := item(answered) | status if status else verdict(answered):
                 yield more | said
 
     return converted(read, judgment, JudgmentRecord)
