@@ -61,15 +61,13 @@ async def label_all(browser, address, number):
     await page.get_by_role("button", name="Sign in").click()
     async with page.expect_response(lambda response: response.url.endswith("/ahead/")):  # the keys work then
         await page.get_by_role("link", name="See what to do").click()
-        await page.get_by_role("button", name="Read, start").click()
+        await page.get_by_role("button", name="Start").click()
     times = []
     for _ in range(ITEMS):
         before = await page.locator("#work").get_attribute("data-assignment")
         await page.keyboard.press("120"[len(times) % 3])
         await page.keyboard.press("Enter")
-        await page.wait_for_function(
-            "before => document.getElementById('work')?.dataset.assignment !== before", arg=before
-        )
+        await page.locator(f"#work[data-assignment='{before}']").wait_for(state="detached")
         times.append(time.perf_counter() - begun)
         begun = time.perf_counter()
     await page.get_by_role("heading", name=f"All {ITEMS} done").wait_for()

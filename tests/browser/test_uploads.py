@@ -74,7 +74,7 @@ def test_a_dropped_zip_is_checked_looked_at_and_brought_in(
     assert "2 criteria, hidden" in page.locator(".tiles footer").first.inner_text()
     look = page.locator(".tiles img").first
     look.scroll_into_view_if_needed()  # pictures below the fold are fetched when they come near
-    page.wait_for_function("img => img.naturalWidth === 32", arg=look.element_handle())
+    expect(look).to_have_js_property("naturalWidth", 32)
     assert SECRET not in page.content()
     page.get_by_label("Title").fill("Boats in pictures")
     page.get_by_role("button", name="Import", exact=True).click()
