@@ -9,10 +9,10 @@ from accounts.rules import Viewer
 from annotations import ballots
 from annotations.models import Label
 from leaderboard import hidden, queries, votes
-from leaderboard.figures import MINUS
 from leaderboard.kinds import Kind
 from leaderboard.rows import OfJudge
 from leaderboard.scope import HUMANS, BadScope, Scope
+from stats.figures import MINUS
 
 FAR = 1.0  # points of a scale from 1 to 5: a smaller difference is a matter of taste
 TICK, COMMENT, NOTHING = "tick", "comment", "nothing"

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from judging.protocols.replies import NONE_OF_THEM
-from leaderboard.figures import percent, tick, two, whole_percent
 from stats import agreement as agreements
 from stats.agreement import MEASURES, beyond_chance, kappa_of
 from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
 from stats.classification import ClassScores, class_scores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
+from stats.figures import percent, tick, two, whole_percent
 from stats.generalizability import intraclass
 from stats.proportions import mean, rate
 from stats.rankings import distances

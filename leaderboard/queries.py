@@ -19,7 +19,6 @@ from judging.models import Judgment, Run
 from judging.protocols.replies import NONE_OF_THEM
 from leaderboard import votes
 from leaderboard.boards.base import Board
-from leaderboard.figures import number_of, two
 from leaderboard.hidden import held_out_in, of_one_source, uncounted_runs, untold_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.rankings.correlation import CorrelationBoard, correlations, usual_scope
@@ -27,6 +26,7 @@ from leaderboard.rankings.languages import languages
 from leaderboard.rows import JSON
 from leaderboard.scope import HUMANS, Scope, answers_shown
 from leaderboard.votes import arrays, scores
+from stats.figures import number_of, two
 from stats.verdicts import majority
 
 MOST_COMPARED = 12

@@ -66,8 +66,8 @@ def number(estimate: Estimate | None) -> Number:
     interval = estimate.interval
     return Number(
         estimate.value,
-        interval.low if interval else None,
-        interval.high if interval else None,
+        estimate.low,
+        estimate.high,
         estimate.se,
         estimate.n,
         estimate.groups,

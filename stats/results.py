@@ -72,3 +72,13 @@ class Estimate:
     def __post_init__(self) -> None:
         if self.value is not None and not isfinite(self.value):
             raise NotFinite(f"{self.method} gave {self.value}")
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval; None where there is none."""
+        return self.interval.low if self.interval else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval; None where there is none."""
+        return self.interval.high if self.interval else None

@@ -421,11 +421,10 @@ def _level(kind: str, name: str, rows: list[MarkedSample], *, circular: bool) ->
 
 
 def as_json(estimate: Estimate) -> dict[str, Any]:
-    interval = estimate.interval
     return {
         "value": estimate.value,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
+        "low": estimate.low,
+        "high": estimate.high,
         "n": estimate.n,
         "method": estimate.method,
     }

@@ -16,13 +16,13 @@ from pydantic import TypeAdapter
 
 from bank.models import Capability
 from leaderboard import cache, methods, votes
-from leaderboard.figures import listed
 from leaderboard.hidden import is_kept_back, newest_edition, shows_edition
 from leaderboard.methods import PROVISIONAL, SEED
 from leaderboard.models import Edition
 from leaderboard.rows import JSON, Number, Row
 from leaderboard.scope import Scope
 from stats.arrays import BoolArray
+from stats.figures import listed
 from stats.power import LEVEL, MOST_TIMES, detectable, times_as_many
 from stats.proportions import t_quantile
 from stats.ranks import Behind, Place, benjamini_hochberg, places_of_means

@@ -48,7 +48,6 @@ from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
 from leaderboard.definitions import WRONG
-from leaderboard.figures import listed, number_of
 from leaderboard.hidden import (
     closed_of,
     hidden_split,
@@ -64,6 +63,7 @@ from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
+from stats.figures import listed, number_of
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the only number of a board by components, marks, pairs or scores

@@ -12,8 +12,8 @@ from leaderboard import metrics
 from leaderboard.boards import versus
 from leaderboard.boards.keyed import ChoiceBoard
 from leaderboard.boards.keyed import models as models_by_keys
-from leaderboard.figures import percent, signed_points
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
+from stats.figures import percent, signed_points
 
 
 class Keyed(Kind):

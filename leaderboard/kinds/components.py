@@ -9,10 +9,10 @@ from leaderboard import metrics
 from leaderboard.boards import scores
 from leaderboard.boards.scores import Shares
 from leaderboard.definitions import OF_TEN, TOTAL
-from leaderboard.figures import tenth
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.scope import Scope
 from leaderboard.votes import points
+from stats.figures import tenth
 
 
 class Components(Kind):

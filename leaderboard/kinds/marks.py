@@ -13,10 +13,10 @@ from leaderboard.boards import scores
 from leaderboard.boards.base import ModelsBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.scores import Shares
-from leaderboard.figures import percent
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.score import IN_WORDS, MEAN
 from leaderboard.scope import Scope
+from stats.figures import percent
 
 NO_PEOPLE = "People give no marks of this kind, so no judge can be compared with them."
 

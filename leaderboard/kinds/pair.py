@@ -7,8 +7,8 @@ from leaderboard.boards import pairs, versus
 from leaderboard.boards.bias import of_pairs as bias_of_pairs
 from leaderboard.boards.judge_board import PairComparison
 from leaderboard.definitions import FAILURES, NO_TIES, TIES, WRONG
-from leaderboard.figures import percent
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
+from stats.figures import percent
 
 
 class Pair(Kind):

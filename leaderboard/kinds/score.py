@@ -5,8 +5,8 @@ from django.db.models import QuerySet
 from annotations.models import Label
 from bank.models import Benchmark
 from leaderboard import metrics
-from leaderboard.figures import two
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
+from stats.figures import two
 
 MEAN = NumberColumn("score", "Score", two, "Mean score")
 IN_WORDS = "mean of the scores, an item counts once"

@@ -9,11 +9,11 @@ from bank import guard
 from bank.models import Benchmark, Response
 from bank.submissions.marked_responses import counted
 from leaderboard.boards.keyed import YesNoBoard
-from leaderboard.figures import percent
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from leaderboard.kinds.choice import Keyed
 from leaderboard.scope import Scope
 from stats.answer_text import answer_in
+from stats.figures import percent
 
 LOOKED_AT = 20  # answers read to decide whether questions are yes/no questions
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from bank.forms.fields import whole_number
 from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement import AgreementRow as Row
-from leaderboard.figures import NONE, interval, number_of, tick, two, whole
 from leaderboard.metrics import PAIRS as OF_PAIRS
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick
@@ -15,6 +14,7 @@ from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import CLOSED
 from leaderboard.pages.table import Column, Table, axis_of, names, on_axis, table, text, upright
 from stats.agreement import MEASURES
+from stats.figures import NONE, interval, number_of, tick, two, whole
 
 FEW, MANY = 12, 60
 PAIRS = 100

@@ -14,12 +14,12 @@ from bank import guard
 from bank.models import Item, Sample, SampleImage
 from leaderboard import kinds, queries, votes
 from leaderboard.boards.contents import contents_of
-from leaderboard.figures import NONE, number_of, percent, whole
 from leaderboard.hidden import is_kept_back
 from leaderboard.pages import home
 from leaderboard.pages.address import Address
 from leaderboard.pages.sealed import Sealed, sealed_of
 from leaderboard.scope import Scope
+from stats.figures import NONE, number_of, percent, whole
 
 SAMPLES = 4  # shown
 MOST_LEVELS = 24

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from leaderboard.boards.judge_board import ALL, MAJORITY
-from leaderboard.figures import MINUS, NONE, number_of, percent, rank_range, short, signed, two
 from leaderboard.kinds import KINDS, Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.models import Snapshot
@@ -13,6 +12,7 @@ from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import model_pages, organisations
 from leaderboard.pages.table import OUTSIDE, Column, Table, Write, axis_of, names, table, tiers
 from leaderboard.rows import JSON, number_in
+from stats.figures import MINUS, NONE, number_of, percent, rank_range, short, signed, two
 
 MOST = 200  # rows shown, the first of the board
 

@@ -11,7 +11,14 @@ from judging.models import Run
 from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
-from leaderboard.figures import (
+from leaderboard.kinds import Kind
+from leaderboard.pages import marks, plots
+from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.marks import BLANK, Cell, Chip
+from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
+from leaderboard.pages.table import Column, Table, names, table, text
+from leaderboard.rows import UNKNOWN, Number
+from stats.figures import (
     NONE,
     in_words,
     interval,
@@ -24,13 +31,6 @@ from leaderboard.figures import (
     whole_percent,
     with_interval,
 )
-from leaderboard.kinds import Kind
-from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, settings_in_words
-from leaderboard.pages.marks import BLANK, Cell, Chip
-from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
-from leaderboard.pages.table import Column, Table, names, table, text
-from leaderboard.rows import UNKNOWN, Number
 
 LABELS = {"position": "Position", "length": "Length", "self": "Own family", "high_score": "High scores"}
 UNITS = {

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from leaderboard.figures import NONE, in_brackets, p_value, percent, two, whole
 from leaderboard.pages import marks
 from leaderboard.pages.judges import in_plain_words
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.table import P_VALUE, Column, Table, names, table, text, upright
 from leaderboard.rankings.correlation import FEWEST, CorrelationBoard, MetaRank, Ranking, SpreadRow
 from leaderboard.rankings.correlation import CorrelationRow as Row
+from stats.figures import NONE, in_brackets, p_value, percent, two, whole
 
 LOW, HIGH = -1.0, 1.0
 SAME = "one of the two ranks all models the same"

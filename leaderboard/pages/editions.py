@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
 from leaderboard.editions import Cells, Draft
-from leaderboard.figures import NONE, listed, rank_range
+from stats.figures import NONE, listed, rank_range
 
 
 @dataclass(frozen=True, slots=True)

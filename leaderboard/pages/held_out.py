@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from leaderboard.boards.held_out import HeldOutBoard, HeldOutRow
 from leaderboard.boards.judge_board import MAJORITY
-from leaderboard.figures import percent, two
 from leaderboard.kinds import KINDS
 from leaderboard.metrics import Metric
 from leaderboard.models import HeldOutRelease
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, number_cell, table, text
+from stats.figures import percent, two
 
 Line = tuple[HeldOutRelease, HeldOutRow]
 

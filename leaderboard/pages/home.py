@@ -21,7 +21,6 @@ from leaderboard import boards, queries, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, cached
 from leaderboard.boards.judge_board import MAJORITY, JudgeRow, JudgesBoard
 from leaderboard.cache import until_changed
-from leaderboard.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from leaderboard.hidden import sealed_items
 from leaderboard.kinds import Kind
 from leaderboard.metrics import SIDED, Metric
@@ -32,6 +31,7 @@ from leaderboard.pages.address import Address, rows_behind, source_of
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope
+from stats.figures import NONE, interval, number_of, percent, rank_range, tick, whole, whole_percent
 from stats.ranks import Place
 
 BLANK = SafeString()

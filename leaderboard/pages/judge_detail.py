@@ -14,7 +14,6 @@ from leaderboard import boards, queries
 from leaderboard.boards import cached, standin, variance
 from leaderboard.boards.bias import BiasRow
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
-from leaderboard.figures import NONE, dollars, in_brackets, number_of, percent, two, whole_percent, with_interval
 from leaderboard.kinds import Kind, available
 from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
@@ -26,6 +25,7 @@ from leaderboard.pages.provenance import Fact, priced, verdicts_link
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import Scope
+from stats.figures import NONE, dollars, in_brackets, number_of, percent, two, whole_percent, with_interval
 
 FAR = 6.0  # times a strong bias, where the axis of biases ends
 

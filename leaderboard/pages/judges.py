@@ -31,22 +31,6 @@ from leaderboard.boards.reviews import ComparedRow, ReviewRow
 from leaderboard.boards.standin import StandInBoard, StandInRow
 from leaderboard.boards.versions import VersionRow
 from leaderboard.definitions import JUDGED, POOL, POOLED
-from leaderboard.figures import (
-    NONE,
-    dollars,
-    in_brackets,
-    in_words,
-    interval,
-    number_of,
-    percent,
-    rank_range,
-    signed,
-    signed_points,
-    two,
-    value_or_interval,
-    whole,
-    whole_percent,
-)
 from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
@@ -69,6 +53,22 @@ from leaderboard.pages.table import (
     table,
 )
 from leaderboard.rows import UNKNOWN, Number
+from stats.figures import (
+    NONE,
+    dollars,
+    in_brackets,
+    in_words,
+    interval,
+    number_of,
+    percent,
+    rank_range,
+    signed,
+    signed_points,
+    two,
+    value_or_interval,
+    whole,
+    whole_percent,
+)
 from stats.ranks import Place
 
 EACH_LABEL = "each label"

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from leaderboard.boards.lengths import LengthRow, LengthsBoard
-from leaderboard.figures import whole
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, names, table, text
+from stats.figures import whole
 
 EACH = "Counted over all of them; each stands on the page of its item"
 

@@ -10,7 +10,7 @@ from math import ceil, floor, isfinite, log10
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from leaderboard.figures import two
+from stats.figures import two
 
 BLANK = SafeString()
 WIDTH = 116

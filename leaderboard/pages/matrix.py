@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, win_rates
-from leaderboard.figures import NONE, count, interval, number_of, percent
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table, upright
 from leaderboard.scope import Scope
+from stats.figures import NONE, count, interval, number_of, percent
 
 BLOCKS = ("rows", "columns")
 FEWEST = 10  # items below which a cell has no colour

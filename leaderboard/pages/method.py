@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import slugify
 from markdown_it import MarkdownIt
 
-from leaderboard.figures import signed
 from leaderboard.pages import marks
+from stats.figures import signed
 
 READERS, FORMULAS = "docs/method.md", "docs/statistics.md"
 TO_A_FILE = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")  # beside it in the repository, and nowhere on the site

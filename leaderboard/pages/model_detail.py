@@ -18,7 +18,6 @@ from leaderboard.boards.bias import by_place
 from leaderboard.boards.pairs import PairRow
 from leaderboard.cache import until_changed
 from leaderboard.definitions import LENGTH
-from leaderboard.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval, without_zeros
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds import available
 from leaderboard.kinds.base import Shape
@@ -32,6 +31,7 @@ from leaderboard.pages.provenance import priced
 from leaderboard.pages.table import BLANK, Column, Table, Write, axis_of, drawn, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
+from stats.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval, without_zeros
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
 STEP = " / "  # between the levels of a path

@@ -16,24 +16,6 @@ from leaderboard.boards.base import ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
-from leaderboard.figures import (
-    NONE,
-    count,
-    in_brackets,
-    interval,
-    listed,
-    number_of,
-    percent,
-    rank_range,
-    signed,
-    span,
-    tick,
-    two,
-    value_or_interval,
-    whole,
-    whole_percent,
-    with_interval,
-)
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, Select, pick
@@ -55,6 +37,24 @@ from leaderboard.pages.table import (
     tiers,
 )
 from leaderboard.rows import UNKNOWN, Number
+from stats.figures import (
+    NONE,
+    count,
+    in_brackets,
+    interval,
+    listed,
+    number_of,
+    percent,
+    rank_range,
+    signed,
+    span,
+    tick,
+    two,
+    value_or_interval,
+    whole,
+    whole_percent,
+    with_interval,
+)
 
 R = TypeVar("R", bound=Row)
 

@@ -11,7 +11,6 @@ from leaderboard import boards, queries
 from leaderboard.boards.base import cached
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
-from leaderboard.figures import dollars, signed, tick, whole, with_interval
 from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
@@ -20,6 +19,7 @@ from leaderboard.pages.models import as_shown, is_provisional, model_pages
 from leaderboard.pages.plots import FEWEST, Plot, Point
 from leaderboard.scope import Scope
 from leaderboard.view import OF_VOTES
+from stats.figures import dollars, signed, tick, whole, with_interval
 
 
 def of_judges(address: Address) -> Plot | None:

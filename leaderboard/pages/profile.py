@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from django.utils.safestring import SafeString
 
 from leaderboard.boards.base import ModelsBoard
-from leaderboard.figures import NONE, whole, with_interval, without_zeros
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Select, pick, rows_at_level
@@ -13,6 +12,7 @@ from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import Column, Table, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
+from stats.figures import NONE, whole, with_interval, without_zeros
 
 SIDES = ("a", "b", "c", "d")
 WORDS = ("One", "Two", "Three", "Four")

@@ -13,9 +13,9 @@ from django.utils.http import urlencode
 from accounts.rules import allowed
 from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
-from leaderboard.figures import in_brackets, number_of, percent, value_or_interval
 from leaderboard.pages.address import Segment
 from leaderboard.pages.recipes import points, signed_points
+from stats.figures import in_brackets, number_of, percent, value_or_interval
 
 PAGE = 50
 CHOICES = ("model", "scenario", "condition", "letter", "mark", "bin")  # what the address may choose

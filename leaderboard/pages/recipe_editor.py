@@ -21,8 +21,8 @@ from judging.recipes.likelihoods import Likelihoods
 from judging.runs.estimates import text_tokens
 from judging.runs.requests import Picture
 from leaderboard.boards.recipes import METRICS
-from leaderboard.figures import number_of
 from leaderboard.pages import recipes as pages
+from stats.figures import number_of
 
 # What the address of a block's field stands for: its place in the recipe, joined by dots.
 WAYS_OF_EXAMPLES = {

@@ -22,7 +22,13 @@ from leaderboard.boards.desiderata import (
     QualityCorrelationRow,
 )
 from leaderboard.boards.recipes import ALL, METRICS, ConditionRow, RecipeBoard, RecipeRow
-from leaderboard.figures import (
+from leaderboard.pages import marks, plots
+from leaderboard.pages.marks import Cell, Chip
+from leaderboard.pages.models import simulated
+from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names, number_cell, table, text, tiers
+from leaderboard.rows import Number
+from stats.desiderata import softmax, spread
+from stats.figures import (
     MINUS,
     NONE,
     in_brackets,
@@ -37,12 +43,6 @@ from leaderboard.figures import (
     whole,
     whole_percent,
 )
-from leaderboard.pages import marks, plots
-from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names, number_cell, table, text, tiers
-from leaderboard.rows import Number
-from stats.desiderata import softmax, spread
 
 
 def points(share: float | None) -> str:

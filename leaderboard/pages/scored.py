@@ -8,7 +8,6 @@ from bank.forms.fields import whole_number
 from leaderboard.boards.abilities import AbilityRow
 from leaderboard.boards.base import Board, ModelRow, ModelsBoard
 from leaderboard.boards.keyed import ChoiceBoard, ChoiceRow
-from leaderboard.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 from leaderboard.hidden import is_kept_back
 from leaderboard.kinds.base import NumberColumn, Shape
 from leaderboard.pages import marks
@@ -28,6 +27,7 @@ from leaderboard.pages.models import (
 from leaderboard.pages.table import Chooser, Column, Sorting, Table, axis_of, interval_of, names, table
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
+from stats.figures import NONE, in_brackets, interval, percent, short, value_or_interval, whole, whole_percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from bank import guard
 from judging.judgments.analyses import sees_usage
 from judging.models import Run
 from leaderboard.definitions import DEFINITIONS
-from leaderboard.figures import NONE, number_of, percent, short, signed, with_interval
 from leaderboard.files import columns, three
 from leaderboard.kinds import KINDS
 from leaderboard.models import Snapshot
@@ -27,6 +26,7 @@ from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import verdicts_link
 from leaderboard.pages.table import Column, Table, axis_of, interval_of, names, table, text
 from leaderboard.rows import JSON, Number, number_in
+from stats.figures import NONE, number_of, percent, short, signed, with_interval
 
 NAMES = {"models": "Models", "judges": "Judges", "agreement": "Agreement", "bias": "Bias"}
 # The columns that identify a row of a board, and the numbers that are tracked from one snapshot to the next.

@@ -7,7 +7,6 @@ from django.urls import reverse
 from judging.models import Run
 from leaderboard import queries
 from leaderboard.boards.standin import EPSILON, StandInBoard, StandInRow, TogetherBoard, TogetherRow, judges_of
-from leaderboard.figures import NONE, in_brackets, number_of, percent, rank_range, short, whole, whole_percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Segment, Select, pick
@@ -15,6 +14,7 @@ from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
 from leaderboard.pages.table import Column, Table, names, on_axis, table, text
 from leaderboard.scope import Scope
+from stats.figures import NONE, in_brackets, number_of, percent, rank_range, short, whole, whole_percent
 
 STEPS = ("0", "0.05", "0.1", "0.15", "0.2", "0.3")
 

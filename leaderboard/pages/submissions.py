@@ -13,13 +13,13 @@ from judging.runs import submissions as queue
 from judging.runs.submissions import Progress
 from leaderboard import submissions
 from leaderboard.boards.base import ModelRow
-from leaderboard.figures import NONE, percent, rank_range, two, whole_percent
 from leaderboard.models import Edition
 from leaderboard.pages.marks import WIDE, Axis, Cell, axis
 from leaderboard.pages.table import Column, Table, Write, interval_of, names, table
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.submissions import Standing
 from stats.disclosure import MIN_SAMPLES
+from stats.figures import NONE, percent, rank_range, two, whole_percent
 from stats.ladder import ERRORS, LEAST
 from stats.proportions import wilson
 

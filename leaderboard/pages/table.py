@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from leaderboard.figures import NONE, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
 from leaderboard.rows import Number
+from stats.figures import NONE, Write, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
 
 if TYPE_CHECKING:
     from leaderboard.pages.address import Address
@@ -22,7 +22,6 @@ RANK = "rank"
 ASCENDING = (RANK, "model", "judge")  # columns that a first click on the head sorts upwards
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-Write = Callable[[float | None], str]
 
 
 def _of(row: T, field: Callable[[T], Any] | str) -> Any:

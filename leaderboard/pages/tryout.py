@@ -18,9 +18,9 @@ from judging.protocols import replies
 from judging.runs import plan, tryouts
 from judging.runs.estimates import Estimate, estimate
 from judging.templatetags.judgments import dollars
-from leaderboard.figures import NONE
 from leaderboard.pages import one_item
 from leaderboard.pages import votes as votes_page
+from stats.figures import NONE
 
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
 FEWEST_TOKENS = 512

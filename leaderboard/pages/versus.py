@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 from bank.models import Sample
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
-from leaderboard.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
@@ -21,6 +20,7 @@ from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, chan
 from leaderboard.pages.votes import verdict_words
 from leaderboard.scope import Scope
 from leaderboard.votes import scores
+from stats.figures import NONE, in_brackets, listed, percent, short, signed, signed_points, two, whole_percent
 
 METHODS = {
     "mcnemar, exact": "McNemar, exact",

@@ -12,11 +12,11 @@ from judging.models import Run
 from leaderboard import queries
 from leaderboard.definitions import DROPPED, HALF
 from leaderboard.disagreements import DisagreementRow
-from leaderboard.figures import number_of, percent
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, one_item
 from leaderboard.pages.address import Address, Segment, Select, pick, segments
 from leaderboard.scope import Scope
+from stats.figures import number_of, percent
 
 SAMPLES = 20  # a page of pairs
 OUTCOME_WORDS = {"win": "won", "tie": "tied", "loss": "lost"}

@@ -24,7 +24,6 @@ from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
-from leaderboard.figures import number_of, percent, two, whole, without_interval
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
 from leaderboard.kinds import Kind
 from leaderboard.kinds.base import NumberColumn
@@ -49,6 +48,7 @@ from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
+from stats.figures import number_of, percent, two, whole, without_interval
 
 
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from bank.intake import parquet
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.cache import until_changed
-from leaderboard.figures import listed, number_of
 from leaderboard.hidden import Withheld, is_kept_back, sealed_items, unseen_runs
 from leaderboard.pages import address as addresses
 from leaderboard.pages.address import Address
@@ -27,6 +26,7 @@ from leaderboard.pages.table import SHOW, Chooser, Table
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
+from stats.figures import listed, number_of
 
 TABS = (
     ("Overview", "benchmark"),

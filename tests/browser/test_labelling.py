@@ -305,8 +305,8 @@ class TestNetwork:
         assert not Label.objects.exists()
         work.unroute("**/images/**")
         work.keyboard.press("Enter")  # asks for it again
-        for picture in work.locator("#work img").all():
-            expect(picture).not_to_have_js_property("naturalWidth", 0)
+        for shown in work.locator("#work img").all():
+            expect(shown).not_to_have_js_property("naturalWidth", 0)
         work.keyboard.press("Enter")
         expect(work.locator("#work")).not_to_have_attribute("data-assignment", before)
         stored(work, 1)

@@ -11,9 +11,9 @@ from bank.samples.benchmarks import find_benchmark
 from judging.inputs import add_arguments, checked
 from leaderboard.actions import HeldOutIn, hold_out
 from leaderboard.boards.held_out import releases
-from leaderboard.figures import number_of
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
+from stats.figures import number_of
 
 NONE = "No half is held out."
 

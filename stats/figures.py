@@ -2,11 +2,26 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-
-from leaderboard.rows import Number
+from typing import Protocol
 
 NONE = "–"
 MINUS = "−"
+
+
+class WithEnds(Protocol):
+    """A number with the ends of its interval, None where unknown, and why."""
+
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+    @property
+    def reason(self) -> str: ...
+
+
+Write = Callable[[float | None], str]
 
 
 def _written(text: str) -> str:
@@ -98,31 +113,31 @@ def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
     return span(low if low is None else min(low, shown), high) or str(shown)
 
 
-def value_or_interval(number: Number, write: Callable[[float | None], str]) -> str:
+def value_or_interval(number: WithEnds, write: Write) -> str:
     """The number; ``90.0 to 100.0`` where an edition gives an interval without a value."""
     if number.value is None and number.low is not None:
         return f"{write(number.low)} to {write(number.high)}"
     return write(number.value)
 
 
-def interval(number: Number, write: Callable[[float | None], str]) -> str:
+def interval(number: WithEnds, write: Write) -> str:
     """``95%: 0.917 to 0.962``, or why there is none."""
     if number.low is None or number.value is None:
         return number.reason
     return f"95%: {write(number.low)} to {write(number.high)}"
 
 
-def in_brackets(number: Number, write: Callable[[float | None], str]) -> str:
+def in_brackets(number: WithEnds, write: Write) -> str:
     """``[0.917, 0.962]``; empty where there is no interval."""
     return "" if number.low is None else f"[{write(number.low)}, {write(number.high)}]"
 
 
-def with_interval(number: Number, write: Callable[[float | None], str], unit: str = "") -> str:
+def with_interval(number: WithEnds, write: Write, unit: str = "") -> str:
     """``94.0% [91.7, 96.2]``."""
     return f"{write(number.value)}{unit} {in_brackets(number, write)}".strip()
 
 
-def without_interval(numbers: Iterable[Number]) -> list[str]:
+def without_interval(numbers: Iterable[WithEnds]) -> list[str]:
     """Why some of these numbers have no interval: a sentence for each reason, with how many it is true of."""
     reasons = Counter(number.reason for number in numbers if number.low is None and number.reason)
     return [f"{number_of(n, 'number')}: {reason}" for reason, n in reasons.most_common()]
