@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Protocol
 
 NONE = "–"
@@ -33,9 +34,19 @@ def percent(share: float | None) -> str:
     return NONE if share is None else f"{100 * share:.1f}"
 
 
+def percent_sign(share: float | None) -> str:
+    """``94.3%`` of 0.943."""
+    return NONE if share is None else f"{100 * share:.1f}%"
+
+
 def two(value: float | None) -> str:
     """``0.71``; ``−0.04``. Never ``−0.00``."""
     return NONE if value is None else _written(f"{round(value, 2) + 0.0:.2f}")
+
+
+def three(value: float | None) -> str:
+    """``0.714``; ``−0.040``."""
+    return NONE if value is None else _written(f"{round(value, 3) + 0.0:.3f}")
 
 
 def tick(value: float) -> str:
@@ -73,6 +84,11 @@ def whole(value: float | None) -> str:
 def whole_percent(share: float | None) -> str:
     """``94`` of 0.943."""
     return NONE if share is None else whole(100 * share)
+
+
+def whole_percent_sign(share: float | None) -> str:
+    """``94%`` of 0.943."""
+    return NONE if share is None else f"{whole_percent(share)}%"
 
 
 def short(value: float) -> str:
@@ -116,15 +132,20 @@ def rank_range(shown: int | None, low: int | None, high: int | None) -> str:
 def value_or_interval(number: WithEnds, write: Write) -> str:
     """The number; ``90.0 to 100.0`` where an edition gives an interval without a value."""
     if number.value is None and number.low is not None:
-        return f"{write(number.low)} to {write(number.high)}"
+        return ends(number, write)
     return write(number.value)
+
+
+def ends(number: WithEnds, write: Write) -> str:
+    """``0.917 to 0.962``; empty where there is no interval."""
+    return "" if number.low is None else f"{write(number.low)} to {write(number.high)}"
 
 
 def interval(number: WithEnds, write: Write) -> str:
     """``95%: 0.917 to 0.962``, or why there is none."""
     if number.low is None or number.value is None:
         return number.reason
-    return f"95%: {write(number.low)} to {write(number.high)}"
+    return f"95%: {ends(number, write)}"
 
 
 def in_brackets(number: WithEnds, write: Write) -> str:
@@ -149,10 +170,10 @@ def number_of(n: float, noun: str, plural: str = "") -> str:
 
 
 def dollars(price: float | None) -> str:
-    """``$13.20``, ``$0.60``, ``$0.064``: with two digits below a dollar."""
+    """``$13.20``, ``$0.60``, ``$0.064``, ``$0.000012``: with two digits below a dollar."""
     if price is None:
         return NONE
-    return f"${price:,.2f}" if price >= 1 or not price else f"${price:#.2g}"
+    return f"${price:,.2f}" if price >= 1 or not price else f"${Decimal(f'{price:.1e}'):f}"
 
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

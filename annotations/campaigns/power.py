@@ -39,14 +39,6 @@ class Outlook:
     difference: float
     needed: int
 
-    @property
-    def points(self) -> str:
-        return f"{100 * self.detectable:.1f}"
-
-    @property
-    def percent(self) -> str:
-        return f"{100 * self.difference:g}"
-
 
 def fits(campaign: Campaign) -> bool:
     """Whether its verdicts make a rate of models: wins, right answers."""

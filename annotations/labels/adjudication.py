@@ -43,8 +43,8 @@ class ItemRow:
     returned: int
 
     @property
-    def percent(self) -> str:
-        return "–" if self.disagreement is None else f"{100 * (1 - self.disagreement):.0f}%"
+    def agreement(self) -> float | None:
+        return None if self.disagreement is None else 1 - self.disagreement
 
     @property
     def kind(self) -> str:

@@ -33,6 +33,7 @@ from stats.agreement import (
     pairwise_agreement,
     pairwise_kappa,
 )
+from stats.figures import NONE, two, whole_percent
 from stats.generalizability import Components, Intraclass, components, intraclass
 from stats.proportions import proportion, rate
 from stats.reliability import Metric, fleiss_kappa, gwet, krippendorff_alpha
@@ -169,48 +170,17 @@ MIN_ITEMS = 30  # with fewer items a number is provisional
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number as the page displays it."""
+    """A number as the page displays it; ``write``: how it is written, see ``stats.figures``."""
 
     name: str
     about: str
     estimate: Estimate
     items: int
-    percent: bool = False
-
-    @property
-    def value(self) -> str:
-        return self._formatted(self.estimate.value)
-
-    @property
-    def interval(self) -> str:
-        interval = self.estimate.interval
-        if interval is None:
-            return ""
-        return f"{self._formatted(interval.low)} to {self._formatted(interval.high)}"
+    write: str = "three"
 
     @property
     def provisional(self) -> bool:
         return 0 < self.items < MIN_ITEMS
-
-    def _formatted(self, value: float | None) -> str:
-        return f"{100 * value:.1f}%" if self.percent and value is not None else decimals(value, 3)
-
-
-@dataclass(frozen=True, slots=True)
-class Agreed:
-    """The share of the same verdicts, with its interval."""
-
-    estimate: Estimate
-
-    @property
-    def value(self) -> str:
-        return f"{percent(self.estimate.value)}%"
-
-    @property
-    def interval(self) -> str:
-        """ "[76, 92]", "" without one."""
-        interval = self.estimate.interval
-        return f"[{percent(interval.low)}, {percent(interval.high)}]" if interval else ""
 
 
 IN_CELLS = {
@@ -223,15 +193,6 @@ IN_CELLS = {
 }
 
 
-def percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.0f}"
-
-
-def decimals(value: float | None, places: int) -> str:
-    """A number with the minus sign of pages; a dash for none."""
-    return "–" if value is None else f"{value:.{places}f}".replace("-", "−")
-
-
 @dataclass(frozen=True, slots=True)
 class Matches:
     """How often two verdicts on one item were the same. Undecided counts as a tie."""
@@ -242,10 +203,6 @@ class Matches:
     @property
     def share(self) -> float | None:
         return self.same / self.n if self.n else None
-
-    @property
-    def percent(self) -> str:
-        return "–" if self.share is None else f"{100 * self.share:.0f}%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,23 +219,13 @@ class Cell(Matches):
     def shown(self, measure: str) -> str:
         """Its value by a measure, or where there is none of this name, the percentage of equal verdicts."""
         if measure not in MEASURES:
-            return self.percent
-        return decimals(self.beyond_chance[measure].value, 2) if measure in self.beyond_chance else "–"
+            return whole_percent(self.share)
+        return two(self.beyond_chance[measure].value) if measure in self.beyond_chance else NONE
 
     @property
     def heat(self) -> str:
         """CSS class of the cell, over the fixed range 0 to 1."""
         return "qx" if self.share is None else f"q{min(4, int(self.share * 5))}"
-
-    @property
-    def words(self) -> str:
-        interval = proportion(successes=self.same, n=self.n).interval
-        around = f" (95%: {100 * interval.low:.0f} to {100 * interval.high:.0f}%)" if interval else ""
-        kappa = self.of_kappa
-        if kappa.value is None:
-            return f"{self.same} of {self.n} the same{around}; no kappa: both gave only one and the same verdict"
-        ends = f" ({kappa.interval.low:.2f} to {kappa.interval.high:.2f})" if kappa.interval else ""
-        return f"{self.same} of {self.n} the same{around}; Cohen's kappa {kappa.value:.2f}{ends}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,7 +434,7 @@ def matching(
     pairs = list(pairs_of_labels(by_item(labels)))
     hits = [first.verdict == second.verdict for first, second in pairs]
     estimate = rate(hits=hits, cluster=[first.group for first, _ in pairs])
-    return Figure(name, about.format(n=len(hits)), estimate, items, percent=True)
+    return Figure(name, about.format(n=len(hits)), estimate, items, "percent_sign")
 
 
 def alpha(labels: Sequence[LabelRow], metric: Metric, items: int) -> Figure:
@@ -617,7 +564,12 @@ def parts_of(labels: Sequence[LabelRow]) -> dict[str, Any] | None:
     found = components_of(labels)
     if found is None:
         return None
-    figures = [Figure(part.name.capitalize(), PARTS[part.name], part.share, part.levels, True) for part in found.parts]
+    figures = [
+        Figure(part.name.capitalize(), PARTS[part.name], part.share, part.levels, "percent_sign")
+        for part in found.parts
+    ]
     error = found.error()
-    narrower = [percent(1 - more / error) if error else "0" for more in (found.error(items=2), found.error(raters=2))]
+    narrower = [
+        whole_percent(1 - more / error) if error else "0" for more in (found.error(items=2), found.error(raters=2))
+    ]
     return {"figures": figures, "items": narrower[0], "people": narrower[1]}

@@ -21,7 +21,6 @@ from annotations.labels.agreement import (
     Matches,
     agreement_with_others,
     by_item,
-    decimals,
     one_by_one,
     pairs_of_labels,
 )
@@ -100,18 +99,6 @@ class Member:
     flags: list[tuple[str, str]]  # name and the counts behind it
     last_seen: datetime | None
 
-    @property
-    def kappa_words(self) -> str:
-        return "–" if self.kappa is None else decimals(self.kappa.value, 2)
-
-    @property
-    def kappa_about(self) -> str:
-        if self.kappa is None or self.kappa.value is None:
-            return "No items where the others have a majority, or only one verdict throughout"
-        interval = self.kappa.interval
-        around = f", 95%: {interval.low:.2f} to {interval.high:.2f}" if interval else ", no interval: no disagreement"
-        return f"Cohen's kappa with the majority of the others over {self.kappa.n} items{around}"
-
 
 @dataclass(frozen=True, slots=True)
 class Depth:
@@ -146,8 +133,8 @@ class Monitor:
     filled: int = field(default=0)  # of the slots
 
     @property
-    def percent(self) -> str:
-        return f"{100 * self.filled / self.slots:.0f}%" if self.slots else "–"
+    def share(self) -> float | None:
+        return self.filled / self.slots if self.slots else None
 
 
 def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> Monitor:

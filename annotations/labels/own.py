@@ -12,14 +12,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, Min, OuterRef
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotations import ballots
 from annotations.ballots.pairs import LEFT_RIGHT
 from annotations.labels.agreement import (
-    Agreed,
     LabelRow,
     LabelsByItem,
     Matches,
@@ -40,7 +37,6 @@ DAYS = 7
 NEWEST = 300  # labels that tell how long one usually takes
 CAMPAIGNS = 20  # of the same protocol, in which they are looked for
 FEWEST_TIMED = 10  # labels
-BAR_HEIGHT, BAR_STEP = 42, 39.4  # of the drawing of a week
 
 
 def duration(seconds: float) -> str:
@@ -99,28 +95,6 @@ def share_of(compared: Sequence[tuple[LabelRow, str]]) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
-    """A bar of the week."""
-
-    name: str
-    labels: int
-    x: float
-    height: float
-
-    @property
-    def y(self) -> float:
-        return round(66 - self.height, 1)
-
-    @property
-    def above(self) -> float:
-        return round(62 - self.height, 1)
-
-    @property
-    def middle(self) -> float:
-        return round(self.x + 9, 1)
-
-
-@dataclass(frozen=True, slots=True)
 class Sides:
     """Verdicts on pairs as they were shown: the left answer is the first."""
 
@@ -143,32 +117,23 @@ class Sides:
 class Statistics:
     """Somebody's own numbers, over all campaigns."""
 
-    days: list[Day]
-    week: int
+    days: Mapping[date, int]
     week_time: str
     labels: int
     since: datetime | None
     sides: Sides
-    agreed: Agreed
+    agreed: Estimate
     reviewed: int  # labels that a reviewer sent back and they answered
     kept: int  # of them, those they left as they were
 
     @property
-    def week_words(self) -> str:
-        """ "130 labels, 1 h 44 min"."""
-        labels = ngettext("{n} label", "{n} labels", self.week).format(n=f"{self.week:,}")
-        return f"{labels}, {self.week_time}" if self.week_time else labels
+    def week(self) -> int:
+        return sum(self.days.values())
 
     @property
-    def all_words(self) -> str:
-        labels = ngettext("{n} label", "{n} labels", self.labels).format(n=f"{self.labels:,}")
-        if self.since is None:
-            return labels
-        return _("{labels} since {month}").format(labels=labels, month=date_format(self.since, "YEAR_MONTH_FORMAT"))
-
-    @property
-    def in_words(self) -> str:
-        return ", ".join(f"{day.name} {day.labels}" for day in self.days)
+    def most(self) -> int:
+        """The labels of the longest day."""
+        return max(self.days.values())
 
 
 @guard.working()
@@ -188,13 +153,12 @@ def statistics_of(annotator: Annotator, closed: Mapping[int, LabelsByItem]) -> S
     changed = LabelRevision.objects.filter(label=OuterRef("label"), replaced_at=OuterRef("answered_at"))
     answered = LabelReturn.objects.filter(label__annotator=annotator, answered_at__isnull=False)
     return Statistics(
-        days=_days(per_day),
-        week=sum(per_day.values()),
+        days=per_day,
         week_time=duration(spent) if spent else "",
         labels=totals["n"],
         since=totals["since"],
         sides=sides_of(labels.filter(assignment__campaign_item__practice=False)),
-        agreed=Agreed(share_of(compared)),
+        agreed=share_of(compared),
         reviewed=answered.count(),
         kept=answered.exclude(Exists(changed)).count(),
     )
@@ -207,14 +171,6 @@ def sides_of(labels: Any) -> Sides:
     for choice, order, n in rows.order_by():
         counts[ballots.presented({"choice": choice}, order)["choice"]] += n
     return Sides(counts["left"], counts["tie"], counts["right"], counts["undecided"])
-
-
-def _days(per_day: Mapping[date, int]) -> list[Day]:
-    most = max(per_day.values(), default=0) or 1
-    return [
-        Day(date_format(day, "D"), n, round(10.7 + BAR_STEP * place, 1), round(BAR_HEIGHT * n / most, 1))
-        for place, (day, n) in enumerate(per_day.items())
-    ]
 
 
 @guard.working()

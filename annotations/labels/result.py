@@ -18,7 +18,6 @@ from annotations.assignment.queries import Progress, progress_of
 from annotations.labels import own
 from annotations.labels.agreement import (
     UNDECIDED,
-    Agreed,
     LabelRow,
     LabelsByItem,
     Matches,
@@ -36,31 +35,7 @@ from stats.results import Estimate
 
 HOLDING = (Campaign.State.DRAFT, Campaign.State.OPEN, Campaign.State.PAUSED)
 LOOKED_AT = 5  # items worth another look
-WIDTH, INSET = 220, 8  # of the bars
 CHANCE = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The share of the same verdicts with somebody, as a dot with its interval on the axis of all of them."""
-
-    who: str
-    agreed: Agreed
-    n: int
-    low: float
-    high: float
-
-    @property
-    def x(self) -> float:
-        return self._at(self.agreed.estimate.value or 0)
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        interval = self.agreed.estimate.interval
-        return (self._at(interval.low), self._at(interval.high)) if interval else None
-
-    def _at(self, value: float) -> float:
-        return _x(value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +60,7 @@ class Result:
     everybody: str
     agreed: Matches | None
     gold: Matches | None
-    shares: list[Share]
-    ticks: list[tuple[float, str]]
+    shares: list[tuple[str, Estimate]]  # of the same verdicts, and with whom
     sides: own.Sides
     chance: str
     looks: list[Look]
@@ -125,7 +99,6 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
     items = own.labels_behind_numbers(campaign, annotator) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1
     progress = progress_of(campaign=campaign, annotator=annotator)
-    shares, ticks = _shares(items, annotator.pk, fewest=fewest)
     with guard.working():
         labels = Label.objects.filter(campaign=campaign, annotator=annotator)
     spent = labels.aggregate(spent=Sum("seconds"))["spent"]
@@ -143,8 +116,7 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         everybody=_pace(others),
         agreed=own.own_matches(items, annotator.pk) if closed else None,
         gold=_gold_matches(mine) if closed else None,
-        shares=shares,
-        ticks=ticks,
+        shares=_shares(items, annotator.pk, fewest=fewest),
         sides=sides,
         chance=_chance(sides),
         looks=_looks(campaign, annotator, items, viewer, labels),
@@ -190,7 +162,7 @@ def _pace(rows: Sequence[LabelRow]) -> str:
     return own.each(median(seconds)) if seconds else ""
 
 
-def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[Share], list[tuple[float, str]]]:
+def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> list[tuple[str, Estimate]]:
     """With each other person, whom the page calls A, B and so on, and with their majority; each about at least
     ``fewest`` items.
     """
@@ -202,26 +174,7 @@ def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> tuple[list[S
     compared = with_majority(items, annotator)
     if own.items_of(compared) >= fewest:
         named.append((_("You and the majority of the others"), own.share_of(compared)))
-    ends = [end for _who, share in named for end in _ends(share)]
-    if not ends:
-        return [], []
-    low, high = int(10 * min(ends)) / 10, min(1.0, int(10 * max(ends) + 0.999) / 10)
-    low = min(low, high - 0.1)
-    step = 0.1 if high - low < 0.45 else 0.2
-    count = round((high - low) / step + 1e-9)
-    ticks = [(_x(high - step * place, low, high), f"{100 * (high - step * place):.0f}%") for place in range(count + 1)]
-    return [Share(who, Agreed(share), share.n, low, high) for who, share in named], ticks
-
-
-def _ends(share: Estimate) -> list[float]:
-    if share.interval:
-        return [share.interval.low, share.interval.high]
-    return [] if share.value is None else [share.value]
-
-
-def _x(value: float, low: float, high: float) -> float:
-    part = min(1.0, max(0.0, (value - low) / (high - low)))
-    return round(INSET + part * (WIDTH - 2 * INSET), 1)
+    return named
 
 
 def _chance(sides: own.Sides) -> str:

@@ -12,8 +12,29 @@ from django.utils.translation import get_language
 import bank.text.rendering
 from accounts.rules import Named, allowed
 from evalsite import templates
+from stats import figures
 
 register = template.Library()
+for writes in (figures.dollars, figures.two, figures.whole_percent, figures.whole_percent_sign):
+    register.filter(writes)
+
+
+@register.filter
+def written(value: float | None, how: str) -> str:
+    """``{{ share.value|written:"percent" }}``: a number as a function of ``stats.figures`` writes it."""
+    return str(getattr(figures, how)(value))
+
+
+@register.filter
+def ends(number: figures.WithEnds, how: str) -> str:
+    """``{{ share|ends:"percent" }}``: both ends of its interval; empty where there is none."""
+    return figures.ends(number, getattr(figures, how))
+
+
+@register.filter
+def in_brackets(number: figures.WithEnds, how: str) -> str:
+    """The same as "[91.7, 96.2]", for pages in several languages."""
+    return figures.in_brackets(number, getattr(figures, how))
 
 
 @register.simple_tag(takes_context=True, name="allowed")

@@ -34,24 +34,12 @@ class CannotCompare(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number over the items that both runs decided."""
+    """A number over the items that both runs decided. ``write``: how it is written, see ``stats.figures``."""
 
     title: str
     estimate: Estimate
     note: str = ""
-    share: bool = False  # shown in percent
-
-    def _shown(self, value: float) -> str:
-        return f"{100 * value:.1f}%" if self.share else f"{value:.3g}"
-
-    @property
-    def value(self) -> str:
-        return "–" if self.estimate.value is None else self._shown(self.estimate.value)
-
-    @property
-    def interval(self) -> str:
-        interval = self.estimate.interval
-        return f"{self._shown(interval.low)} to {self._shown(interval.high)}" if interval else self.estimate.reason
+    write: str = "three"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +190,14 @@ def _clusters(both: pd.DataFrame) -> pd.Series:
 def _figures(both: pd.DataFrame, column: str, ends: tuple[float, float]) -> list[Figure]:
     first, second, cluster = both["verdict_a"], both["verdict_b"], _clusters(both)
     same_verdict = rate(hits=(first == second).to_numpy(), cluster=cluster)
-    figures = [Figure("The same verdict", same_verdict, share=True)]
+    figures = [Figure("The same verdict", same_verdict, write="percent_sign")]
     if column == "choice":
         decided = agreement_decided(first=first, second=second, cluster=cluster).share
-        figures.append(Figure("The same side", decided, "where both chose a side", share=True))
+        figures.append(Figure("The same side", decided, "where both chose a side", write="percent_sign"))
     if column == "score":
         scores = {"before": first.to_numpy(float), "after": second.to_numpy(float)}
-        figures.append(Figure("Mean difference", change(**scores, cluster=cluster, ends=ends), "second minus first"))
+        difference = change(**scores, cluster=cluster, ends=ends)
+        figures.append(Figure("Mean difference", difference, "second minus first", write="signed"))
         figures.append(Figure("Pearson", pearson(x=first, y=second, cluster=cluster).estimate))
     elif column == "ranking":
         rankings = [[(_places(text),) for text in side] for side in (first, second)]

@@ -1,6 +1,5 @@
-"""Filters that format verdicts, money and durations."""
+"""Filters that format verdicts and durations."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 from django import template
@@ -12,7 +11,6 @@ from judging.judgments.filters import STATUSES
 from judging.models import Judgment, Trial
 from judging.protocols.replies import NONE_OF_THEM
 from judging.runs import plan
-from stats.results import Estimate
 
 register = template.Library()
 LETTERS = "ABCDEFGHIJ"
@@ -100,14 +98,6 @@ def tokens(call: Judgment | Trial) -> str:
 
 
 @register.filter
-def dollars(amount: float | None) -> str:
-    """US dollars: in cents, below a cent with three digits."""
-    if amount is None:
-        return "–"
-    return f"${amount:,.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.3g}"
-
-
-@register.filter
 def lasting(span: timedelta | None) -> str:
     """A duration in its two largest units: "2 min 14 s"."""
     if span is None:
@@ -125,12 +115,6 @@ def lasting(span: timedelta | None) -> str:
 
 
 @register.filter
-def plain_number(value: float | None) -> str:
-    """A number as one would type it, "" if there is none."""
-    return "" if value is None else f"{value:g}"
-
-
-@register.filter
 def target_words(trial: Trial) -> str:
     """The model whose answer is under attack, with what the answer is called if there are several."""
     responses = trial.item.ordered_responses()
@@ -144,44 +128,6 @@ def target_words(trial: Trial) -> str:
 def value_for(table: dict[int, object], key: int) -> object:
     """The value for a key; None if there is none."""
     return table.get(key)
-
-
-def _worth(value: float, share: bool) -> str:
-    return f"{100 * value:.0f}%" if share else f"{value:.2f}"
-
-
-def _gain(value: float, share: bool) -> str:
-    return (f"{100 * value:+.0f}" if share else f"{value:+.2f}").replace("-", "−")
-
-
-def _ends(estimate: Estimate, share: bool, words: Callable[[float, bool], str]) -> str:
-    interval = estimate.interval
-    return f"{words(interval.low, share)} to {words(interval.high, share)}" if interval else ""
-
-
-@register.filter
-def worth(estimate: Estimate, share: bool) -> str:
-    """A share in percent, or a score; a dash if nothing was counted."""
-    return "–" if estimate.value is None else _worth(estimate.value, share)
-
-
-@register.filter
-def ends(estimate: Estimate, share: bool) -> str:
-    """The interval of a share or score."""
-    return _ends(estimate, share, _worth)
-
-
-@register.filter
-def gain(estimate: Estimate, share: bool) -> str:
-    """A signed difference: of shares in percentage points, of scores as it is."""
-    return "–" if estimate.value is None else _gain(estimate.value, share)
-
-
-@register.filter
-def gain_ends(estimate: Estimate, share: bool) -> str:
-    """The interval of a difference, or why there is none."""
-    missing = "" if estimate.value is None else estimate.reason.partition(":")[0]
-    return _ends(estimate, share, _gain) or missing
 
 
 @register.filter

@@ -17,10 +17,9 @@ from judging.models import Judgment, Run
 from judging.protocols import replies
 from judging.runs import plan, tryouts
 from judging.runs.estimates import Estimate, estimate
-from judging.templatetags.judgments import dollars
 from leaderboard.pages import one_item
 from leaderboard.pages import votes as votes_page
-from stats.figures import NONE
+from stats.figures import NONE, dollars
 
 WORDS = {"first": "First", "second": "Second", "tie": "Tie"}
 FEWEST_TOKENS = 512

@@ -136,7 +136,7 @@ class TestWatching:
         label_all(campaign, two, "left", now, seconds=30, flags=["other"])
         monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
         assert (monitor.items, monitor.slots, monitor.labels, monitor.complete) == (4, 8, 8, 4)
-        assert (monitor.agreed.same, monitor.agreed.n, monitor.agreed.percent) == (4, 4, "100%")
+        assert (monitor.agreed.same, monitor.agreed.n, monitor.agreed.share) == (4, 4, 1.0)
         assert monitor.seconds == 20
         assert monitor.flagged == 4
         assert [(row.labels, row.items) for row in monitor.depths] == [(2, 4), (1, 0), (0, 0)]
@@ -151,13 +151,13 @@ class TestWatching:
         label_all(campaign, one, "tie", now)
         while (assignment := next_assignment(campaign=campaign, annotator=two, now=now)) is not None:
             submit_label(assignment=assignment, verdict={"choice": "undecided", "situation": 1}, now=now)
-        assert monitor_of(campaign, label_rows(campaign), people["curator"]).agreed.percent == "100%"
+        assert monitor_of(campaign, label_rows(campaign), people["curator"]).agreed.share == 1.0
 
-    def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people):
+    def test_missing_agreement_is_a_dash_not_zero(self, campaign_of, people, client_of):
         campaign, _ = campaign_of()
         monitor = monitor_of(campaign, label_rows(campaign), people["curator"])
         assert monitor.agreed.share is None
-        assert monitor.agreed.percent == "–"
+        assert "<dd>– <small>of 0" in flat(client_of("curator").get(f"/campaigns/{campaign.pk}/"))
 
     def test_researchers_read_pseudonyms(self, client_of, campaign_of, now):
         campaign, (one, _) = campaign_of(2, 2)

@@ -78,9 +78,9 @@ class TestAgreement:
         campaign, (one, two) = voted(["ff"] * 20 + ["fs"] * 5 + ["sf"] * 10 + ["ss"] * 15)
         found = agreement_of(campaign, label_rows(campaign))
         cell = found.cells[one.pk, two.pk]
-        assert (cell.same, cell.n, round(cell.of_kappa.value, 6), cell.percent) == (35, 50, 0.4, "70%")
+        assert (cell.same, cell.n, round(cell.of_kappa.value, 6), cell.share) == (35, 50, 0.4, 0.7)
         figures = {figure.name: figure for figure in found.figures}
-        assert figures["Matching"].value == "70.0%"
+        assert figures["Matching"].estimate.value == pytest.approx(0.7)
         # Two raters, margins pooled: P_e = (55² + 45²) / 100² = .505, so (.7 - .505) / .495.
         assert figures["Fleiss' kappa"].estimate.value == pytest.approx(0.195 / 0.495)
         # Krippendorff's alpha = 1 - (n - 1) D_o / D_e with n = 100 values: 1 - 99 * 30 / (100² - 55² - 45²).

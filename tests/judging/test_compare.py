@@ -38,7 +38,7 @@ def test_votes_over_both_orders_are_one_verdict_and_an_item_without_both_is_not_
     assert found.counts == (3, 4, 3)
     assert found.matrix == [("First", [1, 0, 0]), ("Tie", [0, 0, 1]), ("Second", [0, 0, 1])]
     same, side, kappa = found.figures
-    assert (same.value, same.estimate.n, side.value, side.estimate.n) == ("66.7%", 3, "100.0%", 2)
+    assert [(shown.estimate.value, shown.estimate.n) for shown in (same, side)] == [(pytest.approx(2 / 3), 3), (1.0, 2)]
     # Observed 2/3; by chance (1*1 + 1*0 + 1*2) / 9 = 1/3: kappa = (2/3 - 1/3) / (1 - 1/3) = 0.5.
     assert kappa.estimate.value == pytest.approx(0.5)
     assert [(row.sample.key, row.first, row.second) for row in found.differing] == [("1", "Tie", "Second")]
@@ -56,7 +56,7 @@ def test_scores_are_compared_by_their_difference_and_the_furthest_apart_stand_fi
     found = compare(one, two, viewer=people["researcher"])
     by_title = {figure.title: figure for figure in found.figures}
     assert by_title["Mean difference"].estimate.value == pytest.approx(1.0)
-    assert by_title["The same verdict"].value == "33.3%"
+    assert by_title["The same verdict"].estimate.value == pytest.approx(1 / 3)
     assert [(row.first, row.second) for row in found.differing] == [("3", "5"), ("1", "2")]
     assert found.labels == ["1", "2", "3", "5"]
 
@@ -65,9 +65,9 @@ def test_rankings_are_compared_by_their_distance(people, benchmark, run_of):
     one = run_of(benchmark, [{"ranking": [[0], [1]]}, {"ranking": [[1], [0]], "item": 1}], protocol="batch")
     two = run_of(benchmark, [{"ranking": [[0], [1]]}, {"ranking": [[0], [1]], "item": 1}], protocol="batch")
     found = compare(one, two, viewer=people["curator"])
-    assert {figure.title: figure.value for figure in found.figures} == {
-        "The same verdict": "50.0%",
-        "Mean distance of the rankings": "0.5",
+    assert {figure.title: figure.estimate.value for figure in found.figures} == {
+        "The same verdict": 0.5,
+        "Mean distance of the rankings": 0.5,
     }
     assert [(row.first, row.second) for row in found.differing] == [("B > A", "A > B")]
 

@@ -541,7 +541,7 @@ def test_the_estimate_counts_calls_and_money_for_what_is_chosen(client_of, bench
         int(re.search(rf"Tokens{what},about([0-9,]+)", shown)[1].replace(",", "")) for what in ("sent", "received")
     )
     assert 18 * 400 < sent < 18 * 1000  # a prompt of some 1,800 letters, and a picture of one tile
-    assert f"${(2 * sent + 10 * received) / 1e6:.2f}" in shown
+    assert f"${(2 * sent + 10 * received) / 1e6:.3f}" in shown
     assert "An estimate" in text_of(fragment)
     assert "Choose a judge" in text_of(client.get(path))
     assert "Calls 6".replace(" ", "") in text_of(client.get(reverse("judging:run-new"))).replace(" ", "")
