@@ -81,6 +81,8 @@ BY_NAME = Of(lambda arguments: str(arguments["name"]).partition("@")[0])  # of a
 # Of views about none in particular, which show and change what their viewer has the rule for, and nothing else: a grant
 # for any benchmark opens them.
 ANYWHERE = Of(lambda arguments: None)
+# Of what is made by the API for the benchmark that the caller names: a view's ``access_ofs``, by action.
+IN_BODY = Of(lambda sent: str(sent.get("benchmark")).partition("@")[0])
 
 
 class Named(Protocol):
@@ -252,7 +254,11 @@ class Declared(BasePermission):
         if request.method == "OPTIONS":  # allowed for anyone who may use one of the route's methods
             actions = list(getattr(view, "action_map", {}).values()) or actions
         rules = {rule_of_action(view, action) for action in actions}
-        doors = (request.user, opened_by(view), view.kwargs)
+        of = getattr(view, "access_ofs", {}).get(getattr(view, "action", None)) or opened_by(view)
+        arguments = request.data if of is IN_BODY else view.kwargs
+        if not isinstance(arguments, Mapping):
+            arguments = {}
+        doors = (request.user, of, arguments)
         needed = {RULES[rule].scope for rule in rules if rule is not None and admitted(rule, *doors)}
         if isinstance(request.auth, Token) and needed.isdisjoint(request.auth.scopes):
             if needed:

@@ -39,6 +39,8 @@ from bank.errors import outage
 from bank.images import media_matches_database
 from bank.models import SampleImage
 from bank.objects import Away
+from evalsite.backups import nightly
+from evalsite.backups.folders import Failed
 from evalsite.demo.accounts import still_open
 from judging.endpoints.judges import readiness
 from judging.models import Judge, WorkerBeat
@@ -54,6 +56,7 @@ SPARE, SCARCE = 64 * 2**20, 2**30  # bytes that must be free, and that should be
 ANSWERS_WITHIN = 5  # seconds, of what is asked by network
 STARTS_WITHIN = 60  # seconds, of the database after the machine
 CLOCK_OFF = 5  # seconds that the clocks of machines may differ
+BACKUP_DUE = timedelta(days=2)  # at the latest
 PICTURES = 200  # of the newest that are looked for
 STATIC = "favicon.svg"  # any file that pages link to
 # https://sqlite.org/wal.html, section 11: fixed in these versions.
@@ -362,6 +365,20 @@ def _is_public(url: str) -> bool:
         return False
 
 
+def backups() -> Finding:
+    """Whether the backup that a worker makes each day is there."""
+    if not (folder := settings.BACKUP_FOLDER):
+        return ok("none by itself: set BACKUP_FOLDER, or run `manage.py backup` each day")
+    try:
+        newest = nightly.newest()
+    except Failed as error:
+        return fault(str(error))
+    if newest is None or newest < timezone.now() - BACKUP_DUE:
+        when = f"since {timezone.localtime(newest):%Y-%m-%d %H:%M %Z}" if newest else "yet"
+        return warning(f"none in {folder} {when}: look at the worker's log, and whether the folder is mounted here")
+    return ok(f"the newest in {folder} is of {timezone.localtime(newest):%Y-%m-%d %H:%M %Z}")
+
+
 Examination = Callable[[], Finding]
 # Those that /readyz asks, by the names it gives them; it says all is well of a warning.
 READY: dict[str, Examination] = {"migrations": migrations, "keys": keys, "worker": worker}
@@ -377,8 +394,9 @@ EXAMINATIONS: dict[str, Examination] = {
     "clock": clock,
     "endpoints": endpoints,
     "pictures": pictures,
+    "backup": backups,
 }
-NEED_NO_TABLES = ("python", "storage", "database", "static files", "proxy")
+NEED_NO_TABLES = ("python", "storage", "database", "static files", "proxy", "backup")
 
 
 def examine() -> Iterator[tuple[str, Finding]]:

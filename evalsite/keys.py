@@ -114,6 +114,16 @@ def truth(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} is {value!r}, and is to be true or false.")
 
 
+def origins(name: str) -> list[str]:
+    """A setting of sites, each such as https://example.org. Raises ImproperlyConfigured for another thing."""
+    sites = [site.strip() for site in os.environ.get(name, "").split(",") if site.strip()]
+    for site in sites:
+        parts = urlsplit(site)
+        if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+            raise ImproperlyConfigured(f"{name} has {site!r}, and takes sites such as https://example.org.")
+    return sites
+
+
 def address(name: str, read: Callable[[], dict[str, Any]], *, like: str) -> dict[str, Any]:
     """A setting that is an address of a server, as ``read`` gives it. Raises ImproperlyConfigured, which repeats none
     of it: it may hold a password.

@@ -31,7 +31,7 @@ SECRET_KEY, CRITERIA_KEYS = keys.load(data=DATA, local=LOCAL)
 PORT = keys.number("PORT", 8000)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 keys.refuse_unsafe(debug=DEBUG, hosts=ALLOWED_HOSTS)
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = keys.origins("CSRF_TRUSTED_ORIGINS")
 ANONYMOUS_PER_MINUTE = keys.number("ANONYMOUS_PER_MINUTE", 120)  # computed pages and rows, by address; 0: any
 JUDGE_HOSTS = env.list("JUDGE_HOSTS", default=["api.openai.com"])
 WEBHOOK_HOSTS = env.list("WEBHOOK_HOSTS", default=[])
@@ -85,7 +85,7 @@ MIDDLEWARE = [
 
 CSRF_FAILURE_VIEW = "evalsite.views.form_out_of_date"
 # Pages elsewhere may call the API with a token; never with the cookies of somebody who has signed in here.
-CORS_ALLOWED_ORIGINS = env.list("CORS_ORIGINS", default=[])
+CORS_ALLOWED_ORIGINS = keys.origins("CORS_ORIGINS")
 CORS_URLS_REGEX = r"^/api/(v1|schema)/"
 CORS_ALLOW_HEADERS = (*default_headers, "upload-offset", "upload-sha256")
 CORS_EXPOSE_HEADERS = ("content-disposition", "retry-after")

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from accounts.rules import through
+from accounts.rules import demand, through
 from annotations import ballots
 from annotations.api.serializers import CampaignSerializer
 from annotations.assignment.errors import Refused
@@ -133,6 +133,8 @@ class WritesCampaigns:
     @extend_schema(request=CampaignIn, responses={201: CampaignSerializer})
     def create(self, request: Request) -> Response:
         """Make a campaign over the benchmark's items that fit the protocol. For staff."""
+        if "annotators" in request.data:  # whether there are such people is not for who curates one benchmark
+            demand(request, RULE)
         given = sent(request, CampaignIn)
         benchmark, run, judges = find_benchmark(given.pop("benchmark")), given.pop("run"), given.pop("judges")
         campaign = actions.make_campaign(

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 import bank.text.masking
 from accounts.installation_key import keyed
 from accounts.models import User
-from accounts.rules import ANYWHERE, allowed, where
+from accounts.rules import ANYWHERE, IN_BODY, allowed, where
 from annotations import ballots
 from annotations.api.running import BY_CAMPAIGN, RULE, WritesCampaigns
 from annotations.api.serializers import (
@@ -65,6 +65,7 @@ class Campaigns(WritesCampaigns, mixins.ListModelMixin, mixins.RetrieveModelMixi
 
     access_rule, access_of = "be-signed-in", BY_CAMPAIGN
     access_rules = dict.fromkeys(("create", "partial_update"), RULE)
+    access_ofs = {"create": IN_BODY}
     serializer_class = CampaignSerializer
     queryset = Campaign.objects.select_related("benchmark")
     filters = {"name": "name", "benchmark": "benchmark__slug", "state": "state", "protocol": "protocol"}

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 import bank.criteria
 from accounts.http import person
-from accounts.rules import allowed, demand, through
+from accounts.rules import IN_BODY, allowed, demand, through
 from bank.api.base import FILES, conflicts, sent
 from bank.api.resources import Visible, posted
 from bank.api.rows import TakesRows
@@ -484,6 +484,7 @@ class Items(Visible, ReadOnly):
 
     access_rule = "read-labels"
     access_rules = {"create": "write-bank"}
+    access_ofs = {"create": IN_BODY}
     serializer_class = ItemSerializer
     queryset = Item.objects.select_related("sample__benchmark").prefetch_related(with_answers())
     filters = {

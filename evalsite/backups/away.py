@@ -82,7 +82,7 @@ def _put_pictures(place: objects.Objects) -> dict[str, str]:
 
 def fetch(place: objects.Objects, folder: Path, time: str = "") -> Path:
     """Bring the newest backup, or that of a time, into a folder, as if it had been made there. Raises Failed."""
-    times = [one for one in _complete(place) if time in ("", one)]
+    times = [one for one in complete(place) if time in ("", one)]
     if not times:
         raise Failed(f"There is no complete backup in {place.address(time)}.")
     path = folder / times[-1]
@@ -109,10 +109,10 @@ def _get(place: objects.Objects, name: str, target: Path) -> None:
 
 def remove_older(place: objects.Objects, keep: int) -> list[str]:
     """Remove all but the newest backups, what killed ones left, and pictures of none; returns those removed."""
-    entries, complete = list(place.listed()), _complete(place)
-    old, needed = complete[:-keep], set[str]()
+    entries, there = list(place.listed()), complete(place)
+    old, needed = there[:-keep], set[str]()
     with private_folder() as folder:
-        for time in complete[-keep:]:
+        for time in there[-keep:]:
             _get(place, f"{time}/{MANIFEST}", folder / time / MANIFEST)
             needed.update(folders.read_manifest(folder / time).files)
     for time in old:
@@ -120,14 +120,14 @@ def remove_older(place: objects.Objects, keep: int) -> list[str]:
     for entry in entries:
         found = TIME.fullmatch(entry.name)
         is_left = datetime.now(UTC) - entry.changed > UNDER_WAY
-        if (found and (found[1] in old or (found[1] not in complete and is_left))) or (
+        if (found and (found[1] in old or (found[1] not in there and is_left))) or (
             entry.name.startswith(f"{MEDIA}/") and entry.name not in needed and is_left
         ):
             place.remove(entry.name)
     return old
 
 
-def _complete(place: objects.Objects) -> list[str]:
+def complete(place: objects.Objects) -> list[str]:
     """The times of the backups, oldest first."""
     found = (TIME.fullmatch(entry.name) for entry in place.listed("2"))
     return sorted(each[1] for each in found if each and each[2] == MANIFEST)

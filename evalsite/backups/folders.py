@@ -16,6 +16,7 @@ MANIFEST = "manifest.json"
 DATABASE = "database"
 MEDIA = "media"
 NAMES = "????-??-??T??-??-??Z"  # their time in UTC
+TIME = "%Y-%m-%dT%H-%M-%SZ"  # of their names
 
 
 class Failed(Exception):
@@ -73,7 +74,7 @@ def begin(folder: Path) -> Path:
     """An empty folder for a new backup; what killed backups left is removed."""
     for path in set(_named(folder)) - set(complete(folder)):
         shutil.rmtree(path)
-    while (path := folder / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}").exists():
+    while (path := folder / f"{datetime.now(UTC):{TIME}}").exists():
         time.sleep(0.1)  # one was made in this second
     path.mkdir(mode=0o700)
     return path

@@ -1,6 +1,8 @@
 """The backup that a worker makes each day, where BACKUP_FOLDER says where to."""
 
 import logging
+from datetime import UTC, datetime
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
@@ -8,6 +10,7 @@ from django.utils import timezone
 
 from accounts import notices
 from accounts.models import Role, User
+from evalsite.backups import away, folders
 
 log = logging.getLogger(__name__)
 
@@ -21,3 +24,13 @@ def back_up() -> None:
         for person in User.objects.filter(role=Role.ADMINISTRATOR, is_active=True):
             text = "The daily backup failed; the log of the worker says why."
             notices.tell(person, key=f"backup-{timezone.now():%Y-%m-%d}", text=text, link="/")
+
+
+def newest() -> datetime | None:
+    """When the newest complete one was begun. Raises Failed, and Away where the storage does not answer."""
+    folder = settings.BACKUP_FOLDER
+    if folder.startswith(away.SCHEME):
+        names = away.complete(away.at(folder)[0])
+    else:
+        names = [path.name for path in folders.complete(Path(folder))]
+    return datetime.strptime(names[-1], folders.TIME).replace(tzinfo=UTC) if names else None

@@ -295,3 +295,30 @@ def test_a_token_writes_with_the_scope_run_and_where_its_owner_may(world, people
     assert paused(PRIVATE, ["run"]) == 403
     assert paused(PUBLIC, ["run"]) == 200
     assert world.evaluations[PRIVATE].runs.get().state == Run.State.PAUSED
+
+
+def test_campaigns_and_items_are_made_by_the_api_for_the_benchmark_one_curates(world, people, client, curate):
+    curate()
+    header = {"HTTP_AUTHORIZATION": f"Token {make_token(person=User.objects.get(pk=people['researcher'].pk))[1]}"}
+
+    def made(what, **sent):
+        answer = client.post(f"/api/v1/{what}/", sent, "application/json", **header)
+        return answer.status_code, answer.content
+
+    campaign = {"name": "by script", "protocol": "pairwise-criteria"}
+    assert made("items", benchmark=PUBLIC, kind="pair")[0] == 200
+    assert made("campaigns", benchmark=PUBLIC, **campaign)[0] == 201
+    assert Campaign.objects.get(name="by script").open_to_all
+    # Another benchmark is refused as one that is not there, and nobody's account is looked for.
+    for what, sent in (("campaigns", campaign | {"name": "another"}), ("items", {"kind": "pair"})):
+        refusals = {
+            made(what, benchmark=name, **sent) for name in (PRIVATE, f"{PRIVATE}@2", "nowhere", "", None, [PUBLIC])
+        }
+        assert [status for status, _ in refusals] == [403]
+        assert made(what, **sent) in refusals
+    people_named = [
+        made("campaigns", benchmark=PUBLIC, annotators=[name], **campaign) for name in ("curator", "nobody")
+    ]
+    assert people_named[0] == people_named[1]
+    assert people_named[0][0] == 403
+    assert client.post("/api/v1/campaigns/", "[]", "application/json", **header).status_code == 403

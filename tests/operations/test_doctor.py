@@ -21,6 +21,7 @@ from accounts.audit import record
 from accounts.models import InstallationKey
 from bank.models import SampleImage
 from evalsite import doctor
+from evalsite.backups import folders
 from evalsite.demo.accounts import make_account
 from judging.models import Judge, WorkerBeat
 from tests.judging.outside import ROOT, Installation
@@ -122,6 +123,21 @@ def test_demo_accounts_where_others_may_sign_in_and_nobody_who_is_an_administrat
 def test_a_worker_that_is_not_there(well):
     WorkerBeat.objects.all().delete()
     assert "start one by `manage.py worker`" in faulty("worker")
+
+
+def test_a_backup_that_did_not_come(well, people, settings, tmp_path):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    settings.BACKUP_FOLDER = str(tmp_path / "disk")
+    assert f"none in {tmp_path}/disk yet" in warned("backup")
+    (tmp_path / "disk").mkdir()
+    made = folders.begin(tmp_path / "disk")
+    assert "yet" in warned("backup")  # it is not complete
+    (made / folders.MANIFEST).write_text("{}")
+    assert "backup" not in examined()
+    made.rename(made.with_name("2026-01-02T03-04-05Z"))
+    assert f"none in {tmp_path}/disk since 2026-01-02 03:04 UTC" in warned("backup")
+    settings.BACKUP_FOLDER = "s3://bucket/backups"
+    assert "Set S3_BUCKET" in faulty("backup")
 
 
 def test_a_mail_server_that_refuses(well, settings):

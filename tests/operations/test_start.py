@@ -211,6 +211,8 @@ def test_a_port_that_is_taken_is_told_in_words_for_every_way_of_starting(tmp_pat
         ("EMAIL_URL", "smtp+tls://evalsite:pa55/word@mail:587", "no address such as smtp+tls://"),
         ("EMAIL_URL", "https://mail", "no address such as smtp+tls://"),
         ("SECOND_FACTOR_FOR_STAFF", "maybe", "is to be true or false"),
+        ("CORS_ORIGINS", "https://a.example, *", "has '*', and takes sites such as https://example.org"),
+        ("CSRF_TRUSTED_ORIGINS", "a.example", "has 'a.example', and takes sites such as https://example.org"),
     ],
 )
 def test_a_setting_that_cannot_be_read_is_named_and_nothing_secret_of_it_is_repeated(fresh, name, value, words):
