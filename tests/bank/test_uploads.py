@@ -1,6 +1,7 @@
 """Files that staff send: received, checked, brought in, cancelled; and what may not happen on the way."""
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -562,6 +563,23 @@ def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkey
             actions.confirm(upload=upload, choices=upload.choices)
     assert rows()["Sample"] == 8
     assert worker.ProgressReporter.__call__ is tell
+
+
+def test_an_upload_waits_while_the_disk_of_its_worker_is_full(sent, monkeypatch):
+    upload = sent(bundle())
+
+    def full(self, part, count):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(worker.ProgressReporter, "__call__", full)
+    for _ in range(worker.TRIES + 1):
+        with pytest.raises(OSError, match="No space left"):
+            worker.work(upload)
+    monkeypatch.undo()
+    assert worker.is_waiting()
+    assert worker.work(upload)
+    upload.refresh_from_db()
+    assert (upload.state, upload.tries) == ("checked", 0)
 
 
 def test_a_step_that_kills_its_worker_every_time_is_given_up(sent):

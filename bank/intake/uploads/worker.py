@@ -19,7 +19,7 @@ from django.utils import timezone
 from accounts import jobs
 from accounts.csv import escape
 from accounts.rules import allowed
-from bank.errors import BadInput
+from bank.errors import BadInput, outage
 from bank.intake.formats import UnknownFormat, mapping, reader
 from bank.intake.formats.mapping import Mapped
 from bank.intake.formats.reading import BadFile, Problem, first_names
@@ -28,7 +28,6 @@ from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
 from bank.models import Benchmark, Upload
-from bank.objects import Away
 from bank.picked import filled
 
 log = logging.getLogger(__name__)
@@ -122,17 +121,17 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
             return
         Upload.objects.filter(pk=upload.pk).update(state=Upload.State.CANCELLED, changed_at=timezone.now())
         staging.remove(upload)
-    except Away:
-        upload.tries = 0  # its files are not lost
-        upload.save(update_fields=["tries"])
-        raise
     except UnknownFormat as error:
         upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])
         _fail(upload, preview.without_paths(str(error), upload))
     except (BadFile, BadInput, LookupError) as error:
         _fail(upload, preview.without_paths(str(error), upload))
-    except Exception:
+    except Exception as error:
+        if outage(error):  # a disk that is full, a storage or database that does not answer: its files are not lost
+            upload.tries = 0
+            upload.save(update_fields=["tries"])
+            raise
         log.exception("Upload %s failed", upload.pk, extra={"upload": upload.pk})
         _fail(upload, "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause "
               "in the worker's log.")  # fmt: skip
