@@ -568,10 +568,10 @@ def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkey
 def test_an_upload_waits_while_the_disk_of_its_worker_is_full(sent, monkeypatch):
     upload = sent(bundle())
 
-    def full(self, part, count):
+    def full(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(worker.ProgressReporter, "__call__", full)
+    monkeypatch.setattr(worker, "keep_preview", full)
     for _ in range(worker.TRIES + 1):
         with pytest.raises(OSError, match="No space left"):
             worker.work(upload)
