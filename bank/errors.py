@@ -24,6 +24,10 @@ class Stale(BadInput):
     """Somebody else changed it since it was opened; nothing was written."""
 
 
+class NotNow(BadInput):
+    """The machine failed, which may be over soon; nothing was written."""
+
+
 RETRY_AFTER = 5  # seconds until it is worth trying again
 
 
@@ -44,7 +48,7 @@ def outage(error: BaseException | None) -> str | None:
     """
     if words := import_in_progress(error):
         return words
-    if isinstance(error, Away):
+    if isinstance(error, Away | NotNow):
         return str(error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
         return "The data folder cannot be written: no space, or read-only."

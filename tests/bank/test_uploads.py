@@ -16,8 +16,10 @@ from django.utils import timezone
 
 from annotations.models import Campaign, Label
 from bank.criteria import Criterion
+from bank.errors import NotNow
 from bank.forms.uploads import ChoicesForm
 from bank.intake.formats import templates
+from bank.intake.imports import engine
 from bank.intake.uploads import actions, decrypted, staging, worker
 from bank.models import Benchmark, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
 from judging.models import Judgment, Run
@@ -571,15 +573,20 @@ def test_an_upload_waits_while_the_disk_of_its_worker_is_full(sent, monkeypatch)
     def full(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(worker, "keep_preview", full)
-    for _ in range(worker.TRIES + 1):
-        with pytest.raises(OSError, match="No space left"):
-            worker.work(upload)
-    monkeypatch.undo()
-    assert worker.is_waiting()
-    assert worker.work(upload)
-    upload.refresh_from_db()
-    assert (upload.state, upload.tries) == ("checked", 0)
+    for step, refusal, after in ((worker, "keep_preview", "checked"), (engine, "_attempt", "done")):
+        monkeypatch.setattr(step, refusal, full)
+        for _ in range(worker.TRIES + 1):
+            with pytest.raises((OSError, NotNow), match="o space"):
+                worker.work(upload)
+        monkeypatch.undo()
+        assert worker.is_waiting()
+        assert worker.work(upload)
+        upload.refresh_from_db()
+        assert upload.state == after
+        if after == "checked":
+            upload.choices["benchmark"] = "boats"
+            actions.confirm(upload=upload, choices=upload.choices)
+    assert rows()["Sample"] == 8
 
 
 def test_a_step_that_kills_its_worker_every_time_is_given_up(sent):

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError
 from django.db.models import Model
 
-from bank.errors import BadInput, outage
+from bank.errors import NotNow, outage
 from bank.intake import formats, registry
 from bank.intake.formats import Format
 from bank.intake.formats.reading import BadFile, Problem, Row, Where
@@ -127,7 +127,7 @@ def run_import(
                 if left and any(words in str(error) for words in LOCKED):
                     continue
                 if words := outage(error):
-                    raise BadInput(f"{words} Nothing was imported; try again when it is over.") from None
+                    raise NotNow(f"{words} Nothing was imported; try again when it is over.") from None
                 raise
         for report in reports.values() if opened != path else ():
             for listed in (report.problems, report.warnings):

@@ -125,16 +125,20 @@ def _step(upload: Upload, stop: Callable[[], bool]) -> None:
         upload.found = {"is": error.is_no_table, "columns": error.columns}
         upload.save(update_fields=["found"])
         _fail(upload, preview.without_paths(str(error), upload))
-    except (BadFile, BadInput, LookupError) as error:
-        _fail(upload, preview.without_paths(str(error), upload))
     except Exception as error:
         if outage(error):  # a disk that is full, a storage or database that does not answer: its files are not lost
             upload.tries = 0
             upload.save(update_fields=["tries"])
             raise
-        log.exception("Upload %s failed", upload.pk, extra={"upload": upload.pk})
-        _fail(upload, "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause "
-              "in the worker's log.")  # fmt: skip
+        if isinstance(error, BadFile | BadInput | LookupError):
+            words = preview.without_paths(str(error), upload)
+        else:
+            log.exception("Upload %s failed", upload.pk, extra={"upload": upload.pk})
+            words = (
+                "An error of this site stopped it. Nothing was brought in; whoever runs the site finds the cause in "
+                "the worker's log."
+            )
+        _fail(upload, words)
 
 
 def _recognised(upload: Upload, opened: Path) -> sources.Source | None:
