@@ -1,7 +1,6 @@
 """Reads for the labelling pages."""
 
 import json
-import math
 import re
 import secrets
 from collections.abc import Mapping
@@ -43,23 +42,6 @@ class Progress:
     total: int
     pace: float | None  # seconds per item, over their last labels
     previous: int | None  # the assignment of their newest label
-
-    @property
-    def pace_in_words(self) -> str:
-        """ "48 s per item, about 1 h 6 min to go", once there is a pace."""
-        if self.pace is None:
-            return ""
-        minutes = math.ceil((self.total - self.done) * self.pace / 60)
-        hours, rest = divmod(minutes, 60)
-        if self.pace < 120:
-            each = _("{seconds} s per item").format(seconds=f"{max(1, self.pace):.0f}")
-        else:
-            each = _("{minutes} min per item").format(minutes=f"{self.pace / 60:.1f}")
-        if not minutes:
-            return each
-        if hours:
-            return f"{each}, " + _("about {hours} h {minutes} min to go").format(hours=hours, minutes=rest)
-        return f"{each}, " + _("about {minutes} min to go").format(minutes=rest)
 
 
 NO_PROGRESS = Progress(0, 0, None, None)

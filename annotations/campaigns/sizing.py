@@ -20,7 +20,7 @@ from annotations.campaigns.candidates import (
     why_no_items,
 )
 from annotations.campaigns.sampling import Plan, select_items
-from annotations.labels.own import each, usual_seconds
+from annotations.labels.own import usual_seconds
 from annotations.models import Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
@@ -63,16 +63,9 @@ class Size:
         return self.items * self.overlap
 
     @property
-    def hours(self) -> str:
-        hours = self.labels * self.usual / 3600
-        return f"{hours:,.0f} h" if hours >= 10 else f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.0f} min"
-
-    @property
-    def hours_about(self) -> str:
-        pace = f"{each(self.usual)} a label"
-        if not self.timed:
-            return f"{pace}, our guess: nobody has labelled this way here yet"
-        return f"{pace}, the median of the last {self.timed:,} labels of this protocol here"
+    def work(self) -> float:
+        """Seconds."""
+        return self.labels * self.usual
 
     @property
     def noun(self) -> str:

@@ -119,33 +119,14 @@ class Row:
         return reverse("annotations:work" if self.prepared else "annotations:prepare", args=[self.campaign.pk])
 
     @property
-    def pace(self) -> str:
-        return own.each(self.usual)
+    def to_go(self) -> float:
+        """Seconds."""
+        return self.left * self.usual
 
     @property
-    def to_go(self) -> str:
-        return own.duration(self.left * self.usual)
-
-    @property
-    def when(self) -> str:
-        """How long it takes and until when: "1 h 16 min, due 4 Dec"."""
-        return self.to_go + _(", ") + _("due {date}").format(date=self.due) if self.due else self.to_go
-
-    @property
-    def due(self) -> str:
-        return date_format(self.campaign.due, "MONTH_DAY_FORMAT") if self.campaign.due else ""
-
-    @property
-    def due_words(self) -> str:
-        """ "4 Dec, in 5 days", or that the day is over, or that there is none."""
-        if self.campaign.due is None:
-            return _("no date")
-        days = (self.campaign.due - timezone.now().date()).days
-        if days > 0:
-            words = ngettext("in {days} day", "in {days} days", days).format(days=days)
-        else:
-            words = _("overdue") if days else _("today")
-        return self.due + _(", ") + words
+    def days(self) -> int | None:
+        """Until it is due."""
+        return (self.campaign.due - timezone.now().date()).days if self.campaign.due else None
 
     @property
     def about(self) -> str:

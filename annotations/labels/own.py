@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db.models import Count, Exists, F, Min, OuterRef
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotations import ballots
 from annotations.ballots.pairs import LEFT_RIGHT
@@ -37,21 +36,6 @@ DAYS = 7
 NEWEST = 300  # labels that tell how long one usually takes
 CAMPAIGNS = 20  # of the same protocol, in which they are looked for
 FEWEST_TIMED = 10  # labels
-
-
-def duration(seconds: float) -> str:
-    """ "1 h 6 min", "8 min"; at least one minute."""
-    hours, minutes = divmod(max(1, round(seconds / 60)), 60)
-    if not hours:
-        return _("{minutes} min").format(minutes=minutes)
-    return _("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
-
-
-def each(seconds: float) -> str:
-    """The time of one label: "48 s", "2.5 min"."""
-    if seconds < 120:
-        return _("{seconds} s").format(seconds=f"{max(1, seconds):.0f}")
-    return _("{minutes} min").format(minutes=f"{seconds / 60:.1f}")
 
 
 @guard.working()
@@ -118,7 +102,7 @@ class Statistics:
     """Somebody's own numbers, over all campaigns."""
 
     days: Mapping[date, int]
-    week_time: str
+    week_time: float  # seconds
     labels: int
     since: datetime | None
     sides: Sides
@@ -154,7 +138,7 @@ def statistics_of(annotator: Annotator, closed: Mapping[int, LabelsByItem]) -> S
     answered = LabelReturn.objects.filter(label__annotator=annotator, answered_at__isnull=False)
     return Statistics(
         days=per_day,
-        week_time=duration(spent) if spent else "",
+        week_time=spent,
         labels=totals["n"],
         since=totals["since"],
         sides=sides_of(labels.filter(assignment__campaign_item__practice=False)),

@@ -54,10 +54,10 @@ class Result:
     progress: Progress
     others: bool  # whether the campaign has items that others label or labelled instead
     closed: bool
-    time: str
+    time: float | None  # seconds
     days: int
-    pace: str
-    everybody: str
+    pace: float | None  # seconds
+    everybody: float | None
     agreed: Matches | None
     gold: Matches | None
     shares: list[tuple[str, Estimate]]  # of the same verdicts, and with whom
@@ -110,9 +110,9 @@ def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Resul
         progress=progress,
         others=campaign.share is None and campaign.campaign_items.filter(practice=False).count() > progress.done,
         closed=closed,
-        time=own.duration(spent) if spent else "–",
+        time=spent or None,
         days=len({row.at.date() for row in mine}),
-        pace=_pace(mine) or "–",
+        pace=_pace(mine),
         everybody=_pace(others),
         agreed=own.own_matches(items, annotator.pk) if closed else None,
         gold=_gold_matches(mine) if closed else None,
@@ -156,10 +156,9 @@ def _gold_matches(labels: Iterable[LabelRow]) -> Matches | None:
     return Matches(sum(known), len(known)) if known else None
 
 
-def _pace(rows: Sequence[LabelRow]) -> str:
-    """The median time of these labels."""
-    seconds = [row.seconds for row in rows if row.seconds]
-    return own.each(median(seconds)) if seconds else ""
+def _pace(rows: Sequence[LabelRow]) -> float | None:
+    """The median seconds of these labels."""
+    return median([row.seconds for row in rows if row.seconds] or [0]) or None
 
 
 def _shares(items: LabelsByItem, annotator: int, *, fewest: int) -> list[tuple[str, Estimate]]:

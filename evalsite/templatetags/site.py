@@ -11,11 +11,12 @@ from django.utils.translation import get_language
 
 import bank.text.rendering
 from accounts.rules import Named, allowed
+from bank.text.durations import lasting
 from evalsite import templates
 from stats import figures
 
 register = template.Library()
-for writes in (figures.dollars, figures.two, figures.whole_percent, figures.whole_percent_sign):
+for writes in (lasting, figures.dollars, figures.two, figures.whole_percent, figures.whole_percent_sign):
     register.filter(writes)
 
 

@@ -1,6 +1,4 @@
-"""Filters that format verdicts and durations."""
-
-from datetime import timedelta
+"""Filters that format verdicts."""
 
 from django import template
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -95,23 +93,6 @@ def tokens(call: Judgment | Trial) -> str:
     if call.prompt_tokens is None:
         return "–"
     return intcomma(call.prompt_tokens + (call.completion_tokens or 0))
-
-
-@register.filter
-def lasting(span: timedelta | None) -> str:
-    """A duration in its two largest units: "2 min 14 s"."""
-    if span is None:
-        return "–"
-    seconds = round(span.total_seconds())
-    for large, large_name, small, small_name in (
-        (86_400, "d", 3_600, "h"),
-        (3_600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if seconds >= large:
-            rest = seconds % large // small
-            return f"{seconds // large} {large_name}" + (f" {rest} {small_name}" if rest else "")
-    return f"{seconds} s"
 
 
 @register.filter

@@ -475,7 +475,6 @@
     node.querySelector("[data-number]").textContent = t("{number} of {total}", { number: done + 1, total });
     node.querySelector(".meter").setAttribute("viewBox", `0 0 ${total > 0 ? total : 1} 1`);
     node.querySelector(".meter .v").setAttribute("width", done);
-    node.querySelector(".pace").textContent = usual ? inWords(usual, total - done) : "";
     const link = node.querySelector('[data-go="back"]'),
       target = back || root().dataset.back;
     if (target) {
@@ -486,7 +485,6 @@
     }
   };
   const times = [];
-  // As Progress.pace_in_words.
   const inWords = (pace, left) => {
     const minutes = Math.ceil((left * pace) / 60),
       hours = Math.floor(minutes / 60);
@@ -514,6 +512,8 @@
     lastSign = lastTick = Date.now();
     clearTimeout(draftTimer);
     draftTimer = 0;
+    const { pace, total, done } = root().dataset;
+    root().querySelector(".pace").textContent = Number(pace) ? inWords(pace, total - done) : "";
     for (const element of root().querySelectorAll("[data-minute]")) {
       const at = new Date(element.dataset.minute);
       if (!isNaN(at)) element.textContent = minute.format(at);

@@ -218,7 +218,7 @@ class TestForm:
         for annotator in (one, two):
             label_all(campaign, annotator, "left", now, seconds=100)
         page = text_of(client.post("/campaigns/count/", asked))
-        assert "<dd>1.0 h</dd>" in page
+        assert "<dd>1 h</dd>" in page
         assert "the median of the last 24 labels" in page
 
     def test_an_item_is_shown_as_annotators_see_it_with_names_hidden_and_nothing_stored(self, client_of, pairs):

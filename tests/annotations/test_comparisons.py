@@ -371,7 +371,7 @@ def test_the_form_offers_it_counts_and_shows_the_first(client_of):
     judged_by_two(benchmark)
     client = client_of("curator")
     form = {"benchmark": benchmark.pk, "protocol": PROTOCOL, "overlap": 1, "who": "everybody", "asked": 1}
-    assert "2 items, 1 label each, at 90 s a label" in flat(client.post("/campaigns/count/", form))
+    assert "2 items, 1 label each, at 1 min 30 s a label" in flat(client.post("/campaigns/count/", form))
     preview = flat(client.post("/campaigns/preview/", form))
     assert "The two judges' verdicts: Answer 1 is better; Answer 2 is better." in preview.replace("&#x27;", "'")
     sent = form | {"name": "Two", "overlap": 2, "lease_minutes": 30, "gold_rate": 0, "gold_pass": 70, "gold_least": 5}
