@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from django.db.models import Count, F, Max, QuerySet
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -39,14 +38,6 @@ class Practice:
     failed: bool
     right: int
     of: int
-
-    @property
-    def result(self) -> str:
-        """How the last round went, in words."""
-        if not self.of:
-            return _("A curator let you past it.")
-        words = _("{right} of {of} right, {needed} were needed")
-        return words.format(right=self.right, of=self.of, needed=self.needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +88,6 @@ class Row:
         return self.read is not None and self.read < self.campaign.guidelines_version
 
     @property
-    def version(self) -> str:
-        """ "version 2, 9 Nov: ties are fine", of the guidelines."""
-        of = self.campaign
-        words = _("version {version}").format(version=of.guidelines_version)
-        if of.guidelines_changed_at:
-            words += _(", ") + date_format(of.guidelines_changed_at, "MONTH_DAY_FORMAT")
-        return f"{words}: {of.guidelines_change}" if of.guidelines_change else words
-
-    @property
     def verb(self) -> str:
         """The word on the button: the next step."""
         if not self.prepared:
@@ -128,31 +110,6 @@ class Row:
         """Until it is due."""
         return (self.campaign.due - timezone.now().date()).days if self.campaign.due else None
 
-    @property
-    def about(self) -> str:
-        """Its state, in a line of the list."""
-        if self.campaign.state == PAUSED:
-            return _("paused by a curator; it comes back by itself")
-        if self.blocked:
-            return _("practice not passed yet; a curator can let you try again")
-        if self.began:
-            return _("you did {done} of {total}").format(done=self.progress.done, total=self.progress.total)
-        if not self.left:
-            return _("every item has its labels")
-        question = str(self.ballot.question) if self.ballot else ""
-        steps = self._first_steps()
-        return " ".join([question, _("First: {steps}.").format(steps=_(", ").join(steps))] if steps else [question])
-
-    def _first_steps(self) -> list[str]:
-        """Before the first item."""
-        steps = []
-        if self.campaign.guidelines and not self.prepared:
-            steps.append(_("{minutes} min of guidelines").format(minutes=self.minutes_to_read))
-        if self.practises and self.practice:
-            items = self.practice.items
-            steps.append(ngettext("{n} practice item", "{n} practice items", items).format(n=items))
-        return steps
-
 
 @dataclass(frozen=True, slots=True)
 class Together:
@@ -161,11 +118,6 @@ class Together:
     done: int
     total: int
     people: int
-
-    @property
-    def words(self) -> str:
-        words = ngettext("{done} of {total}, {n} person", "{done} of {total}, {n} people", self.people)
-        return words.format(done=f"{self.done:,}", total=f"{self.total:,}", n=self.people)
 
 
 @dataclass(frozen=True, slots=True)
