@@ -257,12 +257,6 @@ class Run(models.Model):
         return "Imported" if self.imported else self.get_state_display()
 
     @property
-    def orders_in_words(self) -> str:
-        """Its orders and repeats in words: "both orders, 2 repeats"."""
-        orders = "both orders" if self.orders == "both" else f"{self.orders} order"
-        return f"{orders}, {self.repeats} repeats" if self.repeats > 1 else orders
-
-    @property
     def in_short(self) -> str:
         """Its protocol and settings in a line: "batch, shuffled, no criteria"."""
         name = f"{self.protocol}, {len(self.attacks)} attacks" if self.kind == Run.Kind.ATTACKS else self.protocol

@@ -135,10 +135,6 @@ class Progress:
     def failed_percent(self) -> float:
         return 100 * self.faulty / (self.done + self.failed) if self.faulty else 0.0
 
-    @property
-    def going(self) -> bool:
-        return self.left is not None
-
 
 def runs_for(viewer: Viewer) -> QuerySet[Run]:
     return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")

@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import form_page, posted
@@ -62,7 +61,6 @@ def template_detail(request: SignedInRequest, protocol: str, prompt: str, versio
         "title": titles()[protocol],
         "stored": stored,
         "runs": queries.listed(runs, viewer=request.user),
-        "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
     return page(request, "judging/template.html", context)

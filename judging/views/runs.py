@@ -5,7 +5,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -72,15 +71,6 @@ def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
     }
 
 
-def _board(run: Run) -> str:
-    """The board that counts the verdicts of a run that has ended; "" while none does."""
-    if run.kind != Run.Kind.JUDGMENTS or run.tryout or run.state != Run.State.FINISHED:
-        return ""
-    protocol = protocols.all_by_name().get(run.protocol)
-    kind = f"?kind={protocol.verdict_kind}" if protocol else ""
-    return reverse("leaderboard:judges", args=[run.benchmark]) + kind
-
-
 def _is_as_printed(protocol: Any, run: Run) -> bool:
     return bool(protocol and protocol.printed and protocol.printed.holds(run.settings))
 
@@ -97,7 +87,6 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     return {
         "can": _permissions(run, writes=writes, is_jury=bool(members)),
         "item_set": item_sets.description(run.item_set),
-        "board": _board(run) if progress.done else "",
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
