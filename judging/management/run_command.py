@@ -25,7 +25,7 @@ from judging.protocols.settings import AS_PRINTED
 from judging.runs.actions import pause_run, retry_failed
 from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
-from judging.work import Patience, Progress, Shared, Stopped, leases, work
+from judging.work import Ended, Patience, Progress, Shared, leases, work
 
 PLAIN_EVERY = 5.0  # seconds between plain lines
 LOOK_EVERY = 1.0
@@ -167,7 +167,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
     """Work the run here; while a worker has it to itself, or its endpoint fails, wait."""
     stop = asyncio.Event()
     shared = Shared()
-    stopped = Stopped(Run.State.PAUSED, BY_HAND)
+    stopped = Ended(Run.State.PAUSED, BY_HAND)
     with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
         while not stop.is_set():
             if await db(leases.take, run, worker=leases.worker_name()):

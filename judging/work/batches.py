@@ -51,7 +51,7 @@ class Batches(Session):
             await self._found_again(one)
         while self.ending is None:
             if self.stop.is_set():
-                self.end(self.stopped.state, self.stopped.reason)
+                self.ending = self.stopped
                 return
             await self._hand_in()
             if self.ending is None and not self.out:

@@ -23,7 +23,7 @@ from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
 from judging.work.pace import Pacer
-from judging.work.writer import Ended, Writer
+from judging.work.writer import Writer
 
 UNREADABLE = ("parse_failed", "refused")
 FINAL = {Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
@@ -187,8 +187,7 @@ class CallResults(Writer):
             self.end(Run.State.PAUSED, f"{words} Nothing but errors for {span}. Resume when it works again.")
             return
         tried = {"next_try_at": at, "tries": errors.tries + 1, "failing_since": errors.since}
-        self.ending = Ended(Run.State.WAITING, words, alone=True, next_try=tried)
-        self.wake.set()
+        self.end(Run.State.WAITING, words, alone=True, next_try=tried)
 
     def _gives_up_after(self) -> timedelta:
         seconds = self.patience.give_up_after

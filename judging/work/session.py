@@ -171,8 +171,7 @@ class Session(CallResults):
     def _without_pictures(self) -> None:
         """Leave the run to workers that can read its pictures."""
         words = f"The worker that took it {LACKS}. Give that one the same EVALSITE_DATA as the others, then resume."
-        self.ending = self.ending or Ended(Run.State.PAUSED, words, alone=True)
-        self.wake.set()
+        self.end(Run.State.PAUSED, words, alone=True)
 
     # -- the dispatcher -----------------------------------------------------------------------------------------
 
@@ -180,7 +179,7 @@ class Session(CallResults):
         loop = asyncio.get_running_loop()
         while self.ending is None:
             if self.stop.is_set():
-                self.end(self.stopped.state, self.stopped.reason)
+                self.ending = self.stopped
                 return
             now = loop.time()
             self._refill()

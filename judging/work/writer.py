@@ -77,14 +77,6 @@ class Progress:
     rate: float  # judgments a second, over the last minute
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The state in which a stopped worker leaves its run, and why: queued for another worker by default."""
-
-    state: str = Run.State.QUEUED
-    reason: str = ""
-
-
 Watch = Callable[[Progress], None]
 
 
@@ -103,21 +95,19 @@ class Shared:
         return self._limiters.setdefault(judge_id, Limiter(concurrency))
 
 
+@dataclass(eq=False)
 class Ended(Exception):
-    """Why a session ends. ``state`` is None where somebody else has decided, or the run is finished.
+    """Why a session ends, and the ``state`` in which it leaves its run: None where somebody else has decided, or the
+    run is finished.
 
     ``alone``: the reason is this worker's; others that are at the run go on with it. ``next_try``: of a run that waits,
     see ``leases.leave``.
     """
 
-    def __init__(
-        self, state: str | None, reason: str = "", *, alone: bool = False, next_try: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.state = state
-        self.reason = reason
-        self.alone = alone
-        self.next_try = next_try
+    state: str | None
+    reason: str = ""
+    alone: bool = False
+    next_try: Mapping[str, Any] | None = None
 
 
 class Writer(ABC):
@@ -129,7 +119,7 @@ class Writer(ABC):
         *,
         shared: Shared,
         stop: asyncio.Event,
-        stopped: Stopped,
+        stopped: Ended,
         patience: Patience,
         watch: Watch | None,
     ) -> None:
@@ -179,7 +169,7 @@ class Writer(ABC):
             log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
             self.end(Run.State.PAUSED, CRASHED)
         try:
-            await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
+            await self._close(self.ending or self.stopped)
         except leases.LeaseLost:
             self.lease_lost()
         if self.lost:
@@ -193,10 +183,10 @@ class Writer(ABC):
     @abstractmethod
     async def session(self) -> None: ...
 
-    def end(self, state: str | None, reason: str = "") -> None:
+    def end(self, state: str | None, reason: str = "", **more: Any) -> None:
         """Ask the session to end. The first reason stands."""
         if self.ending is None:
-            self.ending = Ended(state, reason)
+            self.ending = Ended(state, reason, **more)
         self.wake.set()
 
     def lease_lost(self) -> None:
