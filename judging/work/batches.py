@@ -150,7 +150,7 @@ class Batches(Session):
         if batch is None:
             return
         if not isinstance(batch.get("status"), str):
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host} does not say what became of its batch.")
+            self.end(Run.State.PAUSED, f"{self.judge.at_host} does not say what became of its batch.")
         if batch.get("status") not in ENDED:
             return
         results: dict[str, Answer] = {}
@@ -170,7 +170,7 @@ class Batches(Session):
                 self.ready.clear()
         if not answered:
             words = f"the batch {one['id']} ended as {batch['status']} and brought nothing. Look there, then resume."
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(words)
 
     async def _take_all(self, results: dict[str, Answer]) -> None:
         """Store what a batch brought: its jobs are among those that are missing."""
@@ -220,7 +220,7 @@ class Batches(Session):
             await asyncio.sleep(self.patience.wait_after(number + 1))
         if passing:
             self.wait(f"{words}, asked for a batch")
-        self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}, asked for a batch.")
+        self.pause(f"{words}, asked for a batch.")
         return None
 
 

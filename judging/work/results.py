@@ -110,8 +110,9 @@ class CallResults(Writer):
         if abilities is None and not self.batch.replies:
             abilities = await db(store.drop_parameter, run=self.run, name=name, ability=ability)
         if abilities is None:
-            words = f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(
+                f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."
+            )
             return
         self.run.abilities = abilities
         pending.dropped.add(name)
@@ -165,13 +166,17 @@ class CallResults(Writer):
         if halt and halt.waits:
             self.wait(halt.words)
         elif halt:
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {halt.words}")
+            self.pause(halt.words)
+
+    def pause(self, words: str) -> None:
+        """End the session over the judge's endpoint, until somebody resumes the run."""
+        self.end(Run.State.PAUSED, f"{self.judge.at_host}: {words}")
 
     def wait(self, words: str, *, retry_after: float | None = None) -> None:
         """End the session: the run is tried again later, or given up when that has been in vain for long enough."""
         if self.ending is not None:
             return
-        now, words = timezone.now(), f"{self.judge.name} at {self.judge.host}: {words}."
+        now = timezone.now()
         failing_for = asyncio.get_running_loop().time() - (self.health.failing_since or math.inf)
         errors = Errors(
             since=self.run.failing_since or now - timedelta(seconds=max(0.0, failing_for)),
@@ -184,10 +189,10 @@ class CallResults(Writer):
         if at is None:
             minutes = errors.give_up_after / timedelta(minutes=1)
             span = f"{minutes:g} minutes" if minutes < 120 else f"{minutes / 60:.3g} hours"
-            self.end(Run.State.PAUSED, f"{words} Nothing but errors for {span}. Resume when it works again.")
+            self.pause(f"{words}. Nothing but errors for {span}. Resume when it works again.")
             return
         tried = {"next_try_at": at, "tries": errors.tries + 1, "failing_since": errors.since}
-        self.end(Run.State.WAITING, words, alone=True, next_try=tried)
+        self.end(Run.State.WAITING, f"{self.judge.at_host}: {words}.", alone=True, next_try=tried)
 
     def _gives_up_after(self) -> timedelta:
         seconds = self.patience.give_up_after
@@ -328,8 +333,7 @@ class CallResults(Writer):
     def look(self, batch: store.Batch, seen: store.Seen) -> None:
         self.spending.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)
         if seen.other_model and batch.opened:
-            words = self._other_model(batch.opened.model, "the model that answered first")
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(self._other_model(batch.opened.model, "the model that answered first"))
         elif batch.opened is self.reported.opened:
             self.reported.opened = None
         super().look(batch, seen)
