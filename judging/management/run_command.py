@@ -179,11 +179,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
                 display.say(f"{run.state_reason} Try {run.tries} at {timezone.localtime(run.next_try_at):%H:%M:%S %Z}.")
             else:
                 display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
-            try:
-                async with asyncio.timeout(LOOK_EVERY):
-                    await stop.wait()
-            except TimeoutError:
-                pass
+            await loop.comes(stop, LOOK_EVERY)
     if run.state == Run.State.WAITING:  # stopped meanwhile
         await db(pause_run, run=run, reason=BY_HAND)
     await shared.endpoints.close()

@@ -61,18 +61,11 @@ class Batches(Session):
                 if self.ending is None:
                     await self._look(one)
             if self.out and self.ending is None:
-                await self._rest()
+                await self._rest(self.patience.poll)
         await db(self.run.refresh_from_db, fields=["state"])
         if self.run.state == Run.State.CANCELLED:
             for one in self.out:
                 await self._send("POST", f"/batches/{one['id']}/cancel", b"{}")
-
-    async def _rest(self) -> None:
-        """Wait for the next look; not longer than it takes to notice a stop."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + self.patience.poll
-        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
-            await asyncio.sleep(min(left, 0.5))
 
     # -- handing in ---------------------------------------------------------------------------------------------
 

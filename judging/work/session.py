@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
-from accounts.loop import db
+from accounts.loop import comes, db
 from bank import images
 from bank.objects import Away
 from judging.endpoints.judges import KeyMissing, host_allowed, key_of
@@ -218,11 +218,14 @@ class Session(CallResults):
     async def _sleep(self, seconds: float) -> None:
         """Wait until something happened, at most half a second: the process may have been asked to stop."""
         self.wake.clear()
-        try:
-            async with asyncio.timeout(min(seconds, 0.5)):
-                await self.wake.wait()
-        except TimeoutError:
-            pass
+        await comes(self.wake, min(seconds, 0.5))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait so long, but no longer than it takes to notice an end or a stop."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
+            await self._sleep(left)
 
     async def _wait_for_pace(self, now: float) -> float:
         if not self.pacer.active:
@@ -292,9 +295,7 @@ class Session(CallResults):
             self.exhausted = False
             return
         # A run of a million is not looked through all the time.
-        until = loop.time() + min(max(self.patience.tick, 5 * (loop.time() - began)), 30.0)
-        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
-            await self._sleep(left)
+        await self._rest(min(max(self.patience.tick, 5 * (loop.time() - began)), 30.0))
 
     def followed(self, pending: PendingCall) -> None:
         self.open_jobs += 1
@@ -392,12 +393,8 @@ class Session(CallResults):
     async def _write(self) -> None:
         """Commit results as they come, a moment's together, and at each tick: the same statement keeps the lease."""
         while not self.over:
-            try:
-                async with asyncio.timeout(self.patience.tick):
-                    await self.fresh.wait()
+            if await comes(self.fresh, self.patience.tick):
                 await asyncio.sleep(self.patience.gather)
-            except TimeoutError:
-                pass
             try:
                 await self._flush()
             except leases.LeaseLost:

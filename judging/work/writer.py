@@ -8,7 +8,6 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
-from accounts.loop import db
+from accounts.loop import comes, db
 from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
@@ -254,18 +253,12 @@ class Writer(ABC):
                 )
                 tries += 1
                 if not self.stop.is_set():
-                    await self._wait_or_stop(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
+                    await comes(self.stop, min(LONGEST_PAUSE, self.patience.wait_after(tries)))
                     continue
                 until = min(until, loop.time() + self.patience.drain)
                 if loop.time() >= until:
                     raise leases.LeaseLost(f"run {self.run.pk}: the database stayed away") from None
                 await asyncio.sleep(min(self.patience.tick, self.patience.drain))
-
-    async def _wait_or_stop(self, seconds: float) -> None:
-        """Wait, but not beyond the moment when the worker is asked to stop."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.stop.wait()
 
     def _count(self, number: int, seen: store.Seen) -> None:
         now = asyncio.get_running_loop().time()
