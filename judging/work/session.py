@@ -2,7 +2,6 @@
 
 import asyncio
 import heapq
-import logging
 import math
 from collections import deque
 from dataclasses import replace
@@ -25,9 +24,7 @@ from judging.runs.requests import CallRequest
 from judging.work import leases, run_kinds
 from judging.work.pace import INFINITE
 from judging.work.results import CallResults, PendingCall
-from judging.work.writer import CRASHED, Ended
-
-log = logging.getLogger(__name__)
+from judging.work.writer import Ended
 
 ROUNDING = 0.001  # seconds, of differences of the clock
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
@@ -110,12 +107,7 @@ class Session(CallResults):
                 self.lease_lost()
                 return
             except DatabaseError as error:
-                log.warning(
-                    "Run %s: the database renews no share (%s)",
-                    self.run.pk,
-                    type(error).__name__,
-                    extra={"run": self.run.pk},
-                )
+                self.log.warning("Run %s: the database renews no share (%s)", self.run.pk, type(error).__name__)
             await asyncio.sleep(self.patience.tick)
 
     async def _renew_share(self) -> None:
@@ -249,11 +241,8 @@ class Session(CallResults):
             self.lease_lost()
             return
         except DatabaseError as error:
-            log.warning(
-                "Run %s: the database does not answer (%s), trying again",
-                self.run.pk,
-                type(error).__name__,
-                extra={"run": self.run.pk},
+            self.log.warning(
+                "Run %s: the database does not answer (%s), trying again", self.run.pk, type(error).__name__
             )
             await asyncio.sleep(self.patience.wait_after(1))
             return
@@ -323,8 +312,7 @@ class Session(CallResults):
 
     def _crashed(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
-            log.error("Run %s stops", self.run.pk, exc_info=error, extra={"run": self.run.pk})
-            self.end(Run.State.PAUSED, CRASHED)
+            self.crash(error)
 
     async def _call(self, pending: PendingCall) -> None:
         prepared = await self._prepared(pending)
@@ -368,7 +356,7 @@ class Session(CallResults):
             ):
                 self._done(pending, self.kind.row(pending.job, Reading("error", reason=MISSING_PICTURE)))
             else:
-                log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error, extra={"run": self.run.pk})
+                self.log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()
             return None
         if "system" in self.run.settings:
@@ -400,9 +388,8 @@ class Session(CallResults):
             except leases.LeaseLost:
                 self.lease_lost()
                 return
-            except Exception:
-                log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
-                self.end(Run.State.PAUSED, CRASHED)
+            except Exception as error:
+                self.crash(error)
                 return
 
     async def _flush(self) -> None:

@@ -25,8 +25,6 @@ from judging.runs import plan
 from judging.work import curve, leases, run_kinds, store
 from judging.work.pace import Limiter
 
-log = logging.getLogger(__name__)
-
 LONGEST_PAUSE = 10.0  # seconds before the database is given a batch again
 CRASHED = "The worker met an error of its own; its log says which. Nothing stored is lost: resume to go on."
 HELD_KEYS = (
@@ -123,6 +121,7 @@ class Writer(ABC):
         watch: Watch | None,
     ) -> None:
         self.run = run
+        self.log = logging.LoggerAdapter(logging.getLogger(type(self).__module__), {"run": run.pk})
         self.judge = run.judge
         self.shared = shared
         self.stop = stop
@@ -157,26 +156,18 @@ class Writer(ABC):
         except leases.LeaseLost:
             self.lease_lost()
         except (OperationalError, InterfaceError) as error:
-            log.warning(
-                "Run %s: the database does not answer (%s), left for now",
-                self.run.pk,
-                type(error).__name__,
-                extra={"run": self.run.pk},
+            self.log.warning(
+                "Run %s: the database does not answer (%s), left for now", self.run.pk, type(error).__name__
             )
             self.end(Run.State.QUEUED)
-        except Exception:
-            log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
-            self.end(Run.State.PAUSED, CRASHED)
+        except Exception as error:
+            self.crash(error)
         try:
             await self._close(self.ending or self.stopped)
         except leases.LeaseLost:
             self.lease_lost()
         if self.lost:
-            log.warning(
-                "Run %s is no longer this worker's; what was not stored is dropped",
-                self.run.pk,
-                extra={"run": self.run.pk},
-            )
+            self.log.warning("Run %s is no longer this worker's; what was not stored is dropped", self.run.pk)
         return self.lost or bool(self.ending and self.ending.alone)
 
     @abstractmethod
@@ -187,6 +178,11 @@ class Writer(ABC):
         if self.ending is None:
             self.ending = Ended(state, reason, **more)
         self.wake.set()
+
+    def crash(self, error: BaseException) -> None:
+        """Pause the run over an error of our own."""
+        self.log.error("Run %s stops", self.run.pk, exc_info=error)
+        self.end(Run.State.PAUSED, CRASHED)
 
     def lease_lost(self) -> None:
         self.lost = True
@@ -207,7 +203,7 @@ class Writer(ABC):
             live={"curve": self.curve} | self.left_word,
         )
         if ended.state in (Run.State.PAUSED, Run.State.WAITING):
-            log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason, extra={"run": self.run.pk})
+            self.log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason)
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -245,11 +241,8 @@ class Writer(ABC):
             except DatabaseError as error:
                 if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
-                log.warning(
-                    "Run %s: the database takes no batch (%s), trying again",
-                    self.run.pk,
-                    type(error).__name__,
-                    extra={"run": self.run.pk},
+                self.log.warning(
+                    "Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__
                 )
                 tries += 1
                 if not self.stop.is_set():
