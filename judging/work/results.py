@@ -49,6 +49,12 @@ class PendingCall:
     step_costs: list[tuple[float | None, int | None, int | None]] = field(default_factory=list)  # and tokens, of these
 
 
+def _of_call(row: run_kinds.Row, request: CallRequest, call: Answer | run_kinds.CachedCall) -> None:
+    """Note on a row what was asked, who answered and how many tokens that took."""
+    row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, call.model
+    row.prompt_tokens, row.completion_tokens = call.prompt_tokens, call.completion_tokens
+
+
 def _with_steps(row: Any, pending: PendingCall) -> None:
     """Add the steps to the row of their verdict: what was said, tokens and cost; unknown where one is."""
     row.analysis = joined(*pending.said, row.analysis or "") or None
@@ -88,8 +94,7 @@ class CallResults(Writer):
         self._accepted(Answer(Outcome.OK, model=cached.model))
         for name, value in cached.columns.items():
             setattr(row, name, value)
-        row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, cached.model
-        row.prompt_tokens, row.completion_tokens = cached.prompt_tokens, cached.completion_tokens
+        _of_call(row, request, cached)
         row.cost, row.cached = 0.0, True
         self.batch.cached += 1
         self._done(pending, row)
@@ -154,8 +159,7 @@ class CallResults(Writer):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
             row = self.kind.row(pending.job, Reading(status, reason=answer.words))
         if row:
-            row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, answer.model
-            row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
+            _of_call(row, request, answer)
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
             if pending.said:
                 _with_steps(row, pending)
