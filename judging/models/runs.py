@@ -104,6 +104,8 @@ class Run(models.Model):
         CANCELLED = "cancelled"
 
     GOING = (State.QUEUED, State.RUNNING, State.WAITING)  # by itself
+    HALTED = (State.PAUSED, State.WAITING)
+    ENDED = (State.FINISHED, State.CANCELLED)
 
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")

@@ -79,7 +79,7 @@ def estimate(
         return Estimate(int(number), judgments)
     absent = 0 if settings["context"] == "none" else _without_pictures(items, int(number))
     jobs = _jobs(run, _spread(items.order_by(), int(number)))
-    template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
+    template = prompts.get(protocol.name, settings["prompt"])
     counted = _count(run, jobs, template, protocol, reuse=reuse)
     share = judgments / len(jobs)
     rough = Estimate(int(number), judgments, absent, round(counted.told * share), round(counted.stored * share))

@@ -13,7 +13,7 @@ from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
 from judging import protocols
-from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of
+from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of, reason_key
 from judging.protocols import Criterion, Option, Protocol
 from judging.runs import attacks
 
@@ -28,6 +28,11 @@ NOT_ASKED = {
     "error": "not asked: the call for the answer failed",
 }
 SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
+
+
+def not_asked_keys() -> list[str]:
+    """By which judgments are found about which nobody was asked."""
+    return [reason_key(reason) for reason in NOT_ASKED.values()]
 
 
 class ShownResponse(NamedTuple):

@@ -18,7 +18,7 @@ from bank.models import with_answers
 from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
-from judging.models import Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, reason_key, table_of
+from judging.models import Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
 from judging.runs import plan
 from judging.work import curve
 from judging.work.budget import typical_call
@@ -243,8 +243,7 @@ def failures_in_words(run: Run) -> tuple[list[str], bool]:
 def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
     """Items of which these runs asked nobody, since an answer is none; and whether such an answer lost."""
     loses = Run.objects.filter(pk__in=runs, settings__unanswered="loses").exists()
-    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
-    rows = Judgment.objects.filter(run__in=runs, reason_hash__in=reasons)
+    rows = Judgment.objects.filter(run__in=runs, reason_hash__in=plan.not_asked_keys())
     if not loses:
         rows = rows.filter(status__in=list(plan.NOT_ASKED))  # by the index, unless asked for distinct items
     return len(set(rows.order_by().values_list("item", flat=True))), loses
@@ -253,8 +252,7 @@ def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
 @guard.working()
 def unasked(runs: Sequence[int]) -> dict[int, int]:
     """Of each run, how many judgments lack a verdict because an answer is none, so that nobody was asked."""
-    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
-    rows = Judgment.objects.filter(run__in=runs, status__in=list(plan.NOT_ASKED), reason_hash__in=reasons)
+    rows = Judgment.objects.filter(run__in=runs, status__in=list(plan.NOT_ASKED), reason_hash__in=plan.not_asked_keys())
     return dict(rows.order_by().values_list("run").annotate(n=Count("pk")))
 
 
@@ -320,7 +318,7 @@ def worker_seen() -> bool:
 
 def workers_without_pictures(run: Run) -> list[str]:
     """The live workers that cannot take the run because they lack its images."""
-    if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
+    if run.state in Run.ENDED or not needs_pictures(run):
         return []
     return list(WorkerBeat.objects.living().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
 

@@ -312,7 +312,7 @@ def _end(row: QueuedSubmission, state: str, reason: str = "") -> None:
 def _leave(row: QueuedSubmission) -> None:
     """A submission that was withdrawn leaves the queue, and its run ends unless it is about others, too."""
     run = row.run
-    if run is not None and run.state not in (Run.State.FINISHED, Run.State.CANCELLED):
+    if run is not None and run.state not in Run.ENDED:
         own = ItemResponse.objects.filter(item=OuterRef("item"), response__submission=row.submission_id)
         if not RunItem.objects.filter(run=run).exclude(Exists(own)).exists():
             cancel_run(run=run)

@@ -38,7 +38,7 @@ def template_list(request: SignedInRequest) -> HttpResponse:
     return page(request, "judging/templates.html", context)
 
 
-def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt:
+def _template(protocol: str, prompt: str, version: int | None = None) -> prompts.Prompt:
     if protocol not in titles():
         raise Http404("unknown template")
     try:
@@ -95,12 +95,11 @@ def template_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _copied(request: SignedInRequest) -> dict[str, Any]:
-    name, version = prompts.split(request.GET.get("prompt", "default"))
     try:
-        template = _template(request.GET.get("protocol", "pair"), name, version)
+        template = _template(request.GET.get("protocol", "pair"), request.GET.get("prompt", "default"))
     except Http404:
         return {}
-    own_name = "" if name in prompts.names(template.protocol) else name
+    own_name = "" if template.name in prompts.names(template.protocol) else template.name
     return {"protocol": template.protocol, "name": own_name, "text": template.text}
 
 

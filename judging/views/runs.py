@@ -57,7 +57,7 @@ def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
     """Actions open to this viewer on a run now; whoever may not ``release`` its analyses sees what is released."""
     judgments = run.kind == Run.Kind.JUDGMENTS
     active = run.state in Run.GOING
-    paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
+    paused = run.state in Run.HALTED
     can_change_state = writes and not run.imported
     return {
         "pause": can_change_state and active,

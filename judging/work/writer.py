@@ -202,7 +202,7 @@ class Writer(ABC):
             next_try=ended.next_try,
             live={"curve": self.curve} | self.left_word,
         )
-        if ended.state in (Run.State.PAUSED, Run.State.WAITING):
+        if ended.state in Run.HALTED:
             self.log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason)
 
     # -- results ------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *, protocol: str, name: str, file: str | None, note: str, **options: Any) -> None:
         try:
             if file is None:
-                self.stdout.write(prompts.get(protocol, *prompts.split(name)).text)
+                self.stdout.write(prompts.get(protocol, name).text)
                 return
             text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
             known = name in prompts.names(protocol) + prompts.stored_names(protocol)
