@@ -18,9 +18,7 @@ from judging.protocols import Criterion, Option, Protocol
 from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
-# Of responses that are no answers. What was cut off is one, as far as it goes.
-UNANSWERED = (Response.Status.EMPTY, Response.Status.REFUSED, Response.Status.FILTERED, Response.Status.ERROR)
-# Why nobody was asked about an answer, by its status.
+# Why nobody was asked about a response that is no answer, by its status. What was cut off is one, as far as it goes.
 NOT_ASKED = {
     "empty": "not asked: the answer is empty",
     "refused": "not asked: the model refused to answer",
@@ -46,7 +44,7 @@ class ShownResponse(NamedTuple):
     @property
     def unanswered(self) -> str:
         """The status of a response that is no answer: empty, refused, stopped, or of a call that failed; else ""."""
-        if self.status in UNANSWERED:
+        if self.status in NOT_ASKED:
             return self.status
         return "" if self.text.strip() else str(Response.Status.EMPTY)
 
