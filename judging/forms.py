@@ -17,15 +17,14 @@ from bank.models import Benchmark, Item
 from judging import protocols
 from judging.endpoints.inputs import JudgeIn
 from judging.inputs import InputForm, fields_of, form_field
-from judging.models import OVERLAP, Judge, PromptTemplate, Run
+from judging.models import JURY, OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
 from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP, REQUEST
-from judging.runs import attacks, item_sets, plan, queries
+from judging.runs import attacks, item_sets, plan, queries, tryouts
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
-from judging.runs.juries import SETTING
 from judging.webhooks import WebhookIn
 
 MOST_NAMED = 5  # judges in a label
@@ -472,9 +471,8 @@ def as_form(run: Run) -> dict[str, Any]:
 def _items_as_form(run: Run) -> dict[str, Any]:
     """The form values that select the run's items again; the run itself if its item set no longer does."""
     item_set = dict(run.item_set)
-    judgeable = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))
     try:
-        is_same = item_sets.items(item_set, benchmark=run.benchmark, query=judgeable).count() == run.run_items.count()
+        is_same = tryouts.items_of(run).count() == run.run_items.count()
     except item_sets.BadItemSet:
         is_same = False
     models, seed = item_set.pop("models", []), item_set.pop("seed", None)
@@ -556,7 +554,7 @@ class JuryForm(Styled):
         super().__init__(*args, **kwargs)
         field: Any = self.fields["runs"]
         runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).exclude(judge__baseline=OVERLAP)
-        runs = runs.exclude(settings__has_key=SETTING).select_related("judge", "benchmark")
+        runs = runs.exclude(settings__has_key=JURY).select_related("judge", "benchmark")
         field.queryset = runs.order_by("benchmark", "protocol", "judge__name", "pk")
 
 

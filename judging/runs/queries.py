@@ -18,7 +18,7 @@ from bank.models import with_answers
 from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
-from judging.models import Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
+from judging.models import JURY, Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
 from judging.runs import plan
 from judging.work import curve
 from judging.work.budget import typical_call
@@ -391,7 +391,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
 
 
 def judges_with_counts() -> QuerySet[Judge]:
-    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
+    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key=JURY)
     runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
     judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
     return judges.order_by("baseline", Case(When(base_url="", then=1), default=0), "name")
