@@ -477,9 +477,7 @@ class Collecting:
     @property
     def failing(self) -> list[RunTask]:
         """Those missing that fail for sure: a picture of their sample is not stored here."""
-        if self.collector.name in (Run.Kind.REWRITES, Run.Kind.VERBS):
-            return []
-        return [task for task in self.missing if task.sample.absent_images]
+        return [task for task in self.missing if self.collector.sees and task.sample.absent_images]
 
 
 def plan_collecting(
