@@ -95,16 +95,10 @@ def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
 
 def _of_runs(filters: JudgmentFilters) -> dict[str, Any]:
     """The conditions on runs."""
-    conditions: dict[str, Any] = {}
-    if filters.run is not None:
-        conditions["pk"] = filters.run
-    if filters.judge:
-        conditions["judge__name"] = filters.judge
-    if filters.protocol:
-        conditions["protocol"] = filters.protocol
+    conditions: dict[str, Any] = {"pk": filters.run, "judge__name": filters.judge, "protocol": filters.protocol}
     if filters.benchmark:
         conditions["benchmark__in"] = benchmarks_named(filters.benchmark)
-    return conditions
+    return {name: value for name, value in conditions.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,9 +60,8 @@ class Report:
     @property
     def widest(self) -> float:
         """Half the width that a drawing of the changes needs."""
-        intervals = [row.change.interval for row in self.rows if row.change.interval]
-        ends = [abs(end) for interval in intervals for end in (interval.low, interval.high)]
-        return 1.0 if self.share else max([1.0, *ends, *(abs(row.change.value or 0) for row in self.rows)])
+        changes = [number for row in self.rows for number in (row.change.low, row.change.value, row.change.high)]
+        return 1.0 if self.share else max([1.0, *(abs(number or 0) for number in changes)])
 
 
 class NumberField(serializers.FloatField):
@@ -88,20 +87,20 @@ class MovedSerializer(serializers.Serializer[Any]):
     worth = serializers.CharField()
     n = serializers.IntegerField(source="change.n")
     plain = NumberField("plain.value")
-    plain_low = NumberField("plain.interval.low")
-    plain_high = NumberField("plain.interval.high")
+    plain_low = NumberField("plain.low")
+    plain_high = NumberField("plain.high")
     attacked = NumberField("attacked.value")
-    attacked_low = NumberField("attacked.interval.low")
-    attacked_high = NumberField("attacked.interval.high")
+    attacked_low = NumberField("attacked.low")
+    attacked_high = NumberField("attacked.high")
     change = NumberField("change.value")
-    change_low = NumberField("change.interval.low")
-    change_high = NumberField("change.interval.high")
+    change_low = NumberField("change.low")
+    change_high = NumberField("change.high")
     method = serializers.CharField(source="change.method")
     p = serializers.FloatField(allow_null=True)
     clear = serializers.BooleanField()
     unread = NumberField("unread.value")
-    unread_low = NumberField("unread.interval.low")
-    unread_high = NumberField("unread.interval.high")
+    unread_low = NumberField("unread.low")
+    unread_high = NumberField("unread.high")
     unread_n = serializers.IntegerField(source="unread.n")
 
 
