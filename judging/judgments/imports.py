@@ -24,17 +24,15 @@ RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by its hash, presented order, repeat
 DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
 RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
+ABOUT_RUN = ("settings", "reported_model", "simulated")  # the last: whether a new judge is invented
 ADDED = 1  # in the index of items that runs have
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``keys``."""
+    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``about_runs``."""
 
-    keys: list[RunKey]
-    settings: list[dict[str, Any]]
-    reported_models: list[str]
-    simulated: list[bool]  # whether a new judge is invented
+    about_runs: dict[RunKey, list[Any]]  # ABOUT_RUN of each, should it be new
     new_items: NewItems
     run_items: list[tuple[int, int]]  # items that the runs did not have: (run, item)
     runs: bulk.Column
@@ -109,10 +107,7 @@ class Judgments:
             first.setdefault(key, row)
         number_of = {key: number for number, key in enumerate(first)}
         return Batch(
-            keys=list(first),
-            settings=[columns["settings"][row] for row in first.values()],
-            reported_models=[columns["reported_model"][row] for row in first.values()],
-            simulated=[columns["simulated"][row] for row in first.values()],
+            about_runs={key: [columns[name][row] for name in ABOUT_RUN] for key, row in first.items()},
             new_items=new_items,
             run_items=[(number_of[key], item) for key, item in run_items],
             runs=bulk.compact([number_of[key] for key in keys]),
@@ -127,11 +122,10 @@ class Judgments:
 
     def write(self, batch: Batch) -> None:
         writer = self.context.writer
-        new = zip(batch.keys, batch.settings, batch.reported_models, batch.simulated, strict=True)
-        for key, settings, reported, simulated in new:
+        for key, about in batch.about_runs.items():
             if key not in self.runs:
-                self.runs[key] = self._run(key, settings, reported, simulated)
-        runs = [self.runs[key].pk for key in batch.keys]
+                self.runs[key] = self._run(key, *about)
+        runs = [self.runs[key].pk for key in batch.about_runs]
         self.items.write(batch.new_items)
         if batch.run_items:
             added, items = zip(*batch.run_items, strict=True)
