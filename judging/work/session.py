@@ -255,12 +255,11 @@ class Session(CallResults):
         if self.after == after:  # else rows are read from the first again
             self.after = page.last
         self.open_jobs += len(page.jobs)
-        claim = page.pk if isinstance(page, leases.Claim) else 0
-        if claim and page.jobs:
-            self.claimed[claim] = len(page.jobs)
-        self.ready.extend(PendingCall(job, claim) for job in page.jobs)
+        if page.claim and page.jobs:
+            self.claimed[page.claim] = len(page.jobs)
+        self.ready.extend(PendingCall(job, page.claim) for job in page.jobs)
 
-    async def _next_page(self) -> leases.Claim | run_kinds.Page | None:
+    async def _next_page(self) -> run_kinds.Page | None:
         """The next jobs for this worker: few enough that others find some, too."""
         most = math.ceil(max(2 * self.limiter.share, 2 * FEW) / self.kind.per_row)
         return await db(
