@@ -1,7 +1,5 @@
 """Judgments from files: one run per judge, protocol and settings; later files add to it."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +17,11 @@ from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, d
 from bank.models.verdict import COLUMNS, in_canonical_order
 from bank.samples.items import StoredItem
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
+from judging.protocols import settings_hash
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by its hash, presented order, repeat
-DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
+
 RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
 ABOUT_RUN = ("settings", "reported_model", "simulated")  # the last: whether a new judge is invented
 ADDED = 1  # in the index of items that runs have
@@ -38,11 +37,6 @@ class Batch:
     runs: bulk.Column
     items: list[int]
     columns: dict[str, bulk.Column]  # as the database takes them
-
-
-def settings_hash(settings: dict[str, Any]) -> str:
-    """The SHA-256 of settings in canonical form."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 class Judgments:
@@ -182,7 +176,7 @@ class Judgments:
         return missing
 
     def _keys(self, columns: Mapping[str, Sequence[Any]]) -> list[RunKey]:
-        """The run of each row."""
+        """The run of each row. Where no protocol is named, it is the one that is called as the kind of item."""
         hashes: dict[str, str] = {}  # by the settings as Python writes them, which tells 1 from True
         keys: list[RunKey] = []
         rows = zip(*(columns[name] for name in ("judge", "protocol", "kind", "settings")), strict=True)
@@ -190,7 +184,7 @@ class Judgments:
             text = repr(settings)
             if text not in hashes:
                 hashes[text] = settings_hash(settings)
-            keys.append((self.context.judge or judge, protocol or DEFAULT_PROTOCOLS[kind], hashes[text]))
+            keys.append((self.context.judge or judge, protocol or kind, hashes[text]))
         return keys
 
     def _stored(
