@@ -34,19 +34,29 @@ def read_for_person(user: User, *, reason: str) -> Reader:
     return read
 
 
-def released(judgment: Judgment, *, reader: User) -> Redacted | None:
+def released(judgment: Judgment, *, reader: User, about: str = "judgment") -> Redacted | None:
     """The analysis as researchers may read it; None unless two people released it or its sample hides nothing.
 
     Text it shares with hidden criteria is removed, each time from the criteria as they are now, and the access log gets
     one record. An analysis that would be held back now is withheld unless two people released it anyway. The raw reply
     is never released.
     """
-    return _opened(judgment, reader=reader, about=f"judgment {judgment.pk}")
+    sample = judgment.item.sample
+    if not bank.criteria.guarded([sample.pk]):
+        return Redacted(judgment.analysis or "")
+    release = AnalysisRelease.objects.filter(judgment=judgment).first()
+    if release is None or not release.is_open:
+        return None
+    hidden = bank.criteria.for_redaction(reader=reader, sample=sample, about=f"{about} {judgment.pk}")
+    examination = examine(judgment.analysis or "", hidden)
+    if examination.why and release.decision != AnalysisRelease.Decision.DESPITE:
+        return Redacted("", withheld=True)
+    return examination.redacted
 
 
 def for_review(judgment: Judgment, *, reader: User) -> Redacted | None:
     """The analysis for an annotator of a campaign of reviews or comparisons: redacted and logged as in ``released``."""
-    return _opened(judgment, reader=reader, about=f"review of judgment {judgment.pk}")
+    return released(judgment, reader=reader, about="review of judgment")
 
 
 def open_among(judgments: QuerySet[Judgment]) -> set[int]:
@@ -56,21 +66,6 @@ def open_among(judgments: QuerySet[Judgment]) -> set[int]:
     released = judgments.filter(release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING)
     open_ones = set(released.order_by().values_list("pk", flat=True))
     return {pk for pk, sample in rows if pk in open_ones or sample not in guarded}
-
-
-def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
-    sample = judgment.item.sample
-    if not bank.criteria.guarded([sample.pk]):
-        return Redacted(judgment.analysis or "")
-    release = AnalysisRelease.objects.filter(judgment=judgment).first()
-    if release is None or not release.is_open:
-        return None
-    examination = examine(
-        judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about)
-    )
-    if examination.why and release.decision != AnalysisRelease.Decision.DESPITE:
-        return Redacted("", withheld=True)
-    return examination.redacted
 
 
 def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:

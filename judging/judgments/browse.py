@@ -56,10 +56,8 @@ def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Lis
     page = Listing(many_runs=selection.many_runs)
     if selection.is_empty:
         return page
-    if filters.differs:
-        keys, page.after, page.unfinished = selection.differing(after)
-    else:
-        keys, page.after, page.unfinished = selection.sorted(after)
+    search = selection.differing if filters.differs else selection.sorted
+    keys, page.after, page.unfinished = search(after)
     page.rows = rows(keys, viewer)
     return page
 

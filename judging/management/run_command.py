@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 
 from accounts import loop
 from accounts.loop import db
+from accounts.management.base import UncheckedCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from judging.inputs import add_arguments, checked, fields_of
@@ -32,10 +33,9 @@ LOOK_EVERY = 1.0
 BY_HAND = "Stopped at the terminal. Start it again, there or here, to continue."
 
 
-class RunCommand(BaseCommand):
+class RunCommand(UncheckedCommand):
     """A command that starts a run: options for the fields of ``RunIn``, and for working it here."""
 
-    requires_system_checks: list[str] = []  # `serve` and `check` run them; they load the code of every page
     takes: tuple[str, ...]  # fields of RunIn, beside those of every run
     spelled: ClassVar[dict[str, str]] = {"reuse": "cache", "batched": "batch"}
     settings_help: str

@@ -149,7 +149,7 @@ def _effect(
     ends: tuple[float, float],
     worth: str,
 ) -> AttackEffect:
-    trials = frame[frame["attack"] == attack.key] if len(frame) else frame
+    trials = frame[frame["attack"] == attack.key]
     unread = proportion(successes=int((trials["status"] != "ok").sum()), n=len(trials))
     paired_worths = table.reindex(columns=["", attack.key]).dropna().astype(float)
     before, after = paired_worths[""].to_numpy(), paired_worths[attack.key].to_numpy()

@@ -7,10 +7,10 @@ and coverage counts it.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
+from statistics import multimode
 from typing import Any
 
 import pandas as pd
@@ -219,8 +219,8 @@ def _mean(scores: Sequence[float]) -> float:
 
 def _most_frequent(values: Sequence[Any]) -> Any:
     """The most frequent value; None if there are several."""
-    (value, most), *others = Counter(values).most_common(2)
-    return None if others and others[0][1] == most else value
+    value, *others = multimode(values)
+    return None if others else value
 
 
 COMBINE: dict[str, Callable[[Any], Any]] = {"score": _mean, "ranking": compare.mean_ranking}

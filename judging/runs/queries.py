@@ -1,5 +1,6 @@
 """Reads for the pages of judges and runs."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -405,7 +406,7 @@ LEFT, RIGHT, TOP, FLOOR = 34.0, 366.0, 8.0, 58.0
 
 def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
     """From the reports of the workers on the run and of those that have left it."""
-    total = curve.merged(*(report.get("curve") or {} for report in (run.live, *reports)))
+    total = curve.merged(*(report.get("curve") for report in (run.live, *reports)))
     points: list[int] = total.get("points") or []
     if len(points) < 3 or not any(points):
         return None
@@ -430,11 +431,7 @@ def _short(number: float) -> str:
 
 def _round_up(value: float) -> float:
     """The next round number that is easy to halve: 2, 4, 6, 8, 10, 20, ..."""
-    scale = 1.0
-    while value > 10 * scale:
-        scale *= 10
-    while value <= scale and scale > 0.01:
-        scale /= 10
+    scale = 10.0 ** max(-2, math.ceil(math.log10(value)) - 1)
     return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
 
 

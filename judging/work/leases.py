@@ -113,7 +113,7 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
             locked.lost += hold.in_flight
             locked.priced += hold.in_flight if each else 0
             locked.spent += hold.in_flight * each
-        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
+        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve"), hold.live.get("curve"))}
         locked.save(update_fields=["calls", "priced", "lost", "spent", "live"])
         hold.delete()
     return list(locked.holds.exclude(pk=but.pk if but else 0).live())
@@ -208,7 +208,7 @@ def leave(
         return False
     others = sweep(locked, but=run.hold)
     counts = dict(live or {})
-    past = curve.merged(locked.live.get("curve") or {}, counts.pop("curve", {}))
+    past = curve.merged(locked.live.get("curve"), counts.pop("curve", None))
     changes: dict[str, Any] = {"live": locked.live | {"curve": past} | counts}
     if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
         changes |= {"state": state, "state_reason": reason} | dict(next_try or {})

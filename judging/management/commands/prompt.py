@@ -4,16 +4,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from bank.errors import BadInput
 from judging.protocols import prompts
 from judging.protocols.prompts import stored
 
 
-class Command(BaseCommand):
+class Command(UncheckedCommand):
     help = "Print a prompt of a protocol, or store a file as its next version; the same text again changes nothing."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("protocol", metavar="PROTOCOL", help=", ".join(stored.titles()))

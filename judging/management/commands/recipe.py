@@ -4,17 +4,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand
 from bank.errors import BadInput
 from bank.models import Recipe
 from bank.recipes import spec as specs
 from bank.recipes import store
 
 
-class Command(BaseCommand):
+class Command(UncheckedCommand):
     help = "Recipes in and out: how models are asked, and how their answers become a number (docs/recipes.md)."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="{list,import,export}")
