@@ -35,7 +35,7 @@ def attack_new(request: SignedInRequest) -> HttpResponse:
 def trial_list(request: SignedInRequest) -> HttpResponse:
     """The trials of a run, for one attack or all; by default of the newest run."""
     runs = queries.runs_for(request.user).filter(kind=Run.Kind.ATTACKS)
-    run_id = whole_number(request.GET.get("run", ""))
+    run_id = whole_number(request.GET.get("run"))
     run = get_object_or_404(runs, pk=run_id) if run_id is not None else runs.first()
     attack, status = request.GET.get("attack", ""), request.GET.get("status", "")
     if attack not in ("", *attacks.ALL) or status not in ("", *STATUSES):

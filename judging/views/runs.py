@@ -120,7 +120,7 @@ def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _chosen_run(runs: QuerySet[Run], request: SignedInRequest, name: str) -> Run | None:
     """The run that the URL names, if it names one."""
-    pk = whole_number(request.GET.get(name, ""))
+    pk = whole_number(request.GET.get(name))
     if pk is None:
         return None
     run = runs.filter(pk=pk).first()
@@ -150,7 +150,7 @@ def run_compare(request: SignedInRequest) -> HttpResponse:
 def _initial(request: SignedInRequest) -> dict[str, Any]:
     """Initial values of a new run: those in the URL, on top of those of the run named as ``from``."""
     values = request.GET.dict()
-    key = whole_number(values.pop("from", ""))
+    key = whole_number(values.pop("from", None))
     run = queries.runs_for(request.user).filter(pk=key, kind=Run.Kind.JUDGMENTS).first() if key is not None else None
     return (as_form(run) if run else {}) | values
 
@@ -363,7 +363,7 @@ def jury_new(request: SignedInRequest) -> HttpResponse:
 @requires("write-judging")
 def jury_compute(request: SignedInRequest, pk: int) -> HttpResponse:
     """Recompute a jury's verdicts from the current runs of its members."""
-    run = get_object_or_404(queries.runs_for(request.user), pk=pk)
+    run = _run(request, pk)
     members = list(Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge", "benchmark"))
     if not members:
         raise Http404("not a jury")
