@@ -1,7 +1,8 @@
 """Judgments and runs as each viewer may see them: below staff without anything that reveals hidden criteria."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
@@ -16,22 +17,12 @@ from judging.models import AnalysisRelease, Judgment, Run
 if TYPE_CHECKING:
     from accounts.rules import Viewer
 
-# Logs that the analyses of these judgments leave the installation.
-Reader = Callable[[Sequence[Judgment]], None]
+Reader = Callable[..., None]  # logs that analyses of samples (sample_ids) leave the installation
 
 
 def read_for_person(user: User, *, reason: str) -> Reader:
     """For a curator's download: analyses can quote criteria, so the access log gets one record per page of rows."""
-
-    def read(judgments: Sequence[Judgment]) -> None:
-        bank.criteria.log_quoted(
-            user=user,
-            sample_ids=[judgment.item.sample_id for judgment in judgments],
-            how="export of analyses",
-            reason=reason,
-        )
-
-    return read
+    return partial(bank.criteria.log_quoted, user=user, how="export of analyses", reason=reason)
 
 
 def released(judgment: Judgment, *, reader: User, about: str = "judgment") -> Redacted | None:
