@@ -27,19 +27,12 @@ PAGE = 20
 MOST = 10_000  # analyses proposed at once: two people have to read them
 CHUNK = 500
 Decision = AnalysisRelease.Decision
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseCounts:
-    """How many of a run's analyses are proposed, confirmed and kept back."""
-
-    proposed: int = 0
-    confirmed: int = 0
-    kept: int = 0
-
-    @property
-    def waiting(self) -> int:
-        return self.proposed - self.confirmed - self.kept
+KEPT = Q(decision=Decision.KEEP)
+STANDS = {  # how a release stands
+    "waiting": Q(confirmed_at=None) & ~KEPT,
+    "confirmed": Q(confirmed_at__isnull=False) & ~KEPT,
+    "kept": KEPT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +74,10 @@ class Row:
         return (bool(self.why) and not released_anyway) or self.release.decision == Decision.KEEP
 
 
-def release_counts(run: Run) -> ReleaseCounts:
-    kept = Q(decision=Decision.KEEP)
-    counts = run.releases.aggregate(
-        proposed=Count("pk"),
-        confirmed=Count("pk", filter=Q(confirmed_at__isnull=False) & ~kept),
-        kept=Count("pk", kept),
-    )
-    return ReleaseCounts(**counts)
+def release_counts(run: Run) -> dict[str, int]:
+    """How many of a run's analyses are ``proposed``, and how many of them stand in which way (``STANDS``)."""
+    counts = {name: Count("pk", filter=those) for name, those in STANDS.items()}
+    return run.releases.aggregate(proposed=Count("pk"), **counts)
 
 
 def check_open(run: Run) -> None:
@@ -141,15 +130,8 @@ def propose(*, run: Run, by: User) -> int:
 
 
 def listed(run: Run, show: str) -> QuerySet[AnalysisRelease]:
-    """A run's releases, filtered: waiting, confirmed, kept or all."""
-    rows = run.releases.order_by("judgment")
-    kept = Q(decision=Decision.KEEP)
-    filtered = {
-        "waiting": rows.filter(confirmed_at=None).exclude(kept),
-        "confirmed": rows.filter(confirmed_at__isnull=False).exclude(kept),
-        "kept": rows.filter(kept),
-    }
-    return filtered.get(show, rows)
+    """A run's releases that stand in one way, or all."""
+    return run.releases.filter(STANDS.get(show, Q())).order_by("judgment")
 
 
 def rows_with_criteria(releases: Iterable[AnalysisRelease], *, reader: User) -> list[Row]:

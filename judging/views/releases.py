@@ -18,7 +18,7 @@ from judging.models import Run
 from judging.runs import queries
 from judging.views import SignedInRequest, page
 
-SHOWN = ("waiting", "confirmed", "kept", "all")
+SHOWN = (*releases.STANDS, "all")
 
 
 def _run(request: SignedInRequest, pk: int) -> Run:
