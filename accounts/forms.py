@@ -202,8 +202,8 @@ class NewToken(Styled):
         scopes, ends = cast(Any, self.fields["scopes"]), cast(Any, self.fields["ends"])
         scopes.choices = [(scope.value, scope.label) for scope in scopes_of(person)]
         periods = sorted({days for days in self.PERIODS if days < most} | {most})
-        ends.choices = [(str(days), _("in {days} days").format(days=days)) for days in periods]
-        ends.choices = [*ends.choices, (self.UNTIL, _("after the last day below"))]
+        in_days = [(str(days), _("in {days} days").format(days=days)) for days in periods]
+        ends.choices = [*in_days, (self.UNTIL, _("after the last day below"))]
         ends.initial = str(self.PERIODS[1] if self.PERIODS[1] in periods else most)
 
     def clean(self) -> dict[str, Any]:

@@ -97,6 +97,15 @@ async def db(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await asyncio.wrap_future(answer)
 
 
+async def comes(event: asyncio.Event, within: float) -> bool:
+    """Wait for an event; whether it came within so many seconds."""
+    try:
+        async with asyncio.timeout(within):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
 @contextmanager
 def signals(act: Callable[[], object], *numbers: signal.Signals) -> Iterator[None]:
     """While inside, these signals call ``act`` in the running loop; a second one ends the process as it would have.

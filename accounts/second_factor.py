@@ -8,7 +8,6 @@ import hmac
 import secrets
 import struct
 import time
-from collections.abc import Iterator
 from importlib.util import find_spec
 from io import BytesIO
 from urllib.parse import quote, urlencode
@@ -97,7 +96,8 @@ def _takes(person: User, code: str, confirmed: bool) -> bool:
     factor = own.select_for_update().first()
     if factor is None or not code.isascii():
         return False
-    for step in _steps():
+    now = int(time.time()) // STEP
+    for step in range(now - TOLERANCE, now + TOLERANCE + 1):
         if hmac.compare_digest(code_at(factor.secret, step), code):
             return bool(own.filter(step__lt=step).update(step=step))
     hashed = _hashed(person, code)
@@ -105,11 +105,6 @@ def _takes(person: User, code: str, confirmed: bool) -> bool:
         return False
     own.update(recovery=[other for other in factor.recovery if other != hashed])
     return True
-
-
-def _steps() -> Iterator[int]:
-    now = int(time.time()) // STEP
-    yield from range(now - TOLERANCE, now + TOLERANCE + 1)
 
 
 def _hashed(person: User, code: str) -> str:

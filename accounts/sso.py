@@ -30,7 +30,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts import audit, second_factor, sign_on
-from accounts.http import client_address, way_on
+from accounts.http import client_address, done, way_on
 from accounts.models import User
 from accounts.rules import requires
 
@@ -138,8 +138,7 @@ def _signed_in(request: HttpRequest, claims: dict[str, Any], aims: dict[str, Any
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     request.session[second_factor.SESSION] = sign_on.HOW  # whether it asks for one is the provider's to say
     if connect:
-        messages.success(request, _("Your account is connected."))
-        return redirect("accounts:settings")
+        return done(request, _("Your account is connected."), "accounts:settings")
     audit.record("sign-in", by=person, address=client_address(request), how=sign_on.HOW)
     return redirect(way_on(request, person, aims["next"]))
 

@@ -357,19 +357,18 @@ def people(request: HttpRequest) -> HttpResponse:
                 )
             context["made"] = (made, password)
             form = NewAccount()
-    search, role = typed(request.GET, "q")[:150], request.GET.get("role", "")
+    given = filters_of(request, ("q", "role"), 150)
     accounts = User.objects.annotate(tokens=Count("auth_token_set")).order_by("username")
-    if search:
-        accounts = accounts.filter(Q(username__icontains=search) | Q(email__icontains=search))
-    if role in Role.values:
-        accounts = accounts.filter(role=role)
+    if "q" in given:
+        accounts = accounts.filter(Q(username__icontains=given["q"]) | Q(email__icontains=given["q"]))
+    if given.get("role") in Role.values:
+        accounts = accounts.filter(role=given["role"])
     context |= {
         "form": form,
         "page": page_of(request, accounts, PAGE_SIZE),
-        "search": search,
-        "role": role,
+        "given": given,
         "roles": Role.values,
-        "query": urlencode({name: value for name, value in (("q", search), ("role", role)) if value}),
+        "query": urlencode(given),
     }
     return render(request, "accounts/people.html", context, status=400 if form.errors else 200)
 

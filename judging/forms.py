@@ -17,15 +17,14 @@ from bank.models import Benchmark, Item
 from judging import protocols
 from judging.endpoints.inputs import JudgeIn
 from judging.inputs import InputForm, fields_of, form_field
-from judging.models import OVERLAP, Judge, PromptTemplate, Run
+from judging.models import JURY, OVERLAP, Judge, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.label import MAX_QUESTION, as_lines, categories_in
 from judging.protocols.prompts.stored import titles
 from judging.protocols.settings import AS_PRINTED, BOUNDS, DETAILS, EFFORTS, NAMES, ONE_STEP, REQUEST
-from judging.runs import attacks, item_sets, plan, queries
+from judging.runs import attacks, item_sets, plan, queries, tryouts
 from judging.runs.collecting import COLLECTORS
 from judging.runs.inputs import RunIn
-from judging.runs.juries import SETTING
 from judging.webhooks import WebhookIn
 
 MOST_NAMED = 5  # judges in a label
@@ -204,7 +203,7 @@ class CollectForm(RequestForm):
     kind = forms.ChoiceField(
         label="What", choices=[(collector.name, collector.title) for collector in COLLECTORS.values()]
     )
-    endpoint = forms.ModelChoiceField(queryset=queries.judges_with_counts().none(), empty_label=None)
+    endpoint = forms.ModelChoiceField(queryset=queries.judges_with_counts().exclude(base_url=""), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
     model = _text("Name of the model", "As boards will show it. Empty: the endpoint's model.", max_length=200)
     prompt = forms.ChoiceField()
@@ -222,12 +221,9 @@ class CollectForm(RequestForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fields: dict[str, Any] = self.fields
-        fields["endpoint"].queryset = queries.judges_with_counts().exclude(base_url="")
-        names = dict.fromkeys(name for kind in COLLECTORS for name in prompts.names(kind))
-        fields["prompt"].choices = [
-            (name, name) for name in dict.fromkeys([*names, *prompts.stored_names("responses")])
-        ]
+        prompt: Any = self.fields["prompt"]
+        names = [name for kind in COLLECTORS for name in prompts.names(kind)]
+        prompt.choices = [(name, name) for name in dict.fromkeys([*names, *prompts.stored_names("responses")])]
 
     def settings(self) -> dict[str, Any]:
         own = COLLECTORS[self.cleaned_data["kind"]].own_settings
@@ -271,7 +267,7 @@ class RunForm(RequestForm):
         }
     )
 
-    judge = JudgeChoice(queryset=Judge.objects.none(), empty_label=None)
+    judge = JudgeChoice(queryset=queries.judges_with_counts().exclude(base_url="", baseline=""), empty_label=None)
     benchmark = BenchmarkChoice(queryset=Benchmark.objects.all(), empty_label=None)
     protocol = forms.ChoiceField()  # drawn with what each means
     order = _choice(
@@ -347,10 +343,8 @@ class RunForm(RequestForm):
             fields["structured"].label = words
         else:
             del fields["structured"]
-        judges = queries.judges_with_counts().exclude(base_url="", baseline="")
-        fields["judge"].queryset = judges
         # The overlap baseline needs criteria, which few protocols show.
-        fields["judge"].initial = judges.exclude(baseline=OVERLAP).first()
+        fields["judge"].initial = fields["judge"].queryset.exclude(baseline=OVERLAP).first()
         with_items = Exists(Item.objects.filter(sample__benchmark=OuterRef("pk")))
         fields["benchmark"].initial = Benchmark.objects.filter(with_items).first()
         fields["protocol"].choices = [(name, protocols.get(name).title) for name in self.PROTOCOLS]
@@ -472,9 +466,8 @@ def as_form(run: Run) -> dict[str, Any]:
 def _items_as_form(run: Run) -> dict[str, Any]:
     """The form values that select the run's items again; the run itself if its item set no longer does."""
     item_set = dict(run.item_set)
-    judgeable = plan.judgeable_items(benchmark=run.benchmark, protocol=protocols.get(run.protocol))
     try:
-        is_same = item_sets.items(item_set, benchmark=run.benchmark, query=judgeable).count() == run.run_items.count()
+        is_same = tryouts.items_of(run).count() == run.run_items.count()
     except item_sets.BadItemSet:
         is_same = False
     models, seed = item_set.pop("models", []), item_set.pop("seed", None)
@@ -546,18 +539,15 @@ class JuryForm(Styled):
 
     name = forms.CharField(max_length=200, help_text="As boards and files will show it.")
     runs = RunsChoice(
-        queryset=Run.objects.none(),
+        queryset=Run.objects.filter(kind=Run.Kind.JUDGMENTS)
+        .exclude(judge__baseline=OVERLAP)
+        .exclude(settings__has_key=JURY)
+        .select_related("judge", "benchmark")
+        .order_by("benchmark", "protocol", "judge__name", "pk"),
         widget=forms.CheckboxSelectMultiple,
         label="Members",
         help_text="One run of each judge.",
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["runs"]
-        runs = Run.objects.filter(kind=Run.Kind.JUDGMENTS).exclude(judge__baseline=OVERLAP)
-        runs = runs.exclude(settings__has_key=SETTING).select_related("judge", "benchmark")
-        field.queryset = runs.order_by("benchmark", "protocol", "judge__name", "pk")
 
 
 class SelectionForm(Styled):
@@ -579,7 +569,7 @@ class SelectionForm(Styled):
 class TemplateForm(Styled):
     """A version of a prompt template."""
 
-    protocol = forms.ChoiceField()
+    protocol = forms.ChoiceField(choices=list(titles().items()))
     name = forms.CharField(
         max_length=40, help_text="Lower-case letters, digits, hyphens. An existing name gets its next version."
     )
@@ -590,11 +580,6 @@ class TemplateForm(Styled):
         max_length=300, required=False, help_text="What is different, for people who choose a prompt."
     )
     as_published = tick("A paper's prompt as published: without fences, which boards made with it say")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field: Any = self.fields["protocol"]
-        field.choices = list(titles().items())
 
 
 class PreviewForm(forms.Form):

@@ -1,6 +1,9 @@
 """The base of the project's commands."""
 
-from django.core.management.base import BaseCommand
+import sys
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
 
 INSTALLATION = "installation"  # the tag of checks that look at keys, database and proxies; see evalsite.checks
 
@@ -20,3 +23,11 @@ class UncheckedCommand(BaseCommand):
     """
 
     requires_system_checks: list[str] = []
+
+
+def text_of(file: str) -> str:
+    """The text of a file, for - of the standard input. Raises CommandError."""
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from None

@@ -13,7 +13,7 @@ from bank.api.base import conflicts, sent
 from bank.api.resources import Visible, posted
 from bank.errors import BadInput
 from judging.api import Resource
-from judging.models import Run
+from judging.models import JURY, Run
 from judging.runs import actions, juries, queries
 from judging.runs.attack_report import MovedSerializer, report_for
 from judging.runs.inputs import JuryIn, ResumeIn, RetryIn, RunIn
@@ -203,7 +203,7 @@ class Juries(RunResource):
     """Juries, as the runs that hold their verdicts; staff create and recompute them."""
 
     access_rules = {"create": "write-judging"}
-    queryset = RunResource.queryset.filter(settings__has_key=juries.SETTING)
+    queryset = RunResource.queryset.filter(settings__has_key=JURY)
     filters = {"judge": "judge__name", "benchmark": "benchmark__slug", "protocol": "protocol"}
 
     @extend_schema(request=JuryIn, responses={201: RunSerializer, 200: RunSerializer})

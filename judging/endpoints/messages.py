@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -67,9 +68,7 @@ class Pictures:
         return await asyncio.shield(reading)  # a cancelled call leaves the reading to the others
 
     async def _encoded(self, name: str, kind: str, key: Key) -> bytes:
-        if not key[4]:
-            return await asyncio.to_thread(_encoded, name, kind, key)
-        async with self._corrupting:
+        async with self._corrupting if key[4] else nullcontext():
             return await asyncio.to_thread(_encoded, name, kind, key)
 
     def _read(self, key: Key, reading: "asyncio.Task[bytes]") -> None:

@@ -87,7 +87,7 @@ def probe_judge(*, judge: Judge) -> dict[str, Any]:
     try:
         abilities = loop.run(main)
     except ProbeFailed as failed:
-        raise BadInput(f"{judge.name} at {judge.host}: {failed}.") from None
+        raise BadInput(f"{judge.at_host}: {failed}.") from None
     judge.abilities = judge.abilities | abilities | {"at": timezone.now().isoformat(timespec="seconds")}
     judge.save(update_fields=["abilities"])
     return judge.abilities

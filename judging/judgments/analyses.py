@@ -1,7 +1,8 @@
 """Judgments and runs as each viewer may see them: below staff without anything that reveals hidden criteria."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
@@ -16,37 +17,37 @@ from judging.models import AnalysisRelease, Judgment, Run
 if TYPE_CHECKING:
     from accounts.rules import Viewer
 
-# Logs that the analyses of these judgments leave the installation.
-Reader = Callable[[Sequence[Judgment]], None]
+Reader = Callable[..., None]  # logs that analyses of samples (sample_ids) leave the installation
 
 
 def read_for_person(user: User, *, reason: str) -> Reader:
     """For a curator's download: analyses can quote criteria, so the access log gets one record per page of rows."""
-
-    def read(judgments: Sequence[Judgment]) -> None:
-        bank.criteria.log_quoted(
-            user=user,
-            sample_ids=[judgment.item.sample_id for judgment in judgments],
-            how="export of analyses",
-            reason=reason,
-        )
-
-    return read
+    return partial(bank.criteria.log_quoted, user=user, how="export of analyses", reason=reason)
 
 
-def released(judgment: Judgment, *, reader: User) -> Redacted | None:
+def released(judgment: Judgment, *, reader: User, about: str = "judgment") -> Redacted | None:
     """The analysis as researchers may read it; None unless two people released it or its sample hides nothing.
 
     Text it shares with hidden criteria is removed, each time from the criteria as they are now, and the access log gets
     one record. An analysis that would be held back now is withheld unless two people released it anyway. The raw reply
     is never released.
     """
-    return _opened(judgment, reader=reader, about=f"judgment {judgment.pk}")
+    sample = judgment.item.sample
+    if not bank.criteria.guarded([sample.pk]):
+        return Redacted(judgment.analysis or "")
+    release = AnalysisRelease.objects.filter(judgment=judgment).first()
+    if release is None or not release.is_open:
+        return None
+    hidden = bank.criteria.for_redaction(reader=reader, sample=sample, about=f"{about} {judgment.pk}")
+    examination = examine(judgment.analysis or "", hidden)
+    if examination.why and release.decision != AnalysisRelease.Decision.DESPITE:
+        return Redacted("", withheld=True)
+    return examination.redacted
 
 
 def for_review(judgment: Judgment, *, reader: User) -> Redacted | None:
     """The analysis for an annotator of a campaign of reviews or comparisons: redacted and logged as in ``released``."""
-    return _opened(judgment, reader=reader, about=f"review of judgment {judgment.pk}")
+    return released(judgment, reader=reader, about="review of judgment")
 
 
 def open_among(judgments: QuerySet[Judgment]) -> set[int]:
@@ -56,21 +57,6 @@ def open_among(judgments: QuerySet[Judgment]) -> set[int]:
     released = judgments.filter(release__confirmed_at__isnull=False, release__decision__in=AnalysisRelease.OPENING)
     open_ones = set(released.order_by().values_list("pk", flat=True))
     return {pk for pk, sample in rows if pk in open_ones or sample not in guarded}
-
-
-def _opened(judgment: Judgment, *, reader: User, about: str) -> Redacted | None:
-    sample = judgment.item.sample
-    if not bank.criteria.guarded([sample.pk]):
-        return Redacted(judgment.analysis or "")
-    release = AnalysisRelease.objects.filter(judgment=judgment).first()
-    if release is None or not release.is_open:
-        return None
-    examination = examine(
-        judgment.analysis or "", bank.criteria.for_redaction(reader=reader, sample=sample, about=about)
-    )
-    if examination.why and release.decision != AnalysisRelease.Decision.DESPITE:
-        return Redacted("", withheld=True)
-    return examination.redacted
 
 
 def as_seen(judgments: Iterable[Judgment], viewer: "Viewer") -> list[Judgment]:

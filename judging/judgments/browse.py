@@ -56,10 +56,8 @@ def listing(filters: JudgmentFilters, viewer: Viewer, *, after: str = "") -> Lis
     page = Listing(many_runs=selection.many_runs)
     if selection.is_empty:
         return page
-    if filters.differs:
-        keys, page.after, page.unfinished = selection.differing(after)
-    else:
-        keys, page.after, page.unfinished = selection.sorted(after)
+    search = selection.differing if filters.differs else selection.sorted
+    keys, page.after, page.unfinished = search(after)
     page.rows = rows(keys, viewer)
     return page
 
@@ -95,16 +93,10 @@ def all_keys(filters: JudgmentFilters, viewer: Viewer) -> Iterator[list[int]]:
 
 def _of_runs(filters: JudgmentFilters) -> dict[str, Any]:
     """The conditions on runs."""
-    conditions: dict[str, Any] = {}
-    if filters.run is not None:
-        conditions["pk"] = filters.run
-    if filters.judge:
-        conditions["judge__name"] = filters.judge
-    if filters.protocol:
-        conditions["protocol"] = filters.protocol
+    conditions: dict[str, Any] = {"pk": filters.run, "judge__name": filters.judge, "protocol": filters.protocol}
     if filters.benchmark:
         conditions["benchmark__in"] = benchmarks_named(filters.benchmark)
-    return conditions
+    return {name: value for name, value in conditions.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def selected(*, pieces: Iterable[Sequence[int]], viewer: Viewer, read: "analyses
         query = _with_related(Judgment.objects.seen_by(viewer).filter(pk__in=keys), with_analyses=read is not None)
         by_key = {judgment.pk: judgment for judgment in analyses.as_seen(query, viewer)}
         if read:
-            read(list(by_key.values()))
+            read(sample_ids=[judgment.item.sample_id for judgment in by_key.values()])
         for judgment in (by_key[key] for key in keys if key in by_key):
             yield _record(judgment, with_analyses=read is not None)
 

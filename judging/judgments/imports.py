@@ -1,7 +1,5 @@
 """Judgments from files: one run per judge, protocol and settings; later files add to it."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,32 +17,26 @@ from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, d
 from bank.models.verdict import COLUMNS, in_canonical_order
 from bank.samples.items import StoredItem
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
+from judging.protocols import settings_hash
 
 RunKey = tuple[str, str, str]  # judge, protocol, hash of the settings
 Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by its hash, presented order, repeat
-DEFAULT_PROTOCOLS = {"pair": "pair", "score": "score", "batch": "batch"}
+
 RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
+ABOUT_RUN = ("settings", "reported_model", "simulated")  # the last: whether a new judge is invented
 ADDED = 1  # in the index of items that runs have
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``keys``."""
+    """Judgments to store, by column. Items by number, see VerdictItems; runs by their place in ``about_runs``."""
 
-    keys: list[RunKey]
-    settings: list[dict[str, Any]]
-    reported_models: list[str]
-    simulated: list[bool]  # whether a new judge is invented
+    about_runs: dict[RunKey, list[Any]]  # ABOUT_RUN of each, should it be new
     new_items: NewItems
     run_items: list[tuple[int, int]]  # items that the runs did not have: (run, item)
     runs: bulk.Column
     items: list[int]
     columns: dict[str, bulk.Column]  # as the database takes them
-
-
-def settings_hash(settings: dict[str, Any]) -> str:
-    """The SHA-256 of settings in canonical form."""
-    return hashlib.sha256(json.dumps(settings, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 class Judgments:
@@ -109,10 +101,7 @@ class Judgments:
             first.setdefault(key, row)
         number_of = {key: number for number, key in enumerate(first)}
         return Batch(
-            keys=list(first),
-            settings=[columns["settings"][row] for row in first.values()],
-            reported_models=[columns["reported_model"][row] for row in first.values()],
-            simulated=[columns["simulated"][row] for row in first.values()],
+            about_runs={key: [columns[name][row] for name in ABOUT_RUN] for key, row in first.items()},
             new_items=new_items,
             run_items=[(number_of[key], item) for key, item in run_items],
             runs=bulk.compact([number_of[key] for key in keys]),
@@ -127,11 +116,10 @@ class Judgments:
 
     def write(self, batch: Batch) -> None:
         writer = self.context.writer
-        new = zip(batch.keys, batch.settings, batch.reported_models, batch.simulated, strict=True)
-        for key, settings, reported, simulated in new:
+        for key, about in batch.about_runs.items():
             if key not in self.runs:
-                self.runs[key] = self._run(key, settings, reported, simulated)
-        runs = [self.runs[key].pk for key in batch.keys]
+                self.runs[key] = self._run(key, *about)
+        runs = [self.runs[key].pk for key in batch.about_runs]
         self.items.write(batch.new_items)
         if batch.run_items:
             added, items = zip(*batch.run_items, strict=True)
@@ -188,7 +176,7 @@ class Judgments:
         return missing
 
     def _keys(self, columns: Mapping[str, Sequence[Any]]) -> list[RunKey]:
-        """The run of each row."""
+        """The run of each row. Where no protocol is named, it is the one that is called as the kind of item."""
         hashes: dict[str, str] = {}  # by the settings as Python writes them, which tells 1 from True
         keys: list[RunKey] = []
         rows = zip(*(columns[name] for name in ("judge", "protocol", "kind", "settings")), strict=True)
@@ -196,7 +184,7 @@ class Judgments:
             text = repr(settings)
             if text not in hashes:
                 hashes[text] = settings_hash(settings)
-            keys.append((self.context.judge or judge, protocol or DEFAULT_PROTOCOLS[kind], hashes[text]))
+            keys.append((self.context.judge or judge, protocol or kind, hashes[text]))
         return keys
 
     def _stored(

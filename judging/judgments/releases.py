@@ -17,6 +17,7 @@ import bank.criteria
 from accounts.models import Role, User
 from accounts.rules import allowed
 from bank.announcements import announce
+from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Item
 from bank.text.similarity import Examination, Initials, examine
@@ -26,19 +27,12 @@ PAGE = 20
 MOST = 10_000  # analyses proposed at once: two people have to read them
 CHUNK = 500
 Decision = AnalysisRelease.Decision
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseCounts:
-    """How many of a run's analyses are proposed, confirmed and kept back."""
-
-    proposed: int = 0
-    confirmed: int = 0
-    kept: int = 0
-
-    @property
-    def waiting(self) -> int:
-        return self.proposed - self.confirmed - self.kept
+KEPT = Q(decision=Decision.KEEP)
+STANDS = {  # how a release stands
+    "waiting": Q(confirmed_at=None) & ~KEPT,
+    "confirmed": Q(confirmed_at__isnull=False) & ~KEPT,
+    "kept": KEPT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +74,16 @@ class Row:
         return (bool(self.why) and not released_anyway) or self.release.decision == Decision.KEEP
 
 
-def release_counts(run: Run) -> ReleaseCounts:
-    kept = Q(decision=Decision.KEEP)
-    counts = run.releases.aggregate(
-        proposed=Count("pk"),
-        confirmed=Count("pk", filter=Q(confirmed_at__isnull=False) & ~kept),
-        kept=Count("pk", kept),
-    )
-    return ReleaseCounts(**counts)
-
-
-def submitted_items(run: Run) -> int:
-    """How many of a run's items contain submitted answers."""
-    items = Item.objects.filter(judgments__run=run, responses__submission__isnull=False)
-    return items.distinct().count()
+def release_counts(run: Run) -> dict[str, int]:
+    """How many of a run's analyses are ``proposed``, and how many of them stand in which way (``STANDS``)."""
+    counts = {name: Count("pk", filter=those) for name, those in STANDS.items()}
+    return run.releases.aggregate(proposed=Count("pk"), **counts)
 
 
 def check_open(run: Run) -> None:
     """Raises BadInput for a run whose analyses must never be released."""
-    if number := submitted_items(run):
+    submitted = Item.objects.filter(judgments__run=run, responses__submission__isnull=False)
+    if number := submitted.distinct().count():
         raise BadInput(
             f"{number:,} of its items contain submitted answers. A submitted answer can tell the judge to write down "
             "the criteria, so the analyses of this run stay with staff."
@@ -106,15 +91,12 @@ def check_open(run: Run) -> None:
 
 
 def may_confirm(release: AnalysisRelease, by: User) -> bool:
-    """Whether this person may be the second person."""
-    return by.pk != release.proposed_by_id and _may_be_second(by, release.proposed_by_id)
-
-
-def _may_be_second(by: User, first_person: int) -> bool:
-    """Any other curator may; an administrator only if there is no other curator."""
+    """Whether this person may be the second person: any other curator, an administrator only if there is none."""
+    if by.pk == release.proposed_by_id:
+        return False
     if by.role == Role.CURATOR:
         return True
-    other_curators = User.objects.filter(role=Role.CURATOR, is_active=True).exclude(pk=first_person)
+    other_curators = User.objects.filter(role=Role.CURATOR, is_active=True).exclude(pk=release.proposed_by_id)
     return by.role == Role.ADMINISTRATOR and not other_curators.exists()
 
 
@@ -133,9 +115,8 @@ def propose(*, run: Run, by: User) -> int:
     rows = Judgment.objects.filter(run=run, analysis__isnull=False, release=None).order_by("pk")
     with_samples = list(rows.values_list("pk", "item__sample_id"))
     guarded: set[int] = set()
-    samples = sorted({sample for _, sample in with_samples})
-    for start in range(0, len(samples), CHUNK):
-        guarded |= bank.criteria.guarded(samples[start : start + CHUNK])
+    for samples in chunks(sample for _, sample in with_samples):
+        guarded |= bank.criteria.guarded(samples)
     judgment_ids = [pk for pk, sample in with_samples if sample in guarded][:MOST]
     if not judgment_ids:
         raise BadInput("Nothing to propose: no analysis needs a release, or all are proposed already.")
@@ -149,15 +130,8 @@ def propose(*, run: Run, by: User) -> int:
 
 
 def listed(run: Run, show: str) -> QuerySet[AnalysisRelease]:
-    """A run's releases, filtered: waiting, confirmed, kept or all."""
-    rows = run.releases.order_by("judgment")
-    kept = Q(decision=Decision.KEEP)
-    filtered = {
-        "waiting": rows.filter(confirmed_at=None).exclude(kept),
-        "confirmed": rows.filter(confirmed_at__isnull=False).exclude(kept),
-        "kept": rows.filter(kept),
-    }
-    return filtered.get(show, rows)
+    """A run's releases that stand in one way, or all."""
+    return run.releases.filter(STANDS.get(show, Q())).order_by("judgment")
 
 
 def rows_with_criteria(releases: Iterable[AnalysisRelease], *, reader: User) -> list[Row]:

@@ -17,6 +17,7 @@ from rich.progress import Progress as Bar
 
 from accounts import loop
 from accounts.loop import db
+from accounts.management.base import UncheckedCommand
 from accounts.models import Role, User
 from bank.errors import BadInput
 from judging.inputs import add_arguments, checked, fields_of
@@ -25,17 +26,16 @@ from judging.protocols.settings import AS_PRINTED
 from judging.runs.actions import pause_run, retry_failed
 from judging.runs.inputs import RunIn
 from judging.runs.queries import endpoint_says, failures_in_words
-from judging.work import Patience, Progress, Shared, Stopped, leases, work
+from judging.work import Ended, Patience, Progress, Shared, leases, work
 
 PLAIN_EVERY = 5.0  # seconds between plain lines
 LOOK_EVERY = 1.0
 BY_HAND = "Stopped at the terminal. Start it again, there or here, to continue."
 
 
-class RunCommand(BaseCommand):
+class RunCommand(UncheckedCommand):
     """A command that starts a run: options for the fields of ``RunIn``, and for working it here."""
 
-    requires_system_checks: list[str] = []  # `serve` and `check` run them; they load the code of every page
     takes: tuple[str, ...]  # fields of RunIn, beside those of every run
     spelled: ClassVar[dict[str, str]] = {"reuse": "cache", "batched": "batch"}
     settings_help: str
@@ -167,7 +167,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
     """Work the run here; while a worker has it to itself, or its endpoint fails, wait."""
     stop = asyncio.Event()
     shared = Shared()
-    stopped = Stopped(Run.State.PAUSED, BY_HAND)
+    stopped = Ended(Run.State.PAUSED, BY_HAND)
     with loop.signals(stop.set, signal.SIGTERM, signal.SIGINT):
         while not stop.is_set():
             if await db(leases.take, run, worker=leases.worker_name()):
@@ -179,11 +179,7 @@ async def _follow(run: Run, display: "Display", patience: Patience) -> None:
                 display.say(f"{run.state_reason} Try {run.tries} at {timezone.localtime(run.next_try_at):%H:%M:%S %Z}.")
             else:
                 display.say(f"Another worker has run {run.pk} to itself, or was just killed; waiting.")
-            try:
-                async with asyncio.timeout(LOOK_EVERY):
-                    await stop.wait()
-            except TimeoutError:
-                pass
+            await loop.comes(stop, LOOK_EVERY)
     if run.state == Run.State.WAITING:  # stopped meanwhile
         await db(pause_run, run=run, reason=BY_HAND)
     await shared.endpoints.close()

@@ -107,6 +107,11 @@ class Judge(models.Model):
         """Host and port of its endpoint."""
         return urlsplit(self.base_url).netloc.rpartition("@")[2]
 
+    @property
+    def at_host(self) -> str:
+        """How messages about its endpoint begin."""
+        return f"{self.name} at {self.host}"
+
 
 class PromptTemplate(models.Model):
     """A version of a prompt that staff wrote. Never changed; a version that no run used may be deleted."""

@@ -127,6 +127,12 @@ class Judged(CallResult, Verdict):
             ),
         ]
 
+    @property
+    def attempts(self) -> "models.QuerySet[Attempt]":
+        """The calls that brought no verdict."""
+        same_key = {name: getattr(self, name) for name in self.KEY}
+        return Attempt.objects.filter(run=self.run_id, **same_key)  # type: ignore[attr-defined]
+
 
 class Judgment(Judged):
     """One judge's verdict on one item, in one presented order, one repeat."""

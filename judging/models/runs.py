@@ -104,6 +104,8 @@ class Run(models.Model):
         CANCELLED = "cancelled"
 
     GOING = (State.QUEUED, State.RUNNING, State.WAITING)  # by itself
+    HALTED = (State.PAUSED, State.WAITING)
+    ENDED = (State.FINISHED, State.CANCELLED)
 
     kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.JUDGMENTS)
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
@@ -255,12 +257,6 @@ class Run(models.Model):
         if self.is_untold:
             return "Not finished"
         return "Imported" if self.imported else self.get_state_display()
-
-    @property
-    def orders_in_words(self) -> str:
-        """Its orders and repeats in words: "both orders, 2 repeats"."""
-        orders = "both orders" if self.orders == "both" else f"{self.orders} order"
-        return f"{orders}, {self.repeats} repeats" if self.repeats > 1 else orders
 
     @property
     def in_short(self) -> str:

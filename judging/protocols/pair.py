@@ -39,6 +39,9 @@ class OfPairs(Protocol):
     verdict_kind = "pair"
     baselines = PAIRS
 
+    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
+        return {"choice": losing(places)}
+
 
 class Pair(OfPairs):
     name = "pair"
@@ -64,6 +67,3 @@ class Pair(OfPairs):
 
     def best(self, material: Material, place: int) -> str:
         return f"Judgement: [[{ascii_uppercase[place]}]]"
-
-    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
-        return {"choice": losing(places)}

@@ -1,11 +1,11 @@
 """Pairwise voting with per-sample criteria, as MLLM-Bench does it; the wording of the prompts is ours."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from judging.protocols.base import KINDS_OF_REFERENCE, Material
-from judging.protocols.pair import OfPairs, losing
+from judging.protocols.pair import OfPairs
 from judging.protocols.replies import NO_VOTE, NoVerdict, ParsedVerdict, Place, verdict_line
 from judging.protocols.settings import BadSettings, Printed, Settings
 
@@ -83,6 +83,3 @@ class PairwiseCriteria(OfPairs):
 
     def best(self, material: Material, place: int) -> str:
         return f"Answer{place + 1}"
-
-    def lowest(self, material: Material, places: Sequence[int]) -> dict[str, Any]:
-        return {"choice": losing(places)}

@@ -88,7 +88,7 @@ _REFUSAL = re.compile(
 
 
 NO_VOTE: dict[Place, str] = {"last": "no vote on the last line", "first": "no vote on the first line"}
-NOTHING: dict[Place, str] = {"last": "no verdict on the last line", "first": "no verdict on the first line"}
+
 
 _LINE_END = re.compile(r"\r\n|\r|\n")  # no others: an answer may contain characters that some call line ends
 _CODE_FENCE = re.compile(r"[`~]{3,}[\w-]*")
@@ -158,7 +158,7 @@ def verdict_candidates(text: str, *, place: Place) -> Iterator[Candidate]:
     if bare.startswith("{") and bare.endswith("}"):
         yield _in_object(bare, thought)
         return
-    line = verdict_line(text, place=place, missing=NOTHING[place])
+    line = verdict_line(text, place=place, missing=f"no verdict on the {place} line")
     clean = re.sub(r"[*_`#]", "", line.value).strip()
     label = _LABEL.match(clean)
     yield Candidate(clean[label.end() :] if label else clean, line.analysis)

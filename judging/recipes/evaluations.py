@@ -298,7 +298,7 @@ def start_evaluation(
             evaluation.budget = budget
         evaluation.state_reason, evaluation.finished_at = "", None
         evaluation.save(update_fields=["budget", "state_reason", "finished_at"])
-        for run in evaluation.runs.filter(state__in=(Run.State.PAUSED, Run.State.WAITING)):
+        for run in evaluation.runs.filter(state__in=Run.HALTED):
             run.budget = _left(evaluation, but=run)
             run.save(update_fields=["budget"])
             Run.objects.filter(pk=run.pk).update(**ANEW)
@@ -353,7 +353,7 @@ def checked_queries(spec: Spec) -> list[str]:
         try:
             built_in = query in prompts.names(PROTOCOL)
             owner = PROTOCOL if built_in else "responses"  # what staff wrote for answers of models
-            text = query if "{{" in query else prompts.get(owner, *prompts.split(query)).text
+            text = query if "{{" in query else prompts.get(owner, query).text
         except prompts.UnknownPrompt as error:
             words = f"{error} A query is the name of a prompt, or a template with {{{{ instruction }}}}."
             raise BadInput(words, "recipe") from None

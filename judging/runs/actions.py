@@ -64,7 +64,7 @@ def create_judging_run(
     """Create a run of a judge over these items."""
     template = None
     if not judge.is_baseline:
-        template = prompts.get(protocol, *prompts.split(str(settings["prompt"])))
+        template = prompts.get(protocol, settings["prompt"])
     run = create_run(
         judge=judge,
         protocol=protocol,
@@ -325,7 +325,7 @@ def _resume(run: Run, budget: float | None) -> Run:
     if budget is not None:
         run.budget = budget
         run.save(update_fields=["budget"])
-    if run.state in (Run.State.PAUSED, Run.State.WAITING) or (
+    if run.state in Run.HALTED or (
         run.state == Run.State.FINISHED and run_kinds.run_kind(run).page(read_criteria=False)
     ):
         _queue(run, frm=run.state)
@@ -391,7 +391,7 @@ def resume_run(*, run: Run, budget: float | None = None) -> None:
     A new ``budget`` replaces the old one. Raises BadInput.
     """
     check_budget(run.judge, budget)
-    paused = Run.objects.filter(pk=run.pk, state__in=(Run.State.PAUSED, Run.State.WAITING), imported=False)
+    paused = Run.objects.filter(pk=run.pk, state__in=Run.HALTED, imported=False)
     run.refresh_from_db()
     changes: dict[str, Any] = {"reported_model": ""} if "other_model" in run.live else {}
     changes |= {} if budget is None else {"budget": budget}
@@ -402,13 +402,8 @@ def resume_run(*, run: Run, budget: float | None = None) -> None:
 @transaction.atomic
 def cancel_run(*, run: Run) -> None:
     """End a run for good; its verdicts stay. Raises BadInput if it has already ended."""
-    ended = [Run.State.FINISHED, Run.State.CANCELLED]
-    changed = (
-        Run.objects.filter(pk=run.pk)
-        .exclude(state__in=ended)
-        .update(state=Run.State.CANCELLED, state_reason="", next_try_at=None)
-    )
-    if not changed:
+    going = Run.objects.filter(pk=run.pk).exclude(state__in=Run.ENDED)
+    if not going.update(state=Run.State.CANCELLED, state_reason="", next_try_at=None):
         raise BadInput("This run has already ended.")
     defer("follow_runs")
 
@@ -424,7 +419,7 @@ def retry_failed(*, run: Run, statuses: Sequence[str] = (), reason: str | None =
     if run.imported or run.state == Run.State.CANCELLED:
         raise BadInput("Imported and cancelled runs cannot be retried.")
     failed: QuerySet[Any] = table_of(run).objects.filter(run=run).exclude(status="ok")
-    failed = failed.exclude(reason_hash__in=[reason_key(reason) for reason in plan.NOT_ASKED.values()])
+    failed = failed.exclude(reason_hash__in=plan.not_asked_keys())
     if not run.judges:  # a refusal is a response too, and responses are never changed
         failed = failed.exclude(status="skipped")
         failed = failed.filter(response=None, last=True)
@@ -482,9 +477,7 @@ class Collecting:
     @property
     def failing(self) -> list[RunTask]:
         """Those missing that fail for sure: a picture of their sample is not stored here."""
-        if self.collector.name in (Run.Kind.REWRITES, Run.Kind.VERBS):
-            return []
-        return [task for task in self.missing if task.sample.absent_images]
+        return [task for task in self.missing if self.collector.sees and task.sample.absent_images]
 
 
 def plan_collecting(
@@ -555,7 +548,7 @@ def start_collecting(
         missing,
         **planned.identity,
         settings=planned.settings,
-        template=prompts.get(asked["kind"], *prompts.split(str(planned.settings["prompt"]))),
+        template=prompts.get(asked["kind"], planned.settings["prompt"]),
         item_set=planned.item_set,
         budget=budget,
         by=by,

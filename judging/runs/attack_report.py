@@ -71,7 +71,7 @@ class Report:
     def widest(self) -> float:
         """Half the width that a drawing of the changes needs."""
         ends = [end for row in self.rows for end in (row.change.low, row.change.value, row.change.high)]
-        return 1.0 if self.share else max(1.0, *(abs(end or 0) for end in ends))
+        return 1.0 if self.share else max([1.0, *(abs(end or 0) for end in ends)])
 
 
 class NumberField(serializers.FloatField):
@@ -159,7 +159,7 @@ def _effect(
     ends: tuple[float, float],
     worth: str,
 ) -> AttackEffect:
-    trials = frame[frame["attack"] == attack.key] if len(frame) else frame
+    trials = frame[frame["attack"] == attack.key]
     unread = proportion(successes=int((trials["status"] != "ok").sum()), n=len(trials))
     paired_worths = table.reindex(columns=["", attack.key]).dropna().astype(float)
     before, after = paired_worths[""].to_numpy(), paired_worths[attack.key].to_numpy()

@@ -20,13 +20,6 @@ DEFAULT_SAMPLE = 50  # items, if nobody chooses: an effective attack shows on th
 PROTOCOLS = tuple(name for name, asked in protocols.all_by_name().items() if type(asked).best is not Protocol.best)
 
 
-class UnknownAttack(BadInput):
-    """There is no attack with that name and version."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "attacks")
-
-
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One attack. In ``text``, {question}, {name} and {verdict} stand for the instruction, the target's name in the
@@ -108,16 +101,16 @@ ALL: dict[str, Attack] = {attack.key: attack for attack in _ATTACKS}
 
 
 def get(key: str) -> Attack:
-    """An attack by NAME@VERSION. Raises UnknownAttack."""
+    """An attack by NAME@VERSION. Raises BadInput."""
     if key not in ALL:
-        raise UnknownAttack(f"Unknown attack {key!r}.")
+        raise BadInput(f"Unknown attack {key!r}.", "attacks")
     return ALL[key]
 
 
 def canonical(names: Sequence[str], *, pictures: bool) -> list[str]:
     """The chosen attacks as NAME@VERSION; a NAME alone means its newest version, no choice all attacks.
 
-    ``pictures`` says whether the judge sees images. Raises UnknownAttack.
+    ``pictures`` says whether the judge sees images. Raises BadInput.
     """
     newest = {attack.name: attack.key for attack in sorted(_ATTACKS, key=lambda attack: attack.version)}
     if not names:
@@ -131,12 +124,12 @@ def canonical(names: Sequence[str], *, pictures: bool) -> list[str]:
 def _refuse_overlays(keys: Collection[str]) -> None:
     for key in keys:
         if get(key).kind == "overlay":
-            raise UnknownAttack(f"{get(key).name} writes on pictures, but this judge does not see any.")
+            raise BadInput(f"{get(key).name} writes on pictures, but this judge does not see any.", "attacks")
 
 
 def _key(name: str, newest: Mapping[str, str]) -> str:
     if name not in newest and name not in ALL:
-        raise UnknownAttack(f"Unknown attack {str(name)[:60]!r}. Known attacks: {', '.join(newest)}.")
+        raise BadInput(f"Unknown attack {str(name)[:60]!r}. Known attacks: {', '.join(newest)}.", "attacks")
     return newest.get(name, name)
 
 
@@ -146,7 +139,7 @@ def target(content_hash: str, places: int) -> int:
 
 
 def attacked(key: str, material: Material, *, protocol: str, place: int) -> Material:
-    """The material with the answer at this presented place attacked. Raises UnknownAttack."""
+    """The material with the answer at this presented place attacked. Raises BadInput."""
     attack = get(key)
     if attack.kind == "overlay" or place >= len(material.answers):
         return material

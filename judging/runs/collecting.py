@@ -55,6 +55,7 @@ class Collector(ABC):
     complete: ClassVar[str]  # said where nothing is left to do, of ``{model}``
     printed: ClassVar[Printed | None] = None  # how a paper asks
     own_settings: ClassVar[Mapping[str, bool]] = {}  # settings that only this collector has, with their defaults
+    sees: ClassVar[bool] = True  # the pictures of samples go with its calls
 
     def settings(self, chosen: Mapping[str, Any]) -> Settings:
         """The settings with every default filled in. Raises BadSettings."""
@@ -65,13 +66,13 @@ class Collector(ABC):
             settings[name] = boolean(name, chosen.get(name, default))
         return settings | request_settings(chosen, temperature=0.0)
 
-    @abstractmethod
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
-        """The tasks of a sample."""
+        """The tasks of a sample: one, unless a collector has others."""
+        return [0]
 
     def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
         """The images that go with a task."""
-        return tuple(images)
+        return tuple(images) if self.sees else ()
 
     @abstractmethod
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
@@ -287,12 +288,10 @@ class Rewrites(Collector):
     name = "rewrites"
     title = "Questions in other words"
     complete = "All questions are written in every other way"
+    sees = False
 
     def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
         return list(range(len(REWRITINGS)))
-
-    def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
-        return ()
 
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
         rewritten = Draft.objects.filter(sample__benchmark=benchmark, part__in=REWRITINGS)
@@ -315,12 +314,7 @@ class Verbs(Collector):
     name = "verbs"
     title = "Verbs of instructions"
     complete = "All instructions have a verb"
-
-    def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
-        return [0]
-
-    def task_images(self, place: int, images: Sequence[SampleImage]) -> tuple[SampleImage, ...]:
-        return ()
+    sees = False
 
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
         found = Collected.objects.filter(run__kind=self.name, sample__benchmark=benchmark, status=Collected.Status.OK)
@@ -367,9 +361,6 @@ class Drafts(Collector):
                 raise BadSettings(f"components: 1 to {MOST_COMPONENTS} names with weights up to 100.")
             settings["components"] = dict(components)
         return settings
-
-    def places(self, sample: Sample, images: Sequence[SampleImage], settings: Settings) -> list[int]:
-        return [0]
 
     def stored(self, *, benchmark: Benchmark, model: str, settings: Settings) -> set[tuple[int, int]]:
         waiting = Draft.objects.filter(sample__benchmark=benchmark, part=Draft.SAMPLE, state=Draft.State.WAITING)

@@ -70,19 +70,20 @@ def estimate(
 
     With ``ordinary`` nothing measured is used: whatever the length of the criteria, the estimate is the same.
     """
-    number = min(items.count(), limit or math.inf)
+    all_items = items.count()
+    number = min(all_items, limit or all_items)
     run = Run(judge=judge, benchmark=benchmark, protocol=protocol.name, settings=settings, abilities=judge.abilities)
     if attacks:
         run.kind, run.settings = Run.Kind.ATTACKS, settings | {"attacks": list(attacks)}
-    judgments = int(number) * plan.judgments_per_item(run)
+    judgments = number * plan.judgments_per_item(run)
     if not number or judge.is_baseline:
-        return Estimate(int(number), judgments)
-    absent = 0 if settings["context"] == "none" else _without_pictures(items, int(number))
-    jobs = _jobs(run, _spread(items.order_by(), int(number)))
-    template = prompts.get(protocol.name, *prompts.split(str(settings["prompt"])))
+        return Estimate(number, judgments)
+    absent = 0 if settings["context"] == "none" else _without_pictures(items, number)
+    jobs = _jobs(run, _spread(items.order_by(), number))
+    template = prompts.get(protocol.name, settings["prompt"])
     counted = _count(run, jobs, template, protocol, reuse=reuse)
     share = judgments / len(jobs)
-    rough = Estimate(int(number), judgments, absent, round(counted.told * share), round(counted.stored * share))
+    rough = Estimate(number, judgments, absent, round(counted.told * share), round(counted.stored * share))
     earlier = None if ordinary else _measured(run, template)
     sent, received = earlier or (counted.sent, _reply_tokens(settings))
     if (steps := requests.steps_of(settings)) and earlier is None:  # each step sends what was said before

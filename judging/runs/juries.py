@@ -7,10 +7,10 @@ and coverage counts it.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import or_
+from statistics import multimode
 from typing import Any
 
 import pandas as pd
@@ -30,13 +30,12 @@ from stats.verdicts import combine_orders, majority
 
 FEWEST_MEMBERS = 2
 DIVIDED = "the members are divided"
-SETTING = JURY
 COMPARED = ("order", "status", "reason", *compare.COLUMNS)
 
 
 def members_of(run: Run) -> list[int]:
     """The runs that a jury's run is computed from; empty for other runs."""
-    return [int(pk) for pk in run.settings.get(SETTING, [])]
+    return [int(pk) for pk in run.settings.get(JURY, [])]
 
 
 @guard.working()
@@ -56,7 +55,7 @@ def make_jury(*, name: str, runs: Sequence[Run], by: User | None = None) -> Run:
     name = as_stored(name)
     members = sorted(set(runs), key=lambda run: run.pk)
     _check(name, members)
-    settings = {"order": "fixed", "repeats": 1, SETTING: [run.pk for run in members]}
+    settings = {"order": "fixed", "repeats": 1, JURY: [run.pk for run in members]}
     simulated = any(member.judge.simulated for member in members)
     judge, _ = Judge.objects.get_or_create(name=name, defaults={"simulated": simulated})
     run, _ = Run.objects.select_for_update().get_or_create(
@@ -220,8 +219,8 @@ def _mean(scores: Sequence[float]) -> float:
 
 def _most_frequent(values: Sequence[Any]) -> Any:
     """The most frequent value; None if there are several."""
-    (value, most), *others = Counter(values).most_common(2)
-    return None if others and others[0][1] == most else value
+    value, *others = multimode(values)
+    return None if others else value
 
 
 COMBINE: dict[str, Callable[[Any], Any]] = {"score": _mean, "ranking": compare.mean_ranking}

@@ -13,14 +13,12 @@ from bank import exposure
 from bank.models import Benchmark, Item, ItemResponse, Response, Sample, SampleImage
 from bank.text.digests import keyed_digest
 from judging import protocols
-from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of
+from judging.models import OVERLAP, Judge, Run, RunItem, Trial, judgment_table_of, reason_key
 from judging.protocols import Criterion, Option, Protocol
 from judging.runs import attacks
 
 CIRCULAR = re.compile(r"circular-(?P<k>[0-9]{1,2})")  # position i showed option i + k (CircularEval, MMBench 4.1)
-# Of responses that are no answers. What was cut off is one, as far as it goes.
-UNANSWERED = (Response.Status.EMPTY, Response.Status.REFUSED, Response.Status.FILTERED, Response.Status.ERROR)
-# Why nobody was asked about an answer, by its status.
+# Why nobody was asked about a response that is no answer, by its status. What was cut off is one, as far as it goes.
 NOT_ASKED = {
     "empty": "not asked: the answer is empty",
     "refused": "not asked: the model refused to answer",
@@ -28,6 +26,11 @@ NOT_ASKED = {
     "error": "not asked: the call for the answer failed",
 }
 SAMPLE_FIELDS = [f"sample__{name}" for name in ("instruction", "question_type", "hint", "options", "absent_images")]
+
+
+def not_asked_keys() -> list[str]:
+    """By which judgments are found about which nobody was asked."""
+    return [reason_key(reason) for reason in NOT_ASKED.values()]
 
 
 class ShownResponse(NamedTuple):
@@ -41,7 +44,7 @@ class ShownResponse(NamedTuple):
     @property
     def unanswered(self) -> str:
         """The status of a response that is no answer: empty, refused, stopped, or of a call that failed; else ""."""
-        if self.status in UNANSWERED:
+        if self.status in NOT_ASKED:
             return self.status
         return "" if self.text.strip() else str(Response.Status.EMPTY)
 

@@ -1,5 +1,6 @@
 """Reads for the pages of judges and runs."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from bank.models import with_answers
 from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
-from judging.models import Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, reason_key, table_of
+from judging.models import JURY, Attempt, Collected, Judge, Judgment, Run, RunItem, WorkerBeat, table_of
 from judging.runs import plan
 from judging.work import curve
 from judging.work.budget import typical_call
@@ -135,10 +136,6 @@ class Progress:
     def failed_percent(self) -> float:
         return 100 * self.faulty / (self.done + self.failed) if self.faulty else 0.0
 
-    @property
-    def going(self) -> bool:
-        return self.left is not None
-
 
 def runs_for(viewer: Viewer) -> QuerySet[Run]:
     return Run.objects.visible_to(viewer).select_related("judge", "benchmark", "by")
@@ -247,8 +244,7 @@ def failures_in_words(run: Run) -> tuple[list[str], bool]:
 def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
     """Items of which these runs asked nobody, since an answer is none; and whether such an answer lost."""
     loses = Run.objects.filter(pk__in=runs, settings__unanswered="loses").exists()
-    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
-    rows = Judgment.objects.filter(run__in=runs, reason_hash__in=reasons)
+    rows = Judgment.objects.filter(run__in=runs, reason_hash__in=plan.not_asked_keys())
     if not loses:
         rows = rows.filter(status__in=list(plan.NOT_ASKED))  # by the index, unless asked for distinct items
     return len(set(rows.order_by().values_list("item", flat=True))), loses
@@ -257,8 +253,7 @@ def not_asked(runs: Sequence[int]) -> tuple[int, bool]:
 @guard.working()
 def unasked(runs: Sequence[int]) -> dict[int, int]:
     """Of each run, how many judgments lack a verdict because an answer is none, so that nobody was asked."""
-    reasons = [reason_key(reason) for reason in plan.NOT_ASKED.values()]
-    rows = Judgment.objects.filter(run__in=runs, status__in=list(plan.NOT_ASKED), reason_hash__in=reasons)
+    rows = Judgment.objects.filter(run__in=runs, status__in=list(plan.NOT_ASKED), reason_hash__in=plan.not_asked_keys())
     return dict(rows.order_by().values_list("run").annotate(n=Count("pk")))
 
 
@@ -324,7 +319,7 @@ def worker_seen() -> bool:
 
 def workers_without_pictures(run: Run) -> list[str]:
     """The live workers that cannot take the run because they lack its images."""
-    if run.state in (Run.State.FINISHED, Run.State.CANCELLED) or not needs_pictures(run):
+    if run.state in Run.ENDED or not needs_pictures(run):
         return []
     return list(WorkerBeat.objects.living().filter(lacks_pictures=True).order_by("name").values_list("name", flat=True))
 
@@ -397,7 +392,7 @@ def listed(runs: Sequence[Run], *, viewer: Viewer) -> list[Listed]:
 
 
 def judges_with_counts() -> QuerySet[Judge]:
-    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key="jury")
+    of_jury = Run.objects.filter(judge=OuterRef("pk"), settings__has_key=JURY)
     runs = Run.objects.filter(judge=OuterRef("pk")).order_by().values("judge").annotate(n=Count("pk")).values("n")
     judges = Judge.objects.annotate(run_count=Coalesce(Subquery(runs), 0), is_jury=Exists(of_jury))
     return judges.order_by("baseline", Case(When(base_url="", then=1), default=0), "name")
@@ -411,7 +406,7 @@ LEFT, RIGHT, TOP, FLOOR = 34.0, 366.0, 8.0, 58.0
 
 def _spark(run: Run, reports: Sequence[dict[str, Any]]) -> Spark | None:
     """From the reports of the workers on the run and of those that have left it."""
-    total = curve.merged(*(report.get("curve") or {} for report in (run.live, *reports)))
+    total = curve.merged(*(report.get("curve") for report in (run.live, *reports)))
     points: list[int] = total.get("points") or []
     if len(points) < 3 or not any(points):
         return None
@@ -436,11 +431,7 @@ def _short(number: float) -> str:
 
 def _round_up(value: float) -> float:
     """The next round number that is easy to halve: 2, 4, 6, 8, 10, 20, ..."""
-    scale = 1.0
-    while value > 10 * scale:
-        scale *= 10
-    while value <= scale and scale > 0.01:
-        scale /= 10
+    scale = 10.0 ** max(-2, math.ceil(math.log10(value)) - 1)
     return next(step * scale for step in (2, 4, 6, 8, 10) if value <= step * scale)
 
 

@@ -227,8 +227,7 @@ def _subject_for_staff(run: Run, item: Item, user: User, *, how: str, about: str
 
 def template_of(run: Run) -> prompts.Prompt:
     """The template that a run was started with. Raises prompts.UnknownPrompt if it is gone or was edited."""
-    name, version = prompts.split(str(run.settings.get("prompt", "default")))
-    template = prompts.get(run.protocol, name, version or run.template_version)
+    template = prompts.get(run.protocol, run.settings.get("prompt", "default"), run.template_version)
     if run.template_sha256 != template.sha256:
         raise prompts.UnknownPrompt(f"The prompt {template.name} {template.version} is not the one this run used.")
     return template

@@ -82,8 +82,7 @@ def set_judging(
     publishes: bool | None = None,
 ) -> SubmissionJudging:
     """Have a benchmark's submissions judged like a run; ``publishes`` stays as it is if None. Raises BadInput."""
-    alike = {(run.judge_id, run.protocol, run.settings_hash) for run in patterns(benchmark)}
-    if (like.judge_id, like.protocol, like.settings_hash) not in alike or like.benchmark_id != benchmark.pk:
+    if like.benchmark_id != benchmark.pk or like.alike not in [run.alike for run in patterns(benchmark)]:
         raise BadInput(
             f"Submissions cannot be judged like run {like.pk}: it takes a run on {benchmark} of a judge that can be "
             "asked, over pairs or single answers.",
@@ -102,18 +101,15 @@ def set_judging(
 # ---- the queue ----
 
 
-def waiting(benchmark: Benchmark, *, today: date) -> list[Submission]:
+def waiting(benchmark: Benchmark) -> list[Submission]:
     """The submissions that wait, in the order in which they will be judged.
 
-    Next is always the oldest of whoever had the fewest judged on this day, so that nobody waits for somebody's tenth.
+    Next is always the oldest of whoever had the fewest judged today, so that nobody waits for somebody's tenth.
     """
     stored = Submission.objects.filter(benchmark=benchmark, state__in=STORED)
     rows = stored.filter(Q(queued=None) | Q(queued__state=WAITING)).order_by("pk").select_related("by", "model")
-    had = Counter(
-        QueuedSubmission.objects.filter(submission__benchmark=benchmark, day=today).values_list(
-            "submission__by", flat=True
-        )
-    )
+    of_today = QueuedSubmission.objects.filter(submission__benchmark=benchmark, day=day_of(timezone.now()))
+    had = Counter(of_today.values_list("submission__by", flat=True))
     turns = []
     for submission in rows:
         turns.append((had[submission.by_id], submission.pk, submission))
@@ -188,7 +184,7 @@ def _of_row(row: QueuedSubmission | None) -> Progress:
 
 def _in_the_queue(made: Progress, submission: Submission) -> Progress:
     """With its place in the queue, from 1, and how many wait."""
-    order = [queued.pk for queued in waiting(submission.benchmark, today=day_of(timezone.now()))]
+    order = [queued.pk for queued in waiting(submission.benchmark)]
     place = order.index(submission.pk) + 1 if submission.pk in order else None
     return replace(made, place=place, waiting=len(order))
 
@@ -227,24 +223,23 @@ def _told_reason(row: QueuedSubmission) -> str:
 
 def _as_at_midnight(submission: Submission, row: QueuedSubmission | None) -> Progress:
     """Its state when the day (UTC) began; neither its place nor any counts."""
-    today = day_of(timezone.now())
-    if row is None or row.state == WAITING or row.day >= today:
+    if row is None or row.state == WAITING or row.day >= day_of(timezone.now()):
         return Progress(WAITING.value if submission.state in STORED else "withdrawn")
     run = row.run
     if submission.state not in STORED:
         return Progress("withdrawn", run=run)
-    if row.state == JUDGING or not is_told(row, today=today):
+    if not is_told(row):
         return Progress(JUDGING.value, run=run)
     reason = _told_reason(row) if row.state == STOPPED else ""
-    return Progress(row.state, reason, run=run, finished_at=row.finished_at and on_the_day(row.finished_at))
+    return Progress(row.state, reason, run=run, finished_at=_ended(row, staff=False))
 
 
-def is_told(row: QueuedSubmission, *, today: date) -> bool:
+def is_told(row: QueuedSubmission) -> bool:
     """Whether its sender may know that it has come to its end: on the next day, where prompts held criteria."""
     if row.state not in (JUDGED, STOPPED) or row.finished_at is None:
         return False
     held = _holds_criteria(judging_of(row.submission.benchmark), row)
-    return not held or day_of(row.finished_at) < today
+    return not held or day_of(row.finished_at) < day_of(timezone.now())
 
 
 # ---- going on ----
@@ -256,11 +251,10 @@ def advance_open() -> None:
     rows = QueuedSubmission.objects.filter(submission__benchmark=OuterRef("benchmark"), state__in=[WAITING, JUDGING])
     for pk in list(SubmissionJudging.objects.filter(Exists(stored) | Exists(rows)).values_list("pk", flat=True)):
         advance(pk)
-    today = day_of(timezone.now())
     ended = QueuedSubmission.objects.filter(told=False, state__in=[JUDGED, STOPPED], submission__state__in=STORED)
     judged: dict[int, list[QueuedSubmission]] = {}
     for row in ended.select_related("run", "submission__by", "submission__benchmark").order_by("pk"):
-        if is_told(row, today=today) and tell(row) and row.state == JUDGED:
+        if is_told(row) and tell(row) and row.state == JUDGED:
             judged.setdefault(row.submission.benchmark_id, []).append(row)
     for of_benchmark in judged.values():
         for path in WHEN_TOLD:
@@ -312,7 +306,7 @@ def _end(row: QueuedSubmission, state: str, reason: str = "") -> None:
 def _leave(row: QueuedSubmission) -> None:
     """A submission that was withdrawn leaves the queue, and its run ends unless it is about others, too."""
     run = row.run
-    if run is not None and run.state not in (Run.State.FINISHED, Run.State.CANCELLED):
+    if run is not None and run.state not in Run.ENDED:
         own = ItemResponse.objects.filter(item=OuterRef("item"), response__submission=row.submission_id)
         if not RunItem.objects.filter(run=run).exclude(Exists(own)).exists():
             cancel_run(run=run)
@@ -322,7 +316,7 @@ def _leave(row: QueuedSubmission) -> None:
 def _next(judging: SubmissionJudging) -> None:
     """Start the first in the queue, if the day's budget has room for it."""
     today = day_of(timezone.now())
-    order = waiting(judging.benchmark, today=today)
+    order = waiting(judging.benchmark)
     if not order:
         return
     left = None if judging.per_day is None else judging.per_day - spent_on(judging.benchmark, today)
@@ -331,11 +325,10 @@ def _next(judging: SubmissionJudging) -> None:
     row = QueuedSubmission.objects.filter(submission=order[0]).select_related("run__judge").first()
     row = row or QueuedSubmission(submission=order[0], day=today)
     try:
-        if not _begin(judging, row, today=today, left=left):
-            return
+        if _begin(judging, row, today=today, left=left):
+            row.save()
     except BadInput as error:
-        row.state, row.reason, row.finished_at = STOPPED.value, str(error).rstrip("."), timezone.now()
-    row.save()
+        _end(row, STOPPED, str(error).rstrip("."))
 
 
 def _begin(judging: SubmissionJudging, row: QueuedSubmission, *, today: date, left: float | None) -> bool:
@@ -411,11 +404,8 @@ def _items(judging: SubmissionJudging, submission: Submission) -> Sequence[Item]
     items: QuerySet[Item] = Item.objects.filter(kind=kind, places__response__in=answers)
     if anchor:
         items = items.filter(places__response__in=Response.objects.filter(model=benchmark.anchor_id))
-    alike = Run.objects.filter(
-        judge=like.judge, benchmark=benchmark, protocol=like.protocol, settings_hash=like.settings_hash
-    )
-    alike = alike.filter(kind=Run.Kind.JUDGMENTS, imported=False).exclude(state=Run.State.CANCELLED)
-    taken = RunItem.objects.filter(item=OuterRef("pk"), run__in=alike)
+    alike = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS, imported=False, **like.alike)
+    taken = RunItem.objects.filter(item=OuterRef("pk"), run__in=alike.exclude(state=Run.State.CANCELLED))
     in_use = benchmark.samples.in_use()
     return list(items.filter(~Exists(taken), sample__in=in_use).order_by("pk").distinct())
 

@@ -13,7 +13,7 @@ from bank.errors import BadInput
 from bank.models import Item
 from bank.models.catalogue import in_hidden_splits
 from judging import protocols
-from judging.models import Judgment, PromptTemplate, Run, reason_key
+from judging.models import Judgment, PromptTemplate, Run
 from judging.protocols import prompts
 from judging.protocols.prompts.stored import add_template
 from judging.runs import actions, item_sets, plan
@@ -81,7 +81,7 @@ def needed(run: Run) -> int:
 
 def asked(run: Run) -> int:
     """How many of its items the judge is asked about."""
-    not_asked = Judgment.objects.filter(run=run, reason_hash__in=[reason_key(why) for why in plan.NOT_ASKED.values()])
+    not_asked = Judgment.objects.filter(run=run, reason_hash__in=plan.not_asked_keys())
     return run.run_items.exclude(item__in=not_asked.values("item")).count()
 
 
@@ -94,7 +94,7 @@ def readable(run: Run) -> int:
 
 def prompt_of(run: Run) -> prompts.Prompt:
     """The prompt that the run asks by."""
-    return prompts.get(run.protocol, *prompts.split(str(run.settings.get("prompt", "default"))))
+    return prompts.get(run.protocol, run.settings.get("prompt", "default"))
 
 
 def next_prompt(run: Run) -> tuple[str, int]:

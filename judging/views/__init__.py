@@ -4,18 +4,17 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django_htmx.middleware import HtmxDetails
 
+from accounts.http import PageRequest
 from accounts.models import User
 
 PAGE = 30
 
 
-class SignedInRequest(HttpRequest):
+class SignedInRequest(PageRequest):
     """A request of somebody who has signed in: the rule of its page sees to it."""
 
     user: User
-    htmx: HtmxDetails
 
 
 def page(request: HttpRequest, template: str, context: dict[str, Any], *, refused: bool = False) -> HttpResponse:

@@ -12,7 +12,7 @@ from bank.forms.fields import whole_number
 from bank.models import with_answers
 from judging.forms import AttackForm
 from judging.judgments.filters import STATUSES
-from judging.models import Attempt, Run, Trial
+from judging.models import Run, Trial
 from judging.runs import attacks, queries
 from judging.views import SignedInRequest, page
 from judging.views.judgments import prompt_page
@@ -35,7 +35,7 @@ def attack_new(request: SignedInRequest) -> HttpResponse:
 def trial_list(request: SignedInRequest) -> HttpResponse:
     """The trials of a run, for one attack or all; by default of the newest run."""
     runs = queries.runs_for(request.user).filter(kind=Run.Kind.ATTACKS)
-    run_id = whole_number(request.GET.get("run", ""))
+    run_id = whole_number(request.GET.get("run"))
     run = get_object_or_404(runs, pk=run_id) if run_id is not None else runs.first()
     attack, status = request.GET.get("attack", ""), request.GET.get("status", "")
     if attack not in ("", *attacks.ALL) or status not in ("", *STATUSES):
@@ -61,13 +61,13 @@ def trial_list(request: SignedInRequest) -> HttpResponse:
 def trial_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     """One trial: how the answer was changed, and what the judge wrote."""
     trial = get_object_or_404(_with_items(Trial.objects.all()).select_related("run__judge"), pk=pk)
-    same_key = {name: getattr(trial, name) for name in trial.KEY}
+
     context = {
         "trial": trial,
         "run": trial.run,
         "attack": attacks.ALL.get(trial.attack),
         "plain": _plain([trial]).get(trial.pk),
-        "attempts": Attempt.objects.filter(run=trial.run, **same_key),
+        "attempts": trial.attempts,
     }
     return page(request, "judging/trial.html", context)
 

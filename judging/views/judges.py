@@ -38,7 +38,7 @@ def judge_detail(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:
     """The values of the judge named as ``from`` in the URL, to change its limits and prices."""
-    key = whole_number(request.GET.get("from", ""))
+    key = whole_number(request.GET.get("from"))
     judge = Judge.objects.filter(pk=key).exclude(base_url="").first() if key is not None else None
     return {name: getattr(judge, name) for name in fields_of(JudgeIn) if name != "key"} if judge else {}
 

@@ -18,7 +18,7 @@ from bank.intake.registry import SHAPES
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
-from judging.models import Attempt, Judgment
+from judging.models import Judgment
 from judging.protocols import prompts
 from judging.runs import requests
 from judging.templatetags.judgments import answer_name
@@ -115,8 +115,7 @@ def judgment_detail(request: SignedInRequest, pk: int) -> HttpResponse:
     judgment = get_object_or_404(rows.prefetch_related("item__sample__images"), pk=pk)
     analyses.as_seen([judgment], request.user)
     responses = judgment.item.readable_responses(request.user)
-    same_key = {"run": judgment.run, "item": judgment.item, "order": judgment.order, "repeat": judgment.repeat}
-    attempts = list(Attempt.objects.filter(**same_key)) if may_read_analyses else []
+    attempts = list(judgment.attempts) if may_read_analyses else []
     context = {
         "judgment": judgment,
         "run": judgment.run,

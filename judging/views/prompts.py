@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import form_page, posted
+from accounts.http import done, form_page, posted
 from accounts.models import User
 from accounts.rules import requires
 from bank.errors import BadInput
@@ -39,7 +37,7 @@ def template_list(request: SignedInRequest) -> HttpResponse:
     return page(request, "judging/templates.html", context)
 
 
-def _template(protocol: str, prompt: str, version: int | None) -> prompts.Prompt:
+def _template(protocol: str, prompt: str, version: int | None = None) -> prompts.Prompt:
     if protocol not in titles():
         raise Http404("unknown template")
     try:
@@ -62,7 +60,6 @@ def template_detail(request: SignedInRequest, protocol: str, prompt: str, versio
         "title": titles()[protocol],
         "stored": stored,
         "runs": queries.listed(runs, viewer=request.user),
-        "copy": f"{reverse('judging:template-new')}?protocol={protocol}&prompt={prompt}@{version}",
         "versions": PromptTemplate.objects.filter(protocol=protocol, name=prompt).defer("text"),
     }
     return page(request, "judging/template.html", context)
@@ -83,8 +80,8 @@ def template_new(request: SignedInRequest) -> HttpResponse:
             else:
                 form.add_error(error.field or None, str(error))
         else:
-            messages.success(request, f"Version {stored.version} of {stored.name} is stored.")
-            return redirect("judging:template-detail", stored.protocol, stored.name, stored.version)
+            words = f"Version {stored.version} of {stored.name} is stored."
+            return done(request, words, "judging:template-detail", stored.protocol, stored.name, stored.version)
     variables_by_protocol = {name: variables_of(name) for name in titles()}
     context = {
         "tab": "templates",
@@ -97,12 +94,11 @@ def template_new(request: SignedInRequest) -> HttpResponse:
 
 
 def _copied(request: SignedInRequest) -> dict[str, Any]:
-    name, version = prompts.split(request.GET.get("prompt", "default"))
     try:
-        template = _template(request.GET.get("protocol", "pair"), name, version)
+        template = _template(request.GET.get("protocol", "pair"), request.GET.get("prompt", "default"))
     except Http404:
         return {}
-    own_name = "" if name in prompts.names(template.protocol) else name
+    own_name = "" if template.name in prompts.names(template.protocol) else template.name
     return {"protocol": template.protocol, "name": own_name, "text": template.text}
 
 
@@ -169,9 +165,7 @@ def _preview(
 @require_POST
 def template_discard(request: SignedInRequest, protocol: str, prompt: str, version: int) -> HttpResponse:
     """Delete an unused version."""
-    template = PromptTemplate.objects.filter(protocol=protocol, name=prompt, version=version).first()
-    if template is None:
-        raise Http404("unknown template")
+    template = get_object_or_404(PromptTemplate, protocol=protocol, name=prompt, version=version)
     if act(request, discard_template, f"Version {version} of {prompt} is deleted.", template=template):
         return redirect("judging:template-list")
     return redirect("judging:template-detail", protocol, prompt, version)

@@ -18,7 +18,7 @@ from judging.models import Run
 from judging.runs import queries
 from judging.views import SignedInRequest, page
 
-SHOWN = ("waiting", "confirmed", "kept", "all")
+SHOWN = (*releases.STANDS, "all")
 
 
 def _run(request: SignedInRequest, pk: int) -> Run:
@@ -64,7 +64,7 @@ def _back(
 ) -> HttpResponse:
     """Do it, say what happened, and go back to the page of analyses it was done from."""
     act(request, action, success, run=_run(request, pk), by=request.user, **values)
-    show, number = request.POST.get("show"), whole_number(request.POST.get("page", ""))
+    show, number = request.POST.get("show"), whole_number(request.POST.get("page"))
     query = f"?show={show if show in SHOWN else SHOWN[0]}" + (f"&page={number}" if number else "")
     return redirect(reverse("judging:run-analyses", args=[pk]) + query)
 
@@ -88,7 +88,7 @@ def run_release_confirm(request: SignedInRequest, pk: int) -> HttpResponse:
 @requires("write-judging")
 def run_release_decide(request: SignedInRequest, pk: int) -> HttpResponse:
     """Keep one analysis back, or release it although it is held back."""
-    judgment, decision = whole_number(request.POST.get("judgment", "")), request.POST.get("decision")
+    judgment, decision = whole_number(request.POST.get("judgment")), request.POST.get("decision")
     if judgment is None or decision not in ("keep", "despite"):
         raise Http404("unknown decision")
     if decision == "keep":

@@ -5,7 +5,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -58,7 +57,7 @@ def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
     """Actions open to this viewer on a run now; whoever may not ``release`` its analyses sees what is released."""
     judgments = run.kind == Run.Kind.JUDGMENTS
     active = run.state in Run.GOING
-    paused = run.state in (Run.State.PAUSED, Run.State.WAITING)
+    paused = run.state in Run.HALTED
     can_change_state = writes and not run.imported
     return {
         "pause": can_change_state and active,
@@ -70,15 +69,6 @@ def _permissions(run: Run, *, writes: bool, is_jury: bool) -> dict[str, bool]:
         "find_doubts": writes and judgments and run.judge.baseline != OVERLAP,
         "release": judgments and not run.judge.baseline and not is_jury,
     }
-
-
-def _board(run: Run) -> str:
-    """The board that counts the verdicts of a run that has ended; "" while none does."""
-    if run.kind != Run.Kind.JUDGMENTS or run.tryout or run.state != Run.State.FINISHED:
-        return ""
-    protocol = protocols.all_by_name().get(run.protocol)
-    kind = f"?kind={protocol.verdict_kind}" if protocol else ""
-    return reverse("leaderboard:judges", args=[run.benchmark]) + kind
 
 
 def _is_as_printed(protocol: Any, run: Run) -> bool:
@@ -97,7 +87,6 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
     return {
         "can": _permissions(run, writes=writes, is_jury=bool(members)),
         "item_set": item_sets.description(run.item_set),
-        "board": _board(run) if progress.done else "",
         "collected": queries.recent_texts(run, viewer=request.user, failed=show == "failed"),
         "run": run,
         "protocol": protocol,
@@ -131,7 +120,7 @@ def run_progress(request: SignedInRequest, pk: int) -> HttpResponse:
 
 def _chosen_run(runs: QuerySet[Run], request: SignedInRequest, name: str) -> Run | None:
     """The run that the URL names, if it names one."""
-    pk = whole_number(request.GET.get(name, ""))
+    pk = whole_number(request.GET.get(name))
     if pk is None:
         return None
     run = runs.filter(pk=pk).first()
@@ -161,7 +150,7 @@ def run_compare(request: SignedInRequest) -> HttpResponse:
 def _initial(request: SignedInRequest) -> dict[str, Any]:
     """Initial values of a new run: those in the URL, on top of those of the run named as ``from``."""
     values = request.GET.dict()
-    key = whole_number(values.pop("from", ""))
+    key = whole_number(values.pop("from", None))
     run = queries.runs_for(request.user).filter(pk=key, kind=Run.Kind.JUDGMENTS).first() if key is not None else None
     return (as_form(run) if run else {}) | values
 
@@ -374,7 +363,7 @@ def jury_new(request: SignedInRequest) -> HttpResponse:
 @requires("write-judging")
 def jury_compute(request: SignedInRequest, pk: int) -> HttpResponse:
     """Recompute a jury's verdicts from the current runs of its members."""
-    run = get_object_or_404(queries.runs_for(request.user), pk=pk)
+    run = _run(request, pk)
     members = list(Run.objects.filter(pk__in=juries.members_of(run)).select_related("judge", "benchmark"))
     if not members:
         raise Http404("not a jury")

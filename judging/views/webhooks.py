@@ -4,11 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 
-from accounts.http import form_page, page_of
+from accounts.http import done, form_page, page_of
 from accounts.models import Delivery, User, Webhook
 from accounts.rules import requires
 from accounts.webhooks import EVENTS
@@ -31,8 +30,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
             context["made"] = hooks.add_webhook(**form.cleaned_data, by=request.user)
             form = WebhookForm()
     elif request.method == "POST" and not adds:
-        messages.success(request, _apply(request.POST, request.user))
-        return redirect("judging:webhooks")
+        return done(request, _apply(request.POST, request.user), "judging:webhooks")
     log = Delivery.objects.select_related("webhook")
     context |= {
         "form": form,

@@ -16,9 +16,9 @@ from judging.models import Run
 from judging.work.baseline import Baseline
 from judging.work.batches import Batches
 from judging.work.session import Session
-from judging.work.writer import Patience, Progress, Shared, Stopped, Watch
+from judging.work.writer import Ended, Patience, Progress, Shared, Watch
 
-__all__ = ["Patience", "Progress", "Shared", "Stopped", "work"]
+__all__ = ["Ended", "Patience", "Progress", "Shared", "work"]
 
 
 async def work(
@@ -26,16 +26,17 @@ async def work(
     *,
     shared: Shared,
     stop: asyncio.Event,
-    stopped: Stopped | None = None,
+    stopped: Ended | None = None,
     patience: Patience | None = None,
     watch: Watch | None = None,
 ) -> bool:
     """Work a run that was taken until it is finished, pauses, somebody changes its state, or ``stop`` is set.
 
-    To be called in ``loop.run``. ``stopped`` says how the run is left when ``stop`` ends the work. Returns whether it
-    ended for a reason of this worker's own, so that others may go on.
+    To be called in ``loop.run``. ``stopped`` says how the run is left when ``stop`` ends the work: queued for another
+    worker by default. Returns whether it ended for a reason of this worker's own, so that others may go on.
     """
     session = Baseline if run.judge.is_baseline else Batches if run.batched else Session
+    stopped = stopped or Ended(Run.State.QUEUED)
     return await session(
-        run, shared=shared, stop=stop, stopped=stopped or Stopped(), patience=patience or Patience(), watch=watch
+        run, shared=shared, stop=stop, stopped=stopped, patience=patience or Patience(), watch=watch
     ).work()

@@ -29,7 +29,7 @@ class Baseline(Writer):
             if self.ending:
                 raise self.ending
             if self.stop.is_set():
-                raise Ended(self.stopped.state, self.stopped.reason)
+                raise self.stopped
 
     def _judge(self, job: Job) -> run_kinds.Row:
         try:

@@ -51,7 +51,7 @@ class Batches(Session):
             await self._found_again(one)
         while self.ending is None:
             if self.stop.is_set():
-                self.end(self.stopped.state, self.stopped.reason)
+                self.ending = self.stopped
                 return
             await self._hand_in()
             if self.ending is None and not self.out:
@@ -61,18 +61,11 @@ class Batches(Session):
                 if self.ending is None:
                     await self._look(one)
             if self.out and self.ending is None:
-                await self._rest()
+                await self._rest(self.patience.poll)
         await db(self.run.refresh_from_db, fields=["state"])
         if self.run.state == Run.State.CANCELLED:
             for one in self.out:
                 await self._send("POST", f"/batches/{one['id']}/cancel", b"{}")
-
-    async def _rest(self) -> None:
-        """Wait for the next look; not longer than it takes to notice a stop."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + self.patience.poll
-        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
-            await asyncio.sleep(min(left, 0.5))
 
     # -- handing in ---------------------------------------------------------------------------------------------
 
@@ -150,7 +143,7 @@ class Batches(Session):
         if batch is None:
             return
         if not isinstance(batch.get("status"), str):
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host} does not say what became of its batch.")
+            self.end(Run.State.PAUSED, f"{self.judge.at_host} does not say what became of its batch.")
         if batch.get("status") not in ENDED:
             return
         results: dict[str, Answer] = {}
@@ -170,7 +163,7 @@ class Batches(Session):
                 self.ready.clear()
         if not answered:
             words = f"the batch {one['id']} ended as {batch['status']} and brought nothing. Look there, then resume."
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(words)
 
     async def _take_all(self, results: dict[str, Answer]) -> None:
         """Store what a batch brought: its jobs are among those that are missing."""
@@ -220,7 +213,7 @@ class Batches(Session):
             await asyncio.sleep(self.patience.wait_after(number + 1))
         if passing:
             self.wait(f"{words}, asked for a batch")
-        self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}, asked for a batch.")
+        self.pause(f"{words}, asked for a batch.")
         return None
 
 

@@ -23,9 +23,9 @@ def extend(curve: dict[str, Any], number: int, *, now: datetime) -> None:
     curve["points"] = points
 
 
-def merged(*curves: dict[str, Any]) -> dict[str, Any]:
+def merged(*curves: dict[str, Any] | None) -> dict[str, Any]:
     """The sum of the curves of several workers; empty where there is none."""
-    first, *others = sorted((curve for curve in curves if curve.get("points")), key=_start) or [{}]
+    first, *others = sorted((curve for curve in curves if curve and curve.get("points")), key=_start) or [{}]
     total = dict(first)
     for curve in others:
         while total["width"] < curve["width"]:

@@ -7,7 +7,7 @@ whose calls are all stored are claimed no more; those of a worker that fell sile
 
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -33,15 +33,6 @@ def worker_name() -> str:
 
 class LeaseLost(RuntimeError):
     """The worker's hold is gone: nothing was written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Rows that are this worker's, and the calls that they lack. ``last`` is where the next claim begins."""
-
-    pk: int
-    last: int
-    jobs: Sequence[Any]
 
 
 def waiting() -> QuerySet[Any]:
@@ -122,7 +113,7 @@ def sweep(locked: Run, *, but: RunHold | None = None) -> list[RunHold]:
             locked.lost += hold.in_flight
             locked.priced += hold.in_flight if each else 0
             locked.spent += hold.in_flight * each
-        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve") or {}, hold.live.get("curve", {}))}
+        locked.live = locked.live | {"curve": curve.merged(locked.live.get("curve"), hold.live.get("curve"))}
         locked.save(update_fields=["calls", "priced", "lost", "spent", "live"])
         hold.delete()
     return list(locked.holds.exclude(pk=but.pk if but else 0).live())
@@ -139,7 +130,7 @@ def end_silent(run: Run) -> None:
     sweep(lock(run), but=run.hold)
 
 
-def next_claim(run: Run, *, kind: run_kinds.RunKind[Any], after: int, most: int) -> Claim | None:
+def next_claim(run: Run, *, kind: run_kinds.RunKind[Any], after: int, most: int) -> run_kinds.Page | None:
     """Claim up to ``most`` rows of the run that lack something and that nobody has claimed; None when there are none.
 
     Raises LeaseLost.
@@ -161,7 +152,7 @@ def next_claim(run: Run, *, kind: run_kinds.RunKind[Any], after: int, most: int)
     jobs = kind.jobs(rows)
     if not jobs:
         claim.delete()
-    return Claim(claim.pk, rows[-1].pk, jobs)
+    return run_kinds.Page(rows[-1].pk, jobs, claim.pk)
 
 
 def _free(run: Run, kind: run_kinds.RunKind[Any], after: int) -> Any:
@@ -217,7 +208,7 @@ def leave(
         return False
     others = sweep(locked, but=run.hold)
     counts = dict(live or {})
-    past = curve.merged(locked.live.get("curve") or {}, counts.pop("curve", {}))
+    past = curve.merged(locked.live.get("curve"), counts.pop("curve", None))
     changes: dict[str, Any] = {"live": locked.live | {"curve": past} | counts}
     if state and locked.state == Run.State.RUNNING and not (others and (alone or state == Run.State.QUEUED)):
         changes |= {"state": state, "state_reason": reason} | dict(next_try or {})

@@ -23,7 +23,7 @@ from judging.work.budget import Spending
 from judging.work.health import AWAY, Halt, Health
 from judging.work.identity import Reported
 from judging.work.pace import Pacer
-from judging.work.writer import Ended, Writer
+from judging.work.writer import Writer
 
 UNREADABLE = ("parse_failed", "refused")
 FINAL = {Outcome.PERMANENT, Outcome.FILTERED}  # no use in calling again
@@ -47,6 +47,12 @@ class PendingCall:
     since: float | None = None  # its first call failed
     said: list[str] = field(default_factory=list)  # the replies to its steps so far, where each is a call
     step_costs: list[tuple[float | None, int | None, int | None]] = field(default_factory=list)  # and tokens, of these
+
+
+def _of_call(row: run_kinds.Row, request: CallRequest, call: Answer | run_kinds.CachedCall) -> None:
+    """Note on a row what was asked, who answered and how many tokens that took."""
+    row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, call.model
+    row.prompt_tokens, row.completion_tokens = call.prompt_tokens, call.completion_tokens
 
 
 def _with_steps(row: Any, pending: PendingCall) -> None:
@@ -88,8 +94,7 @@ class CallResults(Writer):
         self._accepted(Answer(Outcome.OK, model=cached.model))
         for name, value in cached.columns.items():
             setattr(row, name, value)
-        row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, cached.model
-        row.prompt_tokens, row.completion_tokens = cached.prompt_tokens, cached.completion_tokens
+        _of_call(row, request, cached)
         row.cost, row.cached = 0.0, True
         self.batch.cached += 1
         self._done(pending, row)
@@ -110,8 +115,9 @@ class CallResults(Writer):
         if abilities is None and not self.batch.replies:
             abilities = await db(store.drop_parameter, run=self.run, name=name, ability=ability)
         if abilities is None:
-            words = f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(
+                f"it does not take {name} any more. Verdicts with and without it are not mixed: start a new run."
+            )
             return
         self.run.abilities = abilities
         pending.dropped.add(name)
@@ -153,8 +159,7 @@ class CallResults(Writer):
             status: Status = "filtered" if answer.outcome == Outcome.FILTERED else "error"
             row = self.kind.row(pending.job, Reading(status, reason=answer.words))
         if row:
-            row.prompt_sha256, row.call_key, row.reported_model = request.sha256, request.key, answer.model
-            row.prompt_tokens, row.completion_tokens = answer.prompt_tokens, answer.completion_tokens
+            _of_call(row, request, answer)
             row.cost, row.latency = cost, answer.seconds or None  # a batch tells none
             if pending.said:
                 _with_steps(row, pending)
@@ -165,13 +170,17 @@ class CallResults(Writer):
         if halt and halt.waits:
             self.wait(halt.words)
         elif halt:
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {halt.words}")
+            self.pause(halt.words)
+
+    def pause(self, words: str) -> None:
+        """End the session over the judge's endpoint, until somebody resumes the run."""
+        self.end(Run.State.PAUSED, f"{self.judge.at_host}: {words}")
 
     def wait(self, words: str, *, retry_after: float | None = None) -> None:
         """End the session: the run is tried again later, or given up when that has been in vain for long enough."""
         if self.ending is not None:
             return
-        now, words = timezone.now(), f"{self.judge.name} at {self.judge.host}: {words}."
+        now = timezone.now()
         failing_for = asyncio.get_running_loop().time() - (self.health.failing_since or math.inf)
         errors = Errors(
             since=self.run.failing_since or now - timedelta(seconds=max(0.0, failing_for)),
@@ -184,11 +193,10 @@ class CallResults(Writer):
         if at is None:
             minutes = errors.give_up_after / timedelta(minutes=1)
             span = f"{minutes:g} minutes" if minutes < 120 else f"{minutes / 60:.3g} hours"
-            self.end(Run.State.PAUSED, f"{words} Nothing but errors for {span}. Resume when it works again.")
+            self.pause(f"{words}. Nothing but errors for {span}. Resume when it works again.")
             return
         tried = {"next_try_at": at, "tries": errors.tries + 1, "failing_since": errors.since}
-        self.ending = Ended(Run.State.WAITING, words, alone=True, next_try=tried)
-        self.wake.set()
+        self.end(Run.State.WAITING, f"{self.judge.at_host}: {words}.", alone=True, next_try=tried)
 
     def _gives_up_after(self) -> timedelta:
         seconds = self.patience.give_up_after
@@ -329,8 +337,7 @@ class CallResults(Writer):
     def look(self, batch: store.Batch, seen: store.Seen) -> None:
         self.spending.see(spent=seen.spent + self.batch.spent, budget=seen.budget, elsewhere=seen.elsewhere)
         if seen.other_model and batch.opened:
-            words = self._other_model(batch.opened.model, "the model that answered first")
-            self.end(Run.State.PAUSED, f"{self.judge.name} at {self.judge.host}: {words}")
+            self.pause(self._other_model(batch.opened.model, "the model that answered first"))
         elif batch.opened is self.reported.opened:
             self.reported.opened = None
         super().look(batch, seen)

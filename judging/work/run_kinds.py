@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from django.db.models import Count, Exists, OuterRef, Q
 
 from bank.database import bulk
-from bank.models import Response, Sample, SampleImage
+from bank.models import Response, SampleImage
 from bank.models.verdict import turned
 from judging import protocols
 from judging.endpoints.answers import Reply
@@ -38,6 +38,7 @@ class Page:
 
     last: int
     jobs: Sequence[Any]
+    claim: int = 0  # by which they are this worker's; 0 where nothing is claimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +52,8 @@ class CachedCall:
     columns: dict[str, Any]  # of the new row, as far as the reply does not determine them
 
 
-class SampleJob(Protocol):
-    """A job about a sample."""
-
-    @property
-    def sample(self) -> Sample: ...
-
-    @property
-    def place(self) -> int: ...
-
-    @property
-    def step(self) -> int: ...
-
-
 J = TypeVar("J")
-T = TypeVar("T", bound=SampleJob)
+T = TypeVar("T", Task, Conversation)
 
 
 class RunKind(ABC, Generic[J]):

@@ -2,7 +2,6 @@
 
 import asyncio
 import heapq
-import logging
 import math
 from collections import deque
 from dataclasses import replace
@@ -12,7 +11,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils import timezone
 
-from accounts.loop import db
+from accounts.loop import comes, db
 from bank import images
 from bank.objects import Away
 from judging.endpoints.judges import KeyMissing, host_allowed, key_of
@@ -25,9 +24,7 @@ from judging.runs.requests import CallRequest
 from judging.work import leases, run_kinds
 from judging.work.pace import INFINITE
 from judging.work.results import CallResults, PendingCall
-from judging.work.writer import CRASHED, Ended
-
-log = logging.getLogger(__name__)
+from judging.work.writer import Ended
 
 ROUNDING = 0.001  # seconds, of differences of the clock
 LACKS = "cannot read the pictures: its media folder is not the one that they are in"
@@ -110,12 +107,7 @@ class Session(CallResults):
                 self.lease_lost()
                 return
             except DatabaseError as error:
-                log.warning(
-                    "Run %s: the database renews no share (%s)",
-                    self.run.pk,
-                    type(error).__name__,
-                    extra={"run": self.run.pk},
-                )
+                self.log.warning("Run %s: the database renews no share (%s)", self.run.pk, type(error).__name__)
             await asyncio.sleep(self.patience.tick)
 
     async def _renew_share(self) -> None:
@@ -171,8 +163,7 @@ class Session(CallResults):
     def _without_pictures(self) -> None:
         """Leave the run to workers that can read its pictures."""
         words = f"The worker that took it {LACKS}. Give that one the same EVALSITE_DATA as the others, then resume."
-        self.ending = self.ending or Ended(Run.State.PAUSED, words, alone=True)
-        self.wake.set()
+        self.end(Run.State.PAUSED, words, alone=True)
 
     # -- the dispatcher -----------------------------------------------------------------------------------------
 
@@ -180,7 +171,7 @@ class Session(CallResults):
         loop = asyncio.get_running_loop()
         while self.ending is None:
             if self.stop.is_set():
-                self.end(self.stopped.state, self.stopped.reason)
+                self.ending = self.stopped
                 return
             now = loop.time()
             self._refill()
@@ -219,11 +210,14 @@ class Session(CallResults):
     async def _sleep(self, seconds: float) -> None:
         """Wait until something happened, at most half a second: the process may have been asked to stop."""
         self.wake.clear()
-        try:
-            async with asyncio.timeout(min(seconds, 0.5)):
-                await self.wake.wait()
-        except TimeoutError:
-            pass
+        await comes(self.wake, min(seconds, 0.5))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait so long, but no longer than it takes to notice an end or a stop."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
+            await self._sleep(left)
 
     async def _wait_for_pace(self, now: float) -> float:
         if not self.pacer.active:
@@ -247,11 +241,8 @@ class Session(CallResults):
             self.lease_lost()
             return
         except DatabaseError as error:
-            log.warning(
-                "Run %s: the database does not answer (%s), trying again",
-                self.run.pk,
-                type(error).__name__,
-                extra={"run": self.run.pk},
+            self.log.warning(
+                "Run %s: the database does not answer (%s), trying again", self.run.pk, type(error).__name__
             )
             await asyncio.sleep(self.patience.wait_after(1))
             return
@@ -264,12 +255,11 @@ class Session(CallResults):
         if self.after == after:  # else rows are read from the first again
             self.after = page.last
         self.open_jobs += len(page.jobs)
-        claim = page.pk if isinstance(page, leases.Claim) else 0
-        if claim and page.jobs:
-            self.claimed[claim] = len(page.jobs)
-        self.ready.extend(PendingCall(job, claim) for job in page.jobs)
+        if page.claim and page.jobs:
+            self.claimed[page.claim] = len(page.jobs)
+        self.ready.extend(PendingCall(job, page.claim) for job in page.jobs)
 
-    async def _next_page(self) -> leases.Claim | run_kinds.Page | None:
+    async def _next_page(self) -> run_kinds.Page | None:
         """The next jobs for this worker: few enough that others find some, too."""
         most = math.ceil(max(2 * self.limiter.share, 2 * FEW) / self.kind.per_row)
         return await db(
@@ -293,9 +283,7 @@ class Session(CallResults):
             self.exhausted = False
             return
         # A run of a million is not looked through all the time.
-        until = loop.time() + min(max(self.patience.tick, 5 * (loop.time() - began)), 30.0)
-        while self.ending is None and not self.stop.is_set() and (left := until - loop.time()) > 0:
-            await self._sleep(left)
+        await self._rest(min(max(self.patience.tick, 5 * (loop.time() - began)), 30.0))
 
     def followed(self, pending: PendingCall) -> None:
         self.open_jobs += 1
@@ -323,8 +311,7 @@ class Session(CallResults):
 
     def _crashed(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()):
-            log.error("Run %s stops", self.run.pk, exc_info=error, extra={"run": self.run.pk})
-            self.end(Run.State.PAUSED, CRASHED)
+            self.crash(error)
 
     async def _call(self, pending: PendingCall) -> None:
         prepared = await self._prepared(pending)
@@ -368,7 +355,7 @@ class Session(CallResults):
             ):
                 self._done(pending, self.kind.row(pending.job, Reading("error", reason=MISSING_PICTURE)))
             else:
-                log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error, extra={"run": self.run.pk})
+                self.log.error("Run %s: a picture cannot be read here (%s)", self.run.pk, error)
                 self._without_pictures()
             return None
         if "system" in self.run.settings:
@@ -393,20 +380,15 @@ class Session(CallResults):
     async def _write(self) -> None:
         """Commit results as they come, a moment's together, and at each tick: the same statement keeps the lease."""
         while not self.over:
-            try:
-                async with asyncio.timeout(self.patience.tick):
-                    await self.fresh.wait()
+            if await comes(self.fresh, self.patience.tick):
                 await asyncio.sleep(self.patience.gather)
-            except TimeoutError:
-                pass
             try:
                 await self._flush()
             except leases.LeaseLost:
                 self.lease_lost()
                 return
-            except Exception:
-                log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
-                self.end(Run.State.PAUSED, CRASHED)
+            except Exception as error:
+                self.crash(error)
                 return
 
     async def _flush(self) -> None:

@@ -8,7 +8,6 @@ import secrets
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from accounts.installation_key import WrongKeys, check_keys
-from accounts.loop import db
+from accounts.loop import comes, db
 from bank.models.imports import import_in_progress
 from judging.endpoints.messages import Pictures
 from judging.models import Run
@@ -25,8 +24,6 @@ from judging.protocols import prompts
 from judging.runs import plan
 from judging.work import curve, leases, run_kinds, store
 from judging.work.pace import Limiter
-
-log = logging.getLogger(__name__)
 
 LONGEST_PAUSE = 10.0  # seconds before the database is given a batch again
 CRASHED = "The worker met an error of its own; its log says which. Nothing stored is lost: resume to go on."
@@ -77,14 +74,6 @@ class Progress:
     rate: float  # judgments a second, over the last minute
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """The state in which a stopped worker leaves its run, and why: queued for another worker by default."""
-
-    state: str = Run.State.QUEUED
-    reason: str = ""
-
-
 Watch = Callable[[Progress], None]
 
 
@@ -103,21 +92,19 @@ class Shared:
         return self._limiters.setdefault(judge_id, Limiter(concurrency))
 
 
+@dataclass(eq=False)
 class Ended(Exception):
-    """Why a session ends. ``state`` is None where somebody else has decided, or the run is finished.
+    """Why a session ends, and the ``state`` in which it leaves its run: None where somebody else has decided, or the
+    run is finished.
 
     ``alone``: the reason is this worker's; others that are at the run go on with it. ``next_try``: of a run that waits,
     see ``leases.leave``.
     """
 
-    def __init__(
-        self, state: str | None, reason: str = "", *, alone: bool = False, next_try: Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.state = state
-        self.reason = reason
-        self.alone = alone
-        self.next_try = next_try
+    state: str | None
+    reason: str = ""
+    alone: bool = False
+    next_try: Mapping[str, Any] | None = None
 
 
 class Writer(ABC):
@@ -129,11 +116,12 @@ class Writer(ABC):
         *,
         shared: Shared,
         stop: asyncio.Event,
-        stopped: Stopped,
+        stopped: Ended,
         patience: Patience,
         watch: Watch | None,
     ) -> None:
         self.run = run
+        self.log = logging.LoggerAdapter(logging.getLogger(type(self).__module__), {"run": run.pk})
         self.judge = run.judge
         self.shared = shared
         self.stop = stop
@@ -168,36 +156,33 @@ class Writer(ABC):
         except leases.LeaseLost:
             self.lease_lost()
         except (OperationalError, InterfaceError) as error:
-            log.warning(
-                "Run %s: the database does not answer (%s), left for now",
-                self.run.pk,
-                type(error).__name__,
-                extra={"run": self.run.pk},
+            self.log.warning(
+                "Run %s: the database does not answer (%s), left for now", self.run.pk, type(error).__name__
             )
             self.end(Run.State.QUEUED)
-        except Exception:
-            log.exception("Run %s stops", self.run.pk, extra={"run": self.run.pk})
-            self.end(Run.State.PAUSED, CRASHED)
+        except Exception as error:
+            self.crash(error)
         try:
-            await self._close(self.ending or Ended(self.stopped.state, self.stopped.reason))
+            await self._close(self.ending or self.stopped)
         except leases.LeaseLost:
             self.lease_lost()
         if self.lost:
-            log.warning(
-                "Run %s is no longer this worker's; what was not stored is dropped",
-                self.run.pk,
-                extra={"run": self.run.pk},
-            )
+            self.log.warning("Run %s is no longer this worker's; what was not stored is dropped", self.run.pk)
         return self.lost or bool(self.ending and self.ending.alone)
 
     @abstractmethod
     async def session(self) -> None: ...
 
-    def end(self, state: str | None, reason: str = "") -> None:
+    def end(self, state: str | None, reason: str = "", **more: Any) -> None:
         """Ask the session to end. The first reason stands."""
         if self.ending is None:
-            self.ending = Ended(state, reason)
+            self.ending = Ended(state, reason, **more)
         self.wake.set()
+
+    def crash(self, error: BaseException) -> None:
+        """Pause the run over an error of our own."""
+        self.log.error("Run %s stops", self.run.pk, exc_info=error)
+        self.end(Run.State.PAUSED, CRASHED)
 
     def lease_lost(self) -> None:
         self.lost = True
@@ -217,8 +202,8 @@ class Writer(ABC):
             next_try=ended.next_try,
             live={"curve": self.curve} | self.left_word,
         )
-        if ended.state in (Run.State.PAUSED, Run.State.WAITING):
-            log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason, extra={"run": self.run.pk})
+        if ended.state in Run.HALTED:
+            self.log.warning("Run %s is %s: %s", self.run.pk, ended.state, ended.reason)
 
     # -- results ------------------------------------------------------------------------------------------------
 
@@ -256,26 +241,17 @@ class Writer(ABC):
             except DatabaseError as error:
                 if isinstance(error, IntegrityError) and not await db(import_in_progress, error):
                     raise
-                log.warning(
-                    "Run %s: the database takes no batch (%s), trying again",
-                    self.run.pk,
-                    type(error).__name__,
-                    extra={"run": self.run.pk},
+                self.log.warning(
+                    "Run %s: the database takes no batch (%s), trying again", self.run.pk, type(error).__name__
                 )
                 tries += 1
                 if not self.stop.is_set():
-                    await self._wait_or_stop(min(LONGEST_PAUSE, self.patience.wait_after(tries)))
+                    await comes(self.stop, min(LONGEST_PAUSE, self.patience.wait_after(tries)))
                     continue
                 until = min(until, loop.time() + self.patience.drain)
                 if loop.time() >= until:
                     raise leases.LeaseLost(f"run {self.run.pk}: the database stayed away") from None
                 await asyncio.sleep(min(self.patience.tick, self.patience.drain))
-
-    async def _wait_or_stop(self, seconds: float) -> None:
-        """Wait, but not beyond the moment when the worker is asked to stop."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.stop.wait()
 
     def _count(self, number: int, seen: store.Seen) -> None:
         now = asyncio.get_running_loop().time()

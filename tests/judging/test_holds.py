@@ -28,11 +28,11 @@ def workers(start, judge_at):
     return make
 
 
-def claim(run: Run, *, after: int = 0, most: int = 3) -> leases.Claim | None:
+def claim(run: Run, *, after: int = 0, most: int = 3) -> run_kinds.Page | None:
     return leases.next_claim(run, kind=run_kinds.run_kind(run), after=after, most=most)
 
 
-def keys(*claims: leases.Claim | None) -> list[tuple]:
+def keys(*claims: run_kinds.Page | None) -> list[tuple]:
     return [(job.subject.item_id, job.order) for one in claims if one for job in one.jobs]
 
 
@@ -93,7 +93,7 @@ def test_a_run_is_finished_only_when_all_of_it_is_stored_by_whomever(workers):
         part = claim(run, most=6)
         rows = [Judgment(run=run, item_id=item, order=order, choice="first") for item, order in keys(part)]
         assert not leases.finish(run, kind=run_kinds.run_kind(run))
-        store.commit(run=run, batch=store.Batch(rows=rows, claims=[part.pk]))
+        store.commit(run=run, batch=store.Batch(rows=rows, claims=[part.claim]))
     assert leases.finish(two, kind=run_kinds.run_kind(two))
     assert leases.finish(one, kind=run_kinds.run_kind(one))
     after = Run.objects.get(pk=one.pk)

@@ -1,19 +1,17 @@
 """manage.py prompt PROTOCOL NAME [FILE]"""
 
-import sys
-from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand, text_of
 from bank.errors import BadInput
 from judging.protocols import prompts
 from judging.protocols.prompts import stored
 
 
-class Command(BaseCommand):
+class Command(UncheckedCommand):
     help = "Print a prompt of a protocol, or store a file as its next version; the same text again changes nothing."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("protocol", metavar="PROTOCOL", help=", ".join(stored.titles()))
@@ -24,17 +22,15 @@ class Command(BaseCommand):
     def handle(self, *, protocol: str, name: str, file: str | None, note: str, **options: Any) -> None:
         try:
             if file is None:
-                self.stdout.write(prompts.get(protocol, *prompts.split(name)).text)
+                self.stdout.write(prompts.get(protocol, name).text)
                 return
-            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+            text = text_of(file)
             known = name in prompts.names(protocol) + prompts.stored_names(protocol)
             newest = prompts.get(protocol, name) if known else None
             if newest is not None and newest.text.rstrip("\n") == text.rstrip("\n"):
                 self.stdout.write(f"{name}@{newest.version} says the same already.")
                 return
             made = stored.add_template(protocol=protocol, name=name, text=text, note=note)
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{file} cannot be read: {error}", returncode=1) from None
         except (BadInput, prompts.UnknownPrompt) as error:
-            raise CommandError(str(error), returncode=1) from None
+            raise CommandError(str(error)) from None
         self.stdout.write(f"{made.name}@{made.version} is stored.")

@@ -1,20 +1,19 @@
 """manage.py recipe {list,import,export}"""
 
-import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from accounts.management.base import UncheckedCommand, text_of
 from bank.errors import BadInput
 from bank.models import Recipe
 from bank.recipes import spec as specs
 from bank.recipes import store
 
 
-class Command(BaseCommand):
+class Command(UncheckedCommand):
     help = "Recipes in and out: how models are asked, and how their answers become a number (docs/recipes.md)."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="{list,import,export}")
@@ -38,11 +37,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{recipe}  {spec.metric}  {asked}")
 
     def _import(self, *, file: str, **_: Any) -> None:
-        try:
-            text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"{file} cannot be read: {error}") from None
-        recipe, changed = store.save(specs.from_yaml(text))
+        recipe, changed = store.save(specs.from_yaml(text_of(file)))
         self.stdout.write(f"{recipe} is stored." if changed else f"{recipe} says the same already.")
 
     def _export(self, *, name: str, output: str | None, **_: Any) -> None:

@@ -27,7 +27,6 @@ __all__ = [
     "names",
     "parsed",
     "rendered",
-    "split",
     "stored_names",
 ]
 
@@ -85,8 +84,10 @@ def stored_names(protocol: str) -> list[str]:
     )
 
 
-def get(protocol: str, name: str = "default", version: int | None = None) -> Prompt:
-    """A template, by default its newest version. Raises UnknownPrompt."""
+def get(protocol: str, setting: str = "default", version: int | None = None) -> Prompt:
+    """A template by NAME or NAME@VERSION; a NAME alone means this version, or the newest. Raises UnknownPrompt."""
+    name, named = split(setting)
+    version = version if named is None else named
     if name in names(protocol):
         return _built_in(protocol, name, version)
     return _stored(protocol, name, version)
@@ -101,7 +102,7 @@ def chosen(protocol: str, setting: str) -> str:
     name, version = split(setting)
     if version is None and name in names(protocol):
         return name
-    template = get(protocol, name, version)
+    template = get(protocol, setting)
     return name if name in names(protocol) else f"{name}@{template.version}"
 
 

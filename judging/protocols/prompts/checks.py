@@ -9,6 +9,7 @@ settings and on what exists, never on the content of a text, so these renderings
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from jinja2 import TemplateError, TemplateSyntaxError, nodes
 from jinja2.meta import find_undeclared_variables
@@ -53,16 +54,14 @@ def faults(protocol: Protocol, text: str, *, as_published: bool = False) -> list
     One that is ``as_published`` needs no fences, and may ask for the verdict in its own words; it must show the
     instruction and the answers somewhere.
     """
-
-    def rules(tree: nodes.Template) -> Iterator[list[str]]:
-        yield list(_unknown(tree, protocol))
-        yield list(_rendering_faults(protocol, text, as_published=as_published))
-
-    return _faults(text, rules)
+    rendering = partial(_rendering_faults, protocol, text, as_published=as_published)
+    return _faults(text, variables(protocol), f"Templates of {protocol.name}", rendering)
 
 
-def _faults(text: str, rules: Callable[[nodes.Template], Iterator[list[str]]]) -> list[str]:
-    """The faults by the first rule that finds any, after those that hold for every template."""
+def _faults(text: str, known: Iterable[str], such: str, rendering: Callable[[], Iterable[str]]) -> list[str]:
+    """The first faults that are found: of every template's text, then of its variables (``such`` ones have those that
+    are ``known``), then of its ``rendering``.
+    """
     if not text.strip():
         return ["The template is empty."]
     if len(text) > MOST_CHARACTERS:
@@ -70,7 +69,7 @@ def _faults(text: str, rules: Callable[[nodes.Template], Iterator[list[str]]]) -
     try:
         tree = prompts.parsed(text)
         # A forbidden construct could cost a gigabyte while names are looked up: it comes first.
-        problems = list(_forbidden(tree)) or next(filter(None, rules(tree)), [])
+        problems = list(_forbidden(tree)) or _unknown(tree, set(known), such) or list(rendering())
     except TemplateSyntaxError as error:
         return [f"Line {error.lineno}: {error.message}"]
     except RecursionError:
@@ -86,13 +85,7 @@ def query_faults(text: str) -> list[str]:
 
     What a model is asked needs no fences: the questions are staff's own.
     """
-
-    def rules(tree: nodes.Template) -> Iterator[list[str]]:
-        if unknown := find_undeclared_variables(tree) - set(QUERY_VARIABLES):
-            yield [f"Unknown variable: {_list(unknown)}. Prompts for models have: {_list(QUERY_VARIABLES)}."]
-        yield _not_shown(text)
-
-    return _faults(text, rules)
+    return _faults(text, QUERY_VARIABLES, "Prompts for models", partial(_not_shown, text))
 
 
 def _not_shown(query: str) -> list[str]:
@@ -158,10 +151,9 @@ def _compared(node: nodes.Compare) -> set[str]:
     return set(names(node))
 
 
-def _unknown(tree: nodes.Template, protocol: Protocol) -> Iterator[str]:
-    known = variables(protocol)
-    if unknown := find_undeclared_variables(tree) - set(known):
-        yield f"Unknown variable: {_list(unknown)}. Templates of {protocol.name} have: {_list(known)}."
+def _unknown(tree: nodes.Template, known: set[str], such: str) -> list[str]:
+    unknown = find_undeclared_variables(tree) - known
+    return [f"Unknown variable: {_list(unknown)}. {such} have: {_list(known)}."] if unknown else []
 
 
 def _list(words: Iterable[str]) -> str:
