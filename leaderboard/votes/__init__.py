@@ -24,7 +24,7 @@ from bank.models import (
 )
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard.cache import until_changed
+from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.metrics import GIVEN, SWAPPED
@@ -624,17 +624,14 @@ def _answers(scope: Scope) -> dict[str, int]:
     return {"n": counts["n"] - withheld.count()}
 
 
+@kept_until_changed
 def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
     """Status, question type, split, and then of the samples that share these: how many they are,
     the sum of their ids, and the sum of ids times capabilities, which changes if one moves to another capability.
     """
-    facts = ("status", "question_type", "split")
-
-    def find() -> list[tuple[Any, ...]]:
-        sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
-        return sorted(benchmark.samples.order_by().values_list(*facts).annotate(**sums), key=str)
-
-    return until_changed(("sample groups", benchmark.pk), find, benchmark=benchmark.pk)
+    facts = benchmark.samples.order_by().values_list("status", "question_type", "split")
+    sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
+    return sorted(facts.annotate(**sums), key=str)
 
 
 @guard.working()
