@@ -17,7 +17,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.rules import Viewer, allowed, where
-from annotations.models import Label
+from annotations.models import Label, LabelQuerySet
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
@@ -131,7 +131,7 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     return until_changed(("sealed of few", run.pk), read, benchmark=benchmark.pk)
 
 
-def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
+def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
     """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
     few of these, or leave few to other campaigns, nor on models that they are about together on few.
     """

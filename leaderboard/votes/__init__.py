@@ -477,11 +477,8 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 @guard.working()
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = counted_labels(scope, Label.objects.of_answers()).filter(
-        campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
-    )
-    # Practice ends with the right answer shown: such a label is no vote.
-    rows = rows.exclude(assignment__campaign_item__practice=True)
+    rows = counted_labels(scope, Label.objects.of_answers()).counted()
+    rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, choice__isnull=False)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
     columns = ["item", "annotator", "choice", "preference"]
