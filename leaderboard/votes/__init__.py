@@ -528,7 +528,7 @@ def of_people(scope: Scope) -> Outcomes:
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     """One row a model and outcome, a place in OUTCOMES; with an anchor only the other side of its pairs.
 
-    ``frame`` has ``item, level, group, a, b, choice``; ``first``, ``weight`` and ``failed`` stay where it has them.
+    ``frame`` has ``item, level, group, a, b, choice``; ``repeat``, ``weight`` and ``failed`` stay where it has them.
     """
     sides = []
     for side, other, won, lost in (("a", "b", "first", "second"), ("b", "a", "second", "first")):
@@ -537,7 +537,7 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         beaten = choice.isin([lost, FAILED])
         outcome = np.select([choice == won, beaten], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
-        copied = ("item", "level", "group", *(name for name in ("first", "weight", "failed") if name in rows))
+        copied = ("item", "level", "group", *(name for name in ("repeat", "weight", "failed") if name in rows))
         if "preference" in rows:
             columns["preference"] = rows["preference"] if side == "a" else 1 - rows["preference"]
             if "failed" in rows:  # a tie, or lost
