@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import attached, form_page, person
+from accounts.http import attached, done, form_page, person
 from accounts.rules import allowed, requires
 from bank import guard
 from bank.errors import BadInput
@@ -251,8 +251,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
                 raise BadInput(f"{TAKEN}.")
             recipe, changed = store.save(spec, by=person(request))
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
-            messages.success(request, words)
-            return redirect("leaderboard:recipe", str(recipe))
+            return done(request, words, "leaderboard:recipe", str(recipe))
     text, good = _texts(request)
     return _making(request, editing.editor(text, good, request.user), changes, form)
 
@@ -271,8 +270,7 @@ def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
     with told(request):
         store.remove(recipe)
-        messages.success(request, f"{recipe} is removed.")
-        return redirect("leaderboard:recipes")
+        return done(request, f"{recipe} is removed.", "leaderboard:recipes")
     return redirect("leaderboard:recipe", str(recipe))
 
 
@@ -307,10 +305,9 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
     except BadInput as error:
         form.add_error("endpoint" if error.field == "judge" else None, str(error))
         return _detail(request, recipe, form)
-    done = evaluation.finished_at and not evaluation.state_reason
-    words = "Everything is answered already." if done else f"{evaluation.model_name} is being asked."
-    messages.success(request, words)
-    return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
+    over = evaluation.finished_at and not evaluation.state_reason
+    words = "Everything is answered already." if over else f"{evaluation.model_name} is being asked."
+    return done(request, words, reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
 
 
 @requires("write-judging")

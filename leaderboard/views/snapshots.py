@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -12,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import jobs
-from accounts.http import person
+from accounts.http import done, person
 from accounts.models import User
 from accounts.rules import class_of, requires
 from bank.models import Benchmark
@@ -47,8 +46,8 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
     benchmark, by = address.benchmark, person(request)
     if is_large(benchmark.pk):
         jobs.defer("freeze", benchmark=benchmark.pk, what=what, params=address.params, by=by.pk)
-        messages.success(request, "The view is being frozen. It stands here as soon as it is.")
-        return redirect("leaderboard:snapshot-list", address.name)
+        words = "The view is being frozen. It stands here as soon as it is."
+        return done(request, words, "leaderboard:snapshot-list", address.name)
     return redirect("leaderboard:snapshot-detail", _frozen(address, what, by).code)
 
 
