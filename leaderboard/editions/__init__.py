@@ -312,8 +312,9 @@ def _draft_of_models(scope: Scope) -> Draft:
         last=last,
     )
     if not board.rows or not cells:
-        named = f" {_named(left_out)}" if left_out else ""
-        nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.{named}"
+        nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted."
+        if left_out:
+            nothing += f" {_first([f'{name}: {reason}.' for name, reason in left_out.items()])}"
         if not _inputs_of(scope):
             nothing = "These verdicts rest on nothing hidden: everybody sees this board live. Count those of a run."
         return replace(made, problem=nothing)
@@ -325,7 +326,7 @@ def _draft_of_models(scope: Scope) -> Draft:
 
 def _checked(made: Draft, new: Published, earlier: Sequence[Published], binary: Collection[str] = ()) -> Draft:
     """With what keeps it from being published, if anything does."""
-    problem = _in_words(refusals(new, earlier, binary))
+    problem = reveals(refusals(new, earlier, binary))
     if not problem and made.unchanged:
         problem = f"Nothing has changed since edition {made.number - 1}."
     return replace(made, problem=problem)
@@ -341,19 +342,19 @@ def _changed(now: Mapping[str, Cell], then: Mapping[str, Cell]) -> Iterator[int]
     return (changed_samples(_values(cell), _values(then[name])) for name, cell in now.items() if name in then)
 
 
-def _named(left_out: Mapping[str, str]) -> str:
-    told = [f"{name}: {reason}." for name, reason in list(left_out.items())[:TOLD]]
-    return " ".join(told) + (f" And {len(left_out) - TOLD} more." if len(left_out) > TOLD else "")
+def _first(told: Sequence[str]) -> str:
+    """So many sentences, and how many more there are."""
+    return " ".join([*told[:TOLD], *([f"And {len(told) - TOLD} more."] if len(told) > TOLD else [])])
 
 
-def _in_words(reasons: Iterable[str]) -> str:
+def reveals(reasons: Iterable[str], of: Benchmark | str = "") -> str:
+    """The ``reasons`` against an edition; "" without any. ``of``: of which benchmark the samples are."""
     told = list(reasons)
     if not told:
         return ""
-    more = f" And {len(told) - TOLD} more." if len(told) > TOLD else ""
     return (
-        f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
-        f"{' '.join(told[:TOLD])}{more} Wait until {MIN_SAMPLES} changes have accumulated."
+        f"This edition would reveal something about fewer than {MIN_SAMPLES} samples{of and f' of {of}'}. {_first(told)} "
+        f"Wait until {MIN_SAMPLES} changes have accumulated."
     )
 
 

@@ -124,11 +124,8 @@ def _counted_answers(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.Dat
 def _check(benchmark: Benchmark, new: Cells, earlier: Sequence[editions.Published], binary: set[str]) -> None:
     """Raises Refused where these numbers, compared with what was published before, would reveal few samples."""
     told = editions.Published("", editions.KEYED, int(exposure.Inputs.ANSWER_KEY), new)
-    if reasons := list(editions.refusals(told, earlier, binary)):
-        raise Refused(
-            f"This edition would reveal something about fewer than {MIN_SAMPLES} samples of {benchmark}. "
-            f"{' '.join(reasons[: editions.TOLD])} Wait until {MIN_SAMPLES} changes have accumulated."
-        )
+    if problem := editions.reveals(editions.refusals(told, earlier, binary), of=benchmark):
+        raise Refused(problem)
 
 
 def _cells(recipe: Recipe, spec: Spec, frame: pd.DataFrame, benchmark: Benchmark) -> Cells:
