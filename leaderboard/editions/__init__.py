@@ -23,7 +23,6 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from accounts import audit
-from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
 from annotations.models import Campaign
 from bank import exposure
@@ -45,6 +44,7 @@ from leaderboard.boards.base import (
     whole_from_text,
 )
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
+from leaderboard.boards.keyed import fact_hash
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
 from leaderboard.definitions import WRONG
@@ -352,10 +352,9 @@ def reveals(reasons: Iterable[str], of: Benchmark | str = "") -> str:
     told = list(reasons)
     if not told:
         return ""
-    return (
-        f"This edition would reveal something about fewer than {MIN_SAMPLES} samples{of and f' of {of}'}. {_first(told)} "
-        f"Wait until {MIN_SAMPLES} changes have accumulated."
-    )
+    few = f"fewer than {MIN_SAMPLES} samples{of and f' of {of}'}"
+    until = f"Wait until {MIN_SAMPLES} changes have accumulated."
+    return f"This edition would reveal something about {few}. {_first(told)} {until}"
 
 
 def _earlier(scope: Scope, what: str) -> QuerySet[Edition]:
@@ -460,13 +459,9 @@ def cells_of(scope: Scope) -> Cells:
 
 def _edition_cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:
     return {
-        str(sample): f"{_hash(value)}{BEHIND}{answer}"
+        str(sample): f"{fact_hash(value)}{BEHIND}{answer}"
         for sample, value, answer in zip(samples, values, answers, strict=True)
     }
-
-
-def _hash(fact: str) -> str:
-    return keyed_hash("cell", fact)[:16]
 
 
 def _sample_facts(scope: Scope) -> pd.DataFrame:
@@ -477,7 +472,7 @@ def _sample_facts(scope: Scope) -> pd.DataFrame:
     rows = rows.sort_values(["model", "sample", "item"])
     by_sample = rows.groupby(["model", "sample"], observed=True).agg({"value": "\x1e".join, "answer": "\x1e".join})
     facts = by_sample.reset_index().astype({"model": str})
-    facts["answer"] = facts["answer"].map({answer: _hash(answer) for answer in facts["answer"].unique()})
+    facts["answer"] = facts["answer"].map({answer: fact_hash(answer) for answer in facts["answer"].unique()})
     if exposure.inputs_of_all(scope.kind.hidden) & exposure.KEYS:
         as_read = _as_read(scope).astype(object)  # where it is empty, too
         known = pd.MultiIndex.from_frame(facts[["model", "sample"]])
@@ -533,7 +528,9 @@ def _texts(items: "pd.Series[int]", positions: Sequence[int]) -> list[str]:
     """A hash of each item's answer in its position."""
     ids = [int(item) for item in items.unique()]
     places = ItemResponse.objects.filter(item__in=ids, position__in=set(positions))
-    hashes = {(item, at): _hash(text) for item, at, text in places.values_list("item", "position", "response__text")}
+    hashes = {
+        (item, at): fact_hash(text) for item, at, text in places.values_list("item", "position", "response__text")
+    }
     return [hashes.get(place, "") for place in zip(items, positions, strict=True)]
 
 
@@ -974,7 +971,7 @@ def _cells_of_judges(scope: Scope) -> tuple[Cells, dict[str, int]]:
         rows = verdicts[verdicts["item"].isin(by_item.index)].sort_values(["item", "repeat"])
         verdict_facts = rows["item"].map(by_item) + "\x1f" + rows["judged"].astype(str)
         by_sample = verdict_facts.groupby(rows["item"].map(sample_of)).agg("\x1e".join)
-        return {ids[int(sample)]: _hash(fact) for sample, fact in by_sample.items()}
+        return {ids[int(sample)]: fact_hash(fact) for sample, fact in by_sample.items()}
 
     cells: Cells = {PEOPLES: {WHOLE: cell(pd.DataFrame({"item": by_item.index, "repeat": 0, "judged": PEOPLES}))}}
     runs_of = {}
