@@ -16,7 +16,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
-from leaderboard.pages.table import Column, Table, names, table, text
+from leaderboard.pages.table import Column, Table, names, table, text, tick_of
 from leaderboard.rows import UNKNOWN, Number
 from stats.figures import (
     NONE,
@@ -207,8 +207,8 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
         named.add(most)
         of = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges" if len(judges) > 1 else "The judge"
         who = f"{of} {words[len(more) > 1]}"
-        by = f"{100 * more[most] * POINTS[1]:.1f} points"
-        said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.label(most), by))
+        by = percent(more[most] * POINTS[1])
+        said.append(format_html("{} more than people do, {} by <b>{} points</b>.", who, shown.label(most), by))
     if not said:
         return SafeString("No judge is clearly more swayed than people.")
     if len(judges) > 1 and judges[0] not in named:
@@ -267,7 +267,7 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
                 bar=bar,
             )
 
-        head = marks.axis_head(at, lambda value: signed_tick(100 * value) if kind.pairwise else short(value))
+        head = marks.axis_head(at, tick_of(signed_points) if kind.pairwise else short)
         words = words_of(bias, kind)
         return Column(
             HEADS[bias],
@@ -290,11 +290,6 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
 
     by_name = names("Judge", name, under="least swayed first", opens=verdicts)
     return [by_name, *(column(bias) for bias in board.biases)]
-
-
-def signed_tick(value: float) -> str:
-    """``+10``, ``−10``, ``0``."""
-    return "0" if abs(value) < 1e-9 else f"{value:+.0f}".replace("-", "−")
 
 
 def _numbers(address: Address, rows: Sequence[Row], shown: _Shown) -> Table:

@@ -34,6 +34,7 @@ from leaderboard.pages.table import (
     names,
     table,
     text,
+    tick_of,
     tiers,
 )
 from leaderboard.rows import UNKNOWN, Number
@@ -371,7 +372,7 @@ def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow
         css="plotted",
         sort=ratings.columns[0],
         title="Bradley–Terry strength: natural log of the odds; 0 is the average model",
-        axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else _tick(value)),
+        axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else tick_of(signed)(value)),
     )
 
 
@@ -578,11 +579,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
         rows.append(plots.ForestRow(name, number, quiet=row.model == anchor, plain=plain, said=said))
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
-    return plots.forest(rows, title=title, write=_tick)
-
-
-def _tick(value: float) -> str:
-    return "0" if abs(value) < 1e-9 else signed(value).removesuffix("0").removesuffix(".0")
+    return plots.forest(rows, title=title, write=tick_of(signed))
 
 
 # ---- which models are shown ----
