@@ -340,7 +340,8 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
-    compared, problem, (first, second) = None, "", models_page.as_shown(a, b)
+    invented = models_page.simulated()
+    compared, problem, (first, second) = None, "", (models_page.as_shown(name, invented) for name in (a, b))
     try:
         if a and b:
             compared = boards.compare(recipe, request.user, a, b)
@@ -362,7 +363,7 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "others": boards.comparable(recipe, request.user),
         "against": against,
         "model": model,
-        "invented": models_page.simulated(),
+        "invented": invented,
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
         "recipe": recipe,
