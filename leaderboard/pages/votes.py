@@ -83,11 +83,6 @@ class SamplePairs:
     link: str
     lines: list[PairLine]
 
-    @property
-    def height(self) -> int:
-        """In rows."""
-        return len(self.lines) + 1
-
 
 def pairs_by_sample(
     address: Address, table: pd.DataFrame, samples: Sequence[int], judges: Sequence[Run]
@@ -369,7 +364,7 @@ def left_out_in_words(votes: queries.VoteList) -> list[str]:
     """Why items are not in the list, one sentence per reason."""
     sentences = []
     if votes.held:
-        about = f", about {votes.due.day} {votes.due:%b}" if votes.due else ""
+        about = f", about {votes.due:%-d %b}" if votes.due else ""
         sentences.append(f"{number_of(votes.held, 'item')}, hidden until the campaign closes{about}.")
     if votes.sealed:
         items = number_of(votes.sealed, "item")
