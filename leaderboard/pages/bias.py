@@ -89,7 +89,6 @@ class BiasPage:
     finding: SafeString
     table: Table
     numbers: Table
-    limits: str
     panels: list[Panel]
     files: list[tuple[str, str]]
 
@@ -186,7 +185,6 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
             css="lb",
         ),
         _numbers(address, rows_in_order, shown),
-        _limits_in_words(kind),
         _panels(address, rows_in_order, shown),
         [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
     )
@@ -576,12 +574,3 @@ def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
     }[sort]
     steps = zip(detail.scale or [], judge or [], people if isinstance(people, list) else [], strict=True)
     return [(f"{step:g}", of_judge, of_people) for step, of_judge, of_people in steps]
-
-
-def _limits_in_words(kind: Kind) -> str:
-    """From where a bias is notable and strong."""
-    if kind.pairwise:
-        return (
-            "Notable: 5 to 10 points beyond people; strong: 10 and more, where the interval leaves the people's line."
-        )
-    return "Notable and strong are counted from people, where the interval leaves the people's line."
