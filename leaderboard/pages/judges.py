@@ -37,7 +37,7 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.provenance import Fact, run_link, verdicts_link
+from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -534,15 +534,6 @@ def over_data_sets(address: Address, board: JudgesBoard) -> str:
     pooled = address.params.get(POOL.name) == POOLED
     words = f", pooled over {sets} data sets" if pooled else f", the mean over {sets} data sets, each counting alike"
     return words if sets > 1 else ""
-
-
-def facts(board: JudgesBoard) -> list[Fact]:
-    """What made the page."""
-    counted = f"{number_of(board.labels, 'label')} by {number_of(board.annotators, 'annotator')}"
-    return [
-        Fact("Human labels", counted),
-        Fact("Items", whole(board.items)),
-    ]
 
 
 # ---- what judges cost, and what people say of their verdicts ----

@@ -258,7 +258,6 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "plot": address.plot("judges"),
         "kind": scope.kind,
         "ceiling": whole(ceiling.n) if ceiling else "",
-        "facts": judges_page.facts(board),
         "rule": provenance.rule_of(scope),
         "counted": number_of(len(board.runs), "run"),
         "notes": [
