@@ -96,14 +96,11 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "table": snapshots_page.rows_table(snapshot),
         "beside": beside,
         "shown": shown,
-        "said": beside.said if beside else "The view is no longer there.",
         "views": _views(request.path, beside, view) if beside else [],
         "aside": shown is not None or snapshot.what == "models",
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
         "causes": snapshots_page.causes(snapshot, now, live) if now else [],
-        "no_cause": "Nothing: the same runs, data, prompts and method."
-        if now and now.fingerprint == snapshot.fingerprint
-        else "Single verdicts under it, but none of what is counted here.",
+        "same_data": now is not None and now.fingerprint == snapshot.fingerprint,
         "citations": snapshots_page.citations(snapshot, title, permalink),
         "made": made,
         "notes": snapshot.made_from.get("notes", []),
@@ -207,6 +204,7 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
         "title": snapshots_page.title_of(after),
         "rows": snapshots_page.changes(before, after),
         "causes": snapshots_page.causes(before, after, live),
+        "same_data": after.fingerprint == before.fingerprint,
     }
     return render(request, "leaderboard/snapshot-changes.html", context)
 
