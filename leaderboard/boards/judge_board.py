@@ -124,6 +124,11 @@ class JudgesBoard(Board[JudgeRow]):
     def counted(self) -> dict[str, int]:
         return {"items": self.items, "labels": self.labels, "annotators": self.annotators}
 
+    @property
+    def measured(self) -> set[str]:
+        """The names of the metrics that it has rows of."""
+        return {row.metric for row in self.rows}
+
     def overall(self, reference: str = MAJORITY) -> dict[int, dict[str, JudgeRow]]:
         """By run and metric the rows over all data sets."""
         by_run: dict[int, dict[str, JudgeRow]] = {}

@@ -178,7 +178,7 @@ class _Place:
 
     @property
     def metric(self) -> Metric:
-        return self.judges_kind.metric("", {row.metric for row in self.judges.rows})
+        return self.judges_kind.metric("", self.judges.measured)
 
     @property
     def person(self) -> Number:

@@ -97,7 +97,7 @@ class JudgesPage:
 def chosen(address: Address, kind: Kind, board: JudgesBoard) -> tuple[Metric, str]:
     """Metric and reference of the address, or their defaults."""
     reference = address.params.get("reference", "")
-    metric = kind.metric(address.params.get("metric", ""), {row.metric for row in board.rows})
+    metric = kind.metric(address.params.get("metric", ""), board.measured)
     return metric, reference if reference in REFERENCES else REFERENCES[0]
 
 
@@ -113,10 +113,9 @@ def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
 
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind, board)
-    measured = {row.metric for row in board.rows}
-    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in measured}
+    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in board.measured}
     return [
-        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", measured)),
+        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", board.measured)),
         pick("reference", "Compared with", reference_words(kind), reference, on=reference != REFERENCES[0]),
     ]
 

@@ -44,7 +44,7 @@ def _at(address: Address, picture: str) -> str:
 def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
     if not board.against or is_kept_back(scope):
         return None
-    metric = scope.kind.metric("", {row.metric for row in board.rows})
+    metric = scope.kind.metric("", board.measured)
     runs = queries.runs_of(board.overall())
     rows = {
         pk: of_run[metric.name]
