@@ -126,6 +126,7 @@ def in_plain_words(name: str) -> str:
 
 
 ROW = 46  # pixels
+UNTESTED = StandInBoard()
 OF_PEOPLE = "each label against the majority of the others: of single labels there is no list"
 FEWEST_ON_LEVEL = 30  # labels
 BELOW_PEOPLE = (-0.15, -0.08, -0.03, 0.0)  # between the five colours of a level: points below people there
@@ -137,7 +138,7 @@ def build_judges_page(
     *,
     kind: Kind,
     biases: Mapping[int, list[Chip]] = MappingProxyType({}),
-    tested: StandInBoard | None = None,
+    tested: StandInBoard = UNTESTED,
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run; ``tested``: who may stand in."""
     metric, reference = chosen(address, kind, board)
@@ -198,9 +199,7 @@ class _Shown:
     levels: list[str]
 
     @classmethod
-    def of(
-        cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard | None
-    ) -> "_Shown":
+    def of(cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard) -> "_Shown":
         metric, reference = chosen(address, kind, board)
         judges, against = board.overall(reference), board.against[reference]
         runs = queries.runs_of(judges)
@@ -214,8 +213,8 @@ class _Shown:
             against,
             judges,
             runs,
-            {row.run: row for row in tested.rows} if tested else {},
-            tested.people if tested else 0,
+            {row.run: row for row in tested.rows},
+            tested.people,
             order,
             {run: _outside(runs[run], judges[run].get(metric.name), standing) for run in order},
             _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order),
