@@ -5,13 +5,17 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, TypeVarTuple
 
 from django.core.cache import cache
+from django.db.models import Model
 
 from leaderboard import changes
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+Others = TypeVarTuple("Others")
 MOST = 256  # values
 _kept: OrderedDict[Hashable, tuple[Hashable, Any]] = OrderedDict()
 _lock = threading.Lock()
@@ -40,6 +44,17 @@ def until_changed(key: Hashable, make: Callable[[], T], *, benchmark: int | None
         while len(_kept) > MOST:
             _kept.popitem(last=False)
     return made
+
+
+def kept_until_changed(what: Callable[[M, *Others], T]) -> Callable[[M, *Others], T]:
+    """A function of a benchmark, or of a row that belongs to one, whose answers are kept as ``until_changed`` does."""
+
+    @wraps(what)
+    def answer(about: M, *others: *Others) -> T:
+        benchmark = getattr(about, "benchmark_id", about.pk)
+        return until_changed((what, about.pk, *others), lambda: what(about, *others), benchmark=benchmark)
+
+    return answer
 
 
 def forget() -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from accounts.http import attached
 from bank.intake import parquet
 from leaderboard.rows import JSON, SUFFIXES, columns_of, flat
+from stats.figures import NONE
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -36,15 +37,11 @@ def answer(rows: list[JSON], shape: str, stem: str) -> HttpResponse:
         raise Http404("no such shape")
     if shape == "parquet" and not parquet.available():
         return parquet.refusal()
-    if shape == "json":
-        return as_json(rows, stem)
-    if shape == "parquet":
-        return _file(as_parquet(rows), shape, stem)
-    return _file((csv_text if shape == "csv" else json_lines)(rows).encode(), shape, stem)
+    return _file(as_parquet(rows) if shape == "parquet" else TEXTS[shape](rows).encode(), shape, stem)
 
 
 def as_json(data: Any, stem: str) -> HttpResponse:
-    return _file(json.dumps(data, ensure_ascii=False, indent=1).encode(), "json", stem)
+    return _file(json_text(data).encode(), "json", stem)
 
 
 def _file(body: bytes, shape: str, stem: str) -> HttpResponse:
@@ -61,8 +58,15 @@ def csv_text(rows: list[JSON]) -> str:
     return out.getvalue()
 
 
+def json_text(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=1)
+
+
 def json_lines(rows: list[JSON]) -> str:
     return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+
+
+TEXTS: dict[str, Callable[[list[JSON]], str]] = {"json": json_text, "jsonl": json_lines, "csv": csv_text}
 
 
 def as_parquet(rows: list[JSON]) -> bytes:
@@ -90,25 +94,25 @@ PrintedColumn = tuple[str, Callable[[JSON], str]]
 
 
 def three(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    return NONE if value is None else f"{value:.{digits}f}"
 
 
 def with_interval(row: JSON, name: str, digits: int = 3) -> str:
     """``0.943 [0.917, 0.962]``."""
     if row[name] is None:
-        return "–"
+        return NONE
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     interval = "" if low is None else f" [{three(low, digits)}, {three(high, digits)}]"
     return three(row[name], digits) + interval
 
 
 def whole(value: float | None) -> str:
-    return "–" if value is None else f"{value:g}"
+    return NONE if value is None else f"{value:g}"
 
 
 def rank_of(row: JSON) -> str:
     if row["rank"] is None:
-        return "–"
+        return NONE
     if row.get("rank_low") in (None, row.get("rank_high")):
         return str(row["rank"])
     return f"{row['rank']} ({row['rank_low']}–{row['rank_high']})"
@@ -198,10 +202,10 @@ def _any_cell(row: JSON, name: str) -> str:
         return three(value) if value == 0 or abs(value) >= 0.0005 else f"{value:.0e}"
     if isinstance(value, dict | list):
         return str(len(value)) if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
-    return "–" if value is None else str(value)
+    return NONE if value is None else str(value)
 
 
-PRINTED = ("table", "json", "jsonl", "csv")
+PRINTED = ("table", *TEXTS)
 
 
 def print_rows(
@@ -214,12 +218,8 @@ def print_rows(
     notes: Sequence[str] = (),
 ) -> None:
     """Print rows as a command's output: as a table, of these columns alone if any are named, with notes below it."""
-    if shape == "json":
-        command.stdout.write(json.dumps(rows, ensure_ascii=False, indent=1))
-    elif shape == "jsonl":
-        command.stdout.write(json_lines(rows), ending="")
-    elif shape == "csv":
-        command.stdout.write(csv_text(rows), ending="")
+    if shape in TEXTS:
+        command.stdout.write(TEXTS[shape](rows), ending="\n" if shape == "json" else "")
     else:
         chosen = [{name: row[name] for name in names} for row in rows] if names else rows
         print_table(title, chosen, stream=command.stdout)

@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from bank.errors import BadInput
+from leaderboard.files import with_interval
 from leaderboard.models import Snapshot
 from leaderboard.rows import JSON
 
@@ -160,9 +161,7 @@ def _name(row: JSON, number: str) -> str:
 
 
 def _written(row: JSON, column: str) -> str:
-    value, low, high = row[column], row[f"{column}_low"], row[f"{column}_high"]
-    interval = f" [{low:.3f}, {high:.3f}]" if low is not None and high is not None else ""
-    return f"{value:.3f}{interval}" if value is not None else "unknown"
+    return with_interval(row, column) if row[column] is not None else "unknown"
 
 
 def _why(row: JSON, column: str) -> str:

@@ -17,13 +17,13 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.rules import Viewer, allowed, where
-from annotations.models import Label
+from annotations.models import Label, LabelQuerySet
 from bank import exposure, guard
 from bank.criteria import answer_keys
 from bank.models import Benchmark, Item, Sample
 from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
-from leaderboard.cache import until_changed
+from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import changed
 from leaderboard.models import Edition
 from leaderboard.scope import ADJUDICATED, ELO, HELD, HUMANS, INDIVIDUALS, NO_ELO, OPEN, WHOLE, BadScope, Scope
@@ -38,13 +38,10 @@ AS_A_WHOLE = (
 STAFFS = "This depends on hidden answers or weights. Everybody may see published editions of the boards."
 
 
+@kept_until_changed
 def closed_of(benchmark: Benchmark) -> int:
-    """All that is closed in one or another sample of a benchmark (``exposure.Inputs``). Kept until it may change."""
-    return until_changed(
-        ("closed", benchmark.pk),
-        lambda: exposure.closed_in(Sample.objects.filter(benchmark=benchmark)),
-        benchmark=benchmark.pk,
-    )
+    """All that is closed in one or another sample of a benchmark (``exposure.Inputs``)."""
+    return exposure.closed_in(Sample.objects.filter(benchmark=benchmark))
 
 
 def untold_runs(*, staff: bool) -> list[int]:
@@ -64,43 +61,38 @@ def unseen_runs(benchmark: Benchmark, *, staff: bool, edition: bool = False) -> 
     key or weight.
     """
     untold = untold_runs(staff=staff)
+    return untold if staff or edition else [*untold, *_keyed_runs(benchmark)]
+
+
+@kept_until_changed
+def _keyed_runs(benchmark: Benchmark) -> list[int]:
     keys = closed_of(benchmark) & exposure.KEYED
-    if staff or edition or not keys:
-        return untold
-
-    def read() -> list[int]:
-        return list(benchmark.runs.filter(exposure.any_of(keys, "held")).order_by().values_list("pk", flat=True))
-
-    return [*untold, *until_changed(("keyed runs", benchmark.pk), read, benchmark=benchmark.pk)]
+    held = benchmark.runs.filter(exposure.any_of(keys, "held")) if keys else benchmark.runs.none()
+    return list(held.order_by().values_list("pk", flat=True))
 
 
+@kept_until_changed
 def outside_items(benchmark: Benchmark) -> list[int]:
-    """Items with an answer from outside, of samples of which something is closed. Kept until it may change."""
-
-    def read() -> list[int]:
-        items = Item.objects.filter(sample__benchmark=benchmark, outside=True, sample__closed__gt=0)
-        return sorted(items.order_by().values_list("pk", flat=True))
-
-    if not closed_of(benchmark):
-        return []
-    return until_changed(("outside", benchmark.pk), read, benchmark=benchmark.pk)
+    """Items with an answer from outside, of samples of which something is closed."""
+    items = Item.objects.filter(sample__benchmark=benchmark, outside=True, sample__closed__gt=0)
+    return sorted(items.order_by().values_list("pk", flat=True)) if closed_of(benchmark) else []
 
 
 def unmeasured_items(scope: Scope) -> list[int]:
     """The items of samples with a closed answer key: how long an answer is tells which option it is, so no number below
-    staff says it. Kept until it may change.
+    staff says it.
     """
-    benchmark = scope.benchmark
+    return [] if scope.staff else _items_with_closed_keys(scope.benchmark)
 
-    def read() -> list[int]:
-        closed = exposure.any_of(exposure.Inputs.ANSWER_KEY, "sample__closed")
-        return list(
-            Item.objects.filter(closed, sample__benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
-        )
 
-    if scope.staff or not closed_of(benchmark) & exposure.Inputs.ANSWER_KEY:
+@kept_until_changed
+def _items_with_closed_keys(benchmark: Benchmark) -> list[int]:
+    if not closed_of(benchmark) & exposure.Inputs.ANSWER_KEY:
         return []
-    return until_changed(("unmeasured", benchmark.pk), read, benchmark=benchmark.pk)
+    items = Item.objects.filter(
+        exposure.any_of(exposure.Inputs.ANSWER_KEY, "sample__closed"), sample__benchmark=benchmark
+    )
+    return list(items.order_by("pk").values_list("pk", flat=True))
 
 
 def sealing(benchmark: Benchmark) -> list[Any]:
@@ -139,7 +131,7 @@ def _sealed_of_few(benchmark: Benchmark, run: Run) -> list[int]:
     return until_changed(("sealed of few", run.pk), read, benchmark=benchmark.pk)
 
 
-def counted_labels(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
+def counted_labels(scope: Scope, labels: LabelQuerySet) -> LabelQuerySet:
     """Those of these labels that the view counts, see ``exposure.counted``: none on sealed samples if they are about
     few of these, or leave few to other campaigns, nor on models that they are about together on few.
     """
@@ -257,9 +249,10 @@ def counts_sealed(scope: Scope) -> bool:
     return not (scope.staff or scope.edition) and bool(sealed_items(scope.benchmark))
 
 
+@kept_until_changed
 def held_out_in(benchmark: Benchmark) -> set[int]:
-    """The samples on which no judge is compared with people before somebody asks for it. Kept until it may change."""
-    return until_changed(("held out", benchmark.pk), lambda: held_out_samples(benchmark), benchmark=benchmark.pk)
+    """The samples on which no judge is compared with people before somebody asks for it."""
+    return held_out_samples(benchmark)
 
 
 def of_one_source(scope: Scope) -> Scope:

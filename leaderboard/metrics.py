@@ -16,7 +16,7 @@ import pandas as pd
 from judging.protocols.replies import NONE_OF_THEM
 from stats import agreement as agreements
 from stats.agreement import MEASURES, beyond_chance, kappa_of
-from stats.arrays import BoolArray, FloatArray, mean_ranks, ratio
+from stats.arrays import BoolArray, FloatArray, IntArray, mean_ranks, ratio
 from stats.classification import ClassScores, class_scores, macro_f1, macro_precision, macro_recall, pair_scores
 from stats.correlation import PEARSON, SPEARMAN, pearson, spearman
 from stats.figures import percent, tick, two, whole_percent
@@ -93,6 +93,8 @@ READABLE = Metric(
 OF_REPLIES = (CONSISTENCY, MCC, READABLE)
 
 
+BEYOND_CHANCE = (-0.1, 0.9)  # the colors of what is 0 where two agree by chance alone
+
 # ---- pairs ----
 
 
@@ -111,19 +113,25 @@ class OfPairs:
         self.in_orders = cache(partial(_right_in_orders, paired))
 
     def _scores(self, *, ties: bool) -> ClassScores:
-        columns = self.rows | {"reference": self.rows["first"], "prediction": self.rows["second"]}
-        return pair_scores(**{name: columns[name] for name in columns if name not in ("first", "second")}, ties=ties)
+        return pair_scores(
+            reference=self.rows["first"],
+            prediction=self.rows["second"],
+            cluster=self.rows["cluster"],
+            stratum=self.rows["stratum"],
+            ties=ties,
+        )
 
     def _agreement(self, *, decided: bool) -> Measured:
-        """The share of rows with the same verdict. A failure, kept where it counts as wrong, is another one."""
+        """The share of rows with the same verdict."""
         read = only_decided if decided else three_way
-        value, judged = read(self.rows["first"]), read(self.rows["second"])
-        counted = (value != MISSING) & ((judged != MISSING) | self.failed)
-        return rate(hits=(value == judged)[counted], **self._parts(counted)), None
+        return self._same(read(self.rows["first"]), read(self.rows["second"]))
 
     def sided(self) -> Measured:
-        """The share of rows on which people chose a side that have the same one; a tie or a failure is another."""
-        value, judged = only_decided(self.rows["first"]), three_way(self.rows["second"])
+        """The share of rows on which people chose a side that have the same one; a tie is another."""
+        return self._same(only_decided(self.rows["first"]), three_way(self.rows["second"]))
+
+    def _same(self, value: IntArray, judged: IntArray) -> Measured:
+        """The share of rows with the same code. A failure, kept where it counts as wrong, is another one."""
         counted = (value != MISSING) & ((judged != MISSING) | self.failed)
         return rate(hits=(value == judged)[counted], **self._parts(counted)), None
 
@@ -282,7 +290,7 @@ def _beyond_chance(name: str, label: str, words: str) -> Metric:
         words=f"agreement beyond chance over first, tie and second{words}",
         compute=lambda paired: paired.beyond_chance(name),
         of_sums=lambda tables: measure.of_table(tables, ON_SCALE[:-1]),
-        heat=(-0.1, 0.9),
+        heat=BEYOND_CHANCE,
     )
 
 
@@ -348,7 +356,7 @@ PAIRS = (
         words="Cohen's kappa over first, second and tie: agreement beyond chance",
         compute=OfPairs.kappa,
         of_sums=kappa_of,
-        heat=(-0.1, 0.9),
+        heat=BEYOND_CHANCE,
         always_shown=True,
     ),
     _beyond_chance("kappa_linear", "Weighted kappa", " by weighted kappa: a tie is half way between the sides"),
@@ -375,7 +383,7 @@ PAIRS = (
         label="Kappa of orders",
         words="Cohen's kappa between a judge's verdicts in the two orders of a pair: agreement beyond chance",
         compute=OfPairs.kappa_of_orders,
-        heat=(-0.1, 0.9),
+        heat=BEYOND_CHANCE,
     ),
     TIE_RATE,
     *OF_REPLIES,
@@ -491,7 +499,7 @@ def _ranks(paired: pd.DataFrame) -> FloatArray:
     for name in ("judged", "value"):
         within = paired.groupby("part")[name].transform(lambda values: mean_ranks(values.to_numpy()) / len(values))
         columns.append(within.to_numpy(np.float64) - 0.5)
-    return _products(columns[0], columns[1]) if len(paired) else np.zeros((0, 6))
+    return _products(columns[0], columns[1])
 
 
 def _values_counted(values: Callable[[pd.DataFrame], FloatArray], paired: pd.DataFrame) -> FloatArray:
@@ -503,29 +511,27 @@ def _hits(paired: pd.DataFrame) -> FloatArray:
 
 
 def _on_scale(name: str, label: str, words: str, compute: Callable[[OfGrades], Measured], **more: Any) -> Metric:
-    """How near a judge's scores are to people's, not only in their order."""
+    """How near a judge's scores are to people's."""
     return Metric(name=name, label=label, words=words, compute=compute, heat=(0.0, 0.9), **more)
 
 
 SCORES = (
-    Metric(
-        name=PEARSON,
-        label="Pearson",
-        words="Pearson correlation with people's scores",
-        compute=lambda paired: paired.correlation(PEARSON),
+    _on_scale(
+        PEARSON,
+        "Pearson",
+        "Pearson correlation with people's scores",
+        lambda paired: paired.correlation(PEARSON),
         of_sums=_r_of_sums,
         terms=_centred,
-        heat=(0.0, 0.9),
         always_shown=True,
     ),
-    Metric(
-        name=SPEARMAN,
-        label="Spearman",
-        words="Spearman correlation with people's scores",
-        compute=lambda paired: paired.correlation(SPEARMAN),
+    _on_scale(
+        SPEARMAN,
+        "Spearman",
+        "Spearman correlation with people's scores",
+        lambda paired: paired.correlation(SPEARMAN),
         of_sums=_r_of_sums,
         terms=_ranks,
-        heat=(0.0, 0.9),
         always_shown=True,
     ),
     _on_scale(
@@ -589,7 +595,7 @@ def _kappa(classes: str) -> Metric:
         label="Kappa",
         words=f"Cohen's kappa over the {classes}: agreement beyond chance",
         compute=lambda paired: paired.beyond_chance("kappa"),
-        heat=(-0.1, 0.9),
+        heat=BEYOND_CHANCE,
         always_shown=True,
     )
 
@@ -600,7 +606,7 @@ def _ac1(classes: str) -> Metric:
         label="AC1",
         words=f"agreement beyond chance over the {classes} by Gwet's AC1, steady where one is rare",
         compute=lambda paired: paired.beyond_chance("ac1"),
-        heat=(-0.1, 0.9),
+        heat=BEYOND_CHANCE,
     )
 
 

@@ -360,8 +360,7 @@ def runs_of(ids: Iterable[int]) -> dict[int, Run]:
 
 
 def samples_by_id(ids: Iterable[int]) -> dict[int, Sample]:
-    samples = Sample.objects.filter(pk__in=list(ids)).select_related("capability").prefetch_related("images")
-    return {sample.pk: sample for sample in samples}
+    return Sample.objects.select_related("capability").prefetch_related("images").in_bulk(list(ids))
 
 
 def texts_of(samples: Iterable[int], model: str, viewer: Viewer) -> dict[int, str]:
@@ -371,10 +370,7 @@ def texts_of(samples: Iterable[int], model: str, viewer: Viewer) -> dict[int, st
 
 
 def items_with_samples(ids: Iterable[int]) -> dict[int, Item]:
-    items = (
-        Item.objects.filter(pk__in=list(ids)).select_related("sample__capability").prefetch_related("sample__images")
-    )
-    return {item.pk: item for item in items}
+    return Item.objects.select_related("sample__capability").prefetch_related("sample__images").in_bulk(list(ids))
 
 
 def model_names(ids: Iterable[int]) -> dict[int, list[str]]:
@@ -411,14 +407,12 @@ def voter(scope: Scope, key: str, viewer: Viewer) -> Voter:
     pairwise = scope.kind.pairwise
     items = scores.items_asked(scope)
     if key.startswith("run-") and (number := whole_number(key.removeprefix("run-"))) is not None:
-        runs = votes.judged_runs(scope).filter(pk=number)
-        if not runs:
+        run = votes.judged_runs(scope).filter(pk=number).first()
+        if run is None:
             raise NoSuchVoter(key)
-        group = votes.judged_runs(scope).filter(
-            judge=runs[0].judge, protocol=runs[0].protocol, settings_hash=runs[0].settings_hash
-        )
-        frame = votes.of_runs(scope, list(group)).frame if pairwise else scores.of_runs(scope, list(group))
-        name, frame = runs[0].judge.titled, frame[frame["repeat"] == 0]
+        group = list(votes.judged_runs(scope).filter(**run.alike))
+        frame = votes.of_runs(scope, group).frame if pairwise else scores.of_runs(scope, group)
+        name, frame = run.judge.titled, frame[frame["repeat"] == 0]
     elif key == MAJORITY:
         # Below staff there may be none that the view counts: the page then says that nothing is in common.
         name = "people, mean" if scope.kind.by_mean else "people, majority"

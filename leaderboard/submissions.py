@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -143,11 +144,10 @@ def offers(person: User, now: datetime) -> list[dict[str, Any]]:
 
 def needed_splits(benchmark: Benchmark, rules: SubmissionRules) -> list[dict[str, Any]]:
     """The splits of a benchmark with their samples: which are required, which are hidden."""
-    counts: dict[str, int] = {}
-    rotations: dict[str, int] = {}
+    counts, rotations = Counter[str](), Counter[str]()
     for sample in wanted_samples(benchmark).values():
-        counts[sample.split] = counts.get(sample.split, 0) + 1
-        rotations[sample.split] = rotations.get(sample.split, 0) + max(1, len(sample.labels))
+        counts[sample.split] += 1
+        rotations[sample.split] += max(1, len(sample.labels))
     needed = required_splits(rules, set(counts))
     return [
         {
@@ -174,14 +174,12 @@ def template_rows(benchmark: Benchmark, split: str | None, *, circular: bool) ->
 
 def template_file(rows: Iterable[dict[str, str]], shape: str, *, name: str) -> HttpResponse:
     """The rows as ``jsonl``, ``csv`` or VLMEvalKit's ``tsv`` (rotation n of a question at index + n x 1,000,000)."""
+    if shape == "csv":
+        return csv_file(["sample", "variant", "text"], (row.values() for row in rows), f"{name}.csv")
     out = io.StringIO()
     if shape == "jsonl":
         for row in rows:
             out.write(json.dumps({key: value for key, value in row.items() if value or key == "text"}) + "\n")
-    elif shape == "csv":
-        writer = csv.DictWriter(out, ["sample", "variant", "text"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({key: escape(value) for key, value in row.items()} for row in rows)
     else:
         out.write("index\tprediction\n")
         for row in rows:

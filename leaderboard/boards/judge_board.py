@@ -124,6 +124,11 @@ class JudgesBoard(Board[JudgeRow]):
     def counted(self) -> dict[str, int]:
         return {"items": self.items, "labels": self.labels, "annotators": self.annotators}
 
+    @property
+    def measured(self) -> set[str]:
+        """The names of the metrics that it has rows of."""
+        return {row.metric for row in self.rows}
+
     def overall(self, reference: str = MAJORITY) -> dict[int, dict[str, JudgeRow]]:
         """By run and metric the rows over all data sets."""
         by_run: dict[int, dict[str, JudgeRow]] = {}
@@ -451,8 +456,7 @@ def _running(scope: Scope, runs: Sequence[Run]) -> dict[int, Running]:
         for row in rows
     }
     review = "assignment__campaign_item__reviewed__run"
-    given = Label.objects.filter(**{f"{review}__in": ids}, excluded=False)
-    given = given.exclude(assignment__campaign_item__practice=True).filter(agree__isnull=False)  # no comparisons
+    given = Label.objects.counted().filter(**{f"{review}__in": ids}, agree__isnull=False)  # no comparisons
     labels = counted_reviews(scope, given, held=f"{review}__held")
     columns = ["run", "item", "agree", "grade", "hallucination"]
     reviews = pd.DataFrame(labels.values_list(review, *columns[1:]), columns=columns)

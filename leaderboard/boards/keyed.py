@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from accounts.installation_key import keyed as keyed_hash
 from bank import guard
-from bank.models import EvaluatedModel, Response, Sample, Submission, SubmissionRules
+from bank.models import Benchmark, EvaluatedModel, Response, Sample, Submission, SubmissionRules
 from bank.models.items import ItemResponse
 from bank.submissions import marked_responses
 from bank.submissions.scoring import is_kept
@@ -232,7 +232,12 @@ def published_cells(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> dict[
 def given(frame: pd.DataFrame) -> "pd.Series[str]":
     """What follows from each row's key and from what was read in the answer, as a hash of both."""
     pairs = frame["key"] + "\x1f" + frame["said"]
-    return pairs.map({pair: keyed_hash("cell", pair)[:16] for pair in pairs.unique()})
+    return pairs.map({pair: fact_hash(pair) for pair in pairs.unique()})
+
+
+def fact_hash(fact: str) -> str:
+    """A fact as the cells of editions hold it."""
+    return keyed_hash("cell", fact)[:16]
 
 
 def _right_cell(rows: pd.DataFrame) -> Cell:
@@ -700,11 +705,16 @@ def _hidden_answers(scope: Scope, split: str, model: str = "") -> tuple[pd.DataF
     """The answers that count, the runs that read some of them, and whether half of the split is kept back."""
     if scope.level or scope.question_type:
         raise BadScope(f"The hidden split {split!r} is only shown as a whole: remove the other filters.")
-    rules = SubmissionRules.objects.filter(benchmark=scope.benchmark).first()
     read, runs = read_by_judges(scope)
     samples = _answered_by(scope.benchmark.samples.in_use().filter(split=split), model)
     frame = _named(_marked(scope, samples, read), scope)
+    kept = kept_half(scope.benchmark, frame["group"])
+    return (frame, runs, False) if kept is None else (frame[kept], runs, True)
+
+
+def kept_half(benchmark: Benchmark, groups: "pd.Series[str]") -> "pd.Series[bool] | None":
+    """Which of these groups are of the half of hidden splits that is kept back; None where nothing is."""
+    rules = SubmissionRules.objects.filter(benchmark=benchmark).first()
     if rules is None or not rules.private_half:
-        return frame, runs, False
-    in_kept_half = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}
-    return frame[frame["group"].map(in_kept_half).astype(bool)], runs, True
+        return None
+    return groups.map({group: is_kept(seed=rules.seed, cluster=group) for group in groups.unique()}).astype(bool)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from django.db.models import QuerySet
 
-from annotations.models import Label
+from annotations.models import Label, LabelQuerySet
 from bank import guard
 from judging.models import Run
 from leaderboard import votes
@@ -206,13 +206,10 @@ def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
     return frame.assign(group=votes.group_of(frame), dataset=votes.dataset_of(scope, frame["dataset"]))
 
 
-def _counted(scope: Scope, labels: QuerySet[Label]) -> QuerySet[Label]:
+def _counted(scope: Scope, labels: LabelQuerySet) -> QuerySet[Label]:
     """Those of these labels about judgments that the view counts."""
-    labels = labels.filter(
-        excluded=False, item__kind=scope.kind.item_kind, item__sample__in=votes.samples_in(scope).order_by()
-    )
-    # Practice ends with the right answer shown: such a review is nobody's opinion.
-    labels = labels.exclude(assignment__campaign_item__practice=True)
+    of_samples = votes.samples_in(scope).order_by()
+    labels = labels.counted().filter(item__kind=scope.kind.item_kind, item__sample__in=of_samples)
     if scope.campaign:
         labels = labels.filter(campaign__name=scope.campaign)
     return counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")

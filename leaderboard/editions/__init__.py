@@ -23,7 +23,6 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from accounts import audit
-from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
 from annotations.models import Campaign
 from bank import exposure
@@ -45,6 +44,7 @@ from leaderboard.boards.base import (
     whole_from_text,
 )
 from leaderboard.boards.judge_board import JudgeRow, JudgesBoard
+from leaderboard.boards.keyed import fact_hash
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
 from leaderboard.definitions import WRONG
@@ -312,8 +312,9 @@ def _draft_of_models(scope: Scope) -> Draft:
         last=last,
     )
     if not board.rows or not cells:
-        named = f" {_named(left_out)}" if left_out else ""
-        nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted.{named}"
+        nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted."
+        if left_out:
+            nothing += f" {_first([f'{name}: {reason}.' for name, reason in left_out.items()])}"
         if not _inputs_of(scope):
             nothing = "These verdicts rest on nothing hidden: everybody sees this board live. Count those of a run."
         return replace(made, problem=nothing)
@@ -325,7 +326,7 @@ def _draft_of_models(scope: Scope) -> Draft:
 
 def _checked(made: Draft, new: Published, earlier: Sequence[Published], binary: Collection[str] = ()) -> Draft:
     """With what keeps it from being published, if anything does."""
-    problem = _in_words(refusals(new, earlier, binary))
+    problem = reveals(refusals(new, earlier, binary))
     if not problem and made.unchanged:
         problem = f"Nothing has changed since edition {made.number - 1}."
     return replace(made, problem=problem)
@@ -341,20 +342,19 @@ def _changed(now: Mapping[str, Cell], then: Mapping[str, Cell]) -> Iterator[int]
     return (changed_samples(_values(cell), _values(then[name])) for name, cell in now.items() if name in then)
 
 
-def _named(left_out: Mapping[str, str]) -> str:
-    told = [f"{name}: {reason}." for name, reason in list(left_out.items())[:TOLD]]
-    return " ".join(told) + (f" And {len(left_out) - TOLD} more." if len(left_out) > TOLD else "")
+def _first(told: Sequence[str]) -> str:
+    """So many sentences, and how many more there are."""
+    return " ".join([*told[:TOLD], *([f"And {len(told) - TOLD} more."] if len(told) > TOLD else [])])
 
 
-def _in_words(reasons: Iterable[str]) -> str:
+def reveals(reasons: Iterable[str], of: Benchmark | str = "") -> str:
+    """The ``reasons`` against an edition; "" without any. ``of``: of which benchmark the samples are."""
     told = list(reasons)
     if not told:
         return ""
-    more = f" And {len(told) - TOLD} more." if len(told) > TOLD else ""
-    return (
-        f"This edition would reveal something about fewer than {MIN_SAMPLES} samples. "
-        f"{' '.join(told[:TOLD])}{more} Wait until {MIN_SAMPLES} changes have accumulated."
-    )
+    few = f"fewer than {MIN_SAMPLES} samples{of and f' of {of}'}"
+    until = f"Wait until {MIN_SAMPLES} changes have accumulated."
+    return f"This edition would reveal something about {few}. {_first(told)} {until}"
 
 
 def _earlier(scope: Scope, what: str) -> QuerySet[Edition]:
@@ -459,13 +459,9 @@ def cells_of(scope: Scope) -> Cells:
 
 def _edition_cell(samples: "pd.Series[int]", values: "pd.Series[str]", answers: "pd.Series[str]") -> Cell:
     return {
-        str(sample): f"{_hash(value)}{BEHIND}{answer}"
+        str(sample): f"{fact_hash(value)}{BEHIND}{answer}"
         for sample, value, answer in zip(samples, values, answers, strict=True)
     }
-
-
-def _hash(fact: str) -> str:
-    return keyed_hash("cell", fact)[:16]
 
 
 def _sample_facts(scope: Scope) -> pd.DataFrame:
@@ -476,7 +472,7 @@ def _sample_facts(scope: Scope) -> pd.DataFrame:
     rows = rows.sort_values(["model", "sample", "item"])
     by_sample = rows.groupby(["model", "sample"], observed=True).agg({"value": "\x1e".join, "answer": "\x1e".join})
     facts = by_sample.reset_index().astype({"model": str})
-    facts["answer"] = facts["answer"].map({answer: _hash(answer) for answer in facts["answer"].unique()})
+    facts["answer"] = facts["answer"].map({answer: fact_hash(answer) for answer in facts["answer"].unique()})
     if exposure.inputs_of_all(scope.kind.hidden) & exposure.KEYS:
         as_read = _as_read(scope).astype(object)  # where it is empty, too
         known = pd.MultiIndex.from_frame(facts[["model", "sample"]])
@@ -532,7 +528,9 @@ def _texts(items: "pd.Series[int]", positions: Sequence[int]) -> list[str]:
     """A hash of each item's answer in its position."""
     ids = [int(item) for item in items.unique()]
     places = ItemResponse.objects.filter(item__in=ids, position__in=set(positions))
-    hashes = {(item, at): _hash(text) for item, at, text in places.values_list("item", "position", "response__text")}
+    hashes = {
+        (item, at): fact_hash(text) for item, at, text in places.values_list("item", "position", "response__text")
+    }
     return [hashes.get(place, "") for place in zip(items, positions, strict=True)]
 
 
@@ -973,7 +971,7 @@ def _cells_of_judges(scope: Scope) -> tuple[Cells, dict[str, int]]:
         rows = verdicts[verdicts["item"].isin(by_item.index)].sort_values(["item", "repeat"])
         verdict_facts = rows["item"].map(by_item) + "\x1f" + rows["judged"].astype(str)
         by_sample = verdict_facts.groupby(rows["item"].map(sample_of)).agg("\x1e".join)
-        return {ids[int(sample)]: _hash(fact) for sample, fact in by_sample.items()}
+        return {ids[int(sample)]: fact_hash(fact) for sample, fact in by_sample.items()}
 
     cells: Cells = {PEOPLES: {WHOLE: cell(pd.DataFrame({"item": by_item.index, "repeat": 0, "judged": PEOPLES}))}}
     runs_of = {}

@@ -16,17 +16,16 @@ from django.urls import reverse
 from pydantic import TypeAdapter
 
 from accounts import audit
-from accounts.installation_key import keyed as keyed_hash
 from accounts.models import User
 from bank import exposure
 from bank.announcements import announce
-from bank.models import Benchmark, Recipe, SubmissionRules
+from bank.models import Benchmark, Recipe
 from bank.recipes import store
 from bank.recipes.spec import PLAIN, Spec
-from bank.submissions.scoring import is_kept
 from leaderboard import editions
 from leaderboard.boards import recipes as boards
 from leaderboard.boards.base import CODED, as_interval
+from leaderboard.boards.keyed import fact_hash, kept_half
 from leaderboard.boards.recipes import RecipeRow
 from leaderboard.editions import Cells, Refused
 from leaderboard.hidden import samples_with_open_keys
@@ -113,22 +112,15 @@ def _publish(recipe: Recipe, by: User | None) -> RecipeEdition:
 def _counted_answers(recipe: Recipe, spec: Spec, benchmark: Benchmark) -> pd.DataFrame:
     """The marked answers of a scenario, of a hidden split with a kept half only that half (ADR 11)."""
     frame = boards.marked(recipe, spec, benchmark)
-    rules = SubmissionRules.objects.filter(benchmark=benchmark).first()
-    if rules is None or not rules.private_half:
-        return frame
-    hidden = frame["split"].isin(benchmark.hidden_splits)
-    kept = {group: is_kept(seed=rules.seed, cluster=group) for group in frame["group"].unique()}
-    return frame[~hidden | frame["group"].map(kept).astype(bool)]
+    kept = kept_half(benchmark, frame["group"])
+    return frame if kept is None else frame[kept | ~frame["split"].isin(benchmark.hidden_splits)]
 
 
 def _check(benchmark: Benchmark, new: Cells, earlier: Sequence[editions.Published], binary: set[str]) -> None:
     """Raises Refused where these numbers, compared with what was published before, would reveal few samples."""
     told = editions.Published("", editions.KEYED, int(exposure.Inputs.ANSWER_KEY), new)
-    if reasons := list(editions.refusals(told, earlier, binary)):
-        raise Refused(
-            f"This edition would reveal something about fewer than {MIN_SAMPLES} samples of {benchmark}. "
-            f"{' '.join(reasons[: editions.TOLD])} Wait until {MIN_SAMPLES} changes have accumulated."
-        )
+    if problem := editions.reveals(editions.refusals(told, earlier, binary), of=benchmark):
+        raise Refused(problem)
 
 
 def _cells(recipe: Recipe, spec: Spec, frame: pd.DataFrame, benchmark: Benchmark) -> Cells:
@@ -171,7 +163,7 @@ def _recipe_cell(rows: pd.DataFrame, function: str = "") -> Cell:
         if (answers["said"] == "").all():
             continue
         fact = "\x1f".join([*([function] if function else []), str(answers["truth"].iloc[0]), *answers["said"]])
-        cell[str(key)] = keyed_hash("cell", fact)[:16]
+        cell[str(key)] = fact_hash(fact)
     return cell
 
 

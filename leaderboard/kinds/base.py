@@ -10,7 +10,7 @@ import pandas as pd
 from django.db.models import QuerySet
 
 from annotations import ballots
-from annotations.models import Label
+from annotations.models import Label, LabelQuerySet
 from bank import guard
 from bank.models import Benchmark
 from judging import protocols
@@ -138,7 +138,7 @@ class Kind:
     # ---- rows with a verdict of this kind ----
 
     @guard.working()
-    def labels(self) -> QuerySet[Label]:
+    def labels(self) -> LabelQuerySet:
         """People's labels with a verdict of this kind.
 
         Where ballots of several kinds fill its column, a label is of the kind of its campaign's protocol; those of

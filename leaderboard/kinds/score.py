@@ -1,8 +1,6 @@
 """Scores of one answer on the benchmark's scale (MLLM-as-a-Judge: 1 to 5)."""
 
-from django.db.models import QuerySet
-
-from annotations.models import Label
+from annotations.models import LabelQuerySet
 from bank.models import Benchmark
 from leaderboard import metrics
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
@@ -24,5 +22,5 @@ class Score(Kind):
     def ends(self, benchmark: Benchmark) -> tuple[float, float]:
         return benchmark.score_ends
 
-    def labels(self) -> QuerySet[Label]:
+    def labels(self) -> LabelQuerySet:
         return super().labels().filter(parts__isnull=True)  # a total of components is no score on the scale

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bank.forms.fields import whole_number
+from django.core.paginator import Paginator
+
 from leaderboard.boards.agreement import MAJORITY, METRICS, AgreementBoard, Voter
 from leaderboard.boards.agreement import AgreementRow as Row
 from leaderboard.metrics import PAIRS as OF_PAIRS
@@ -77,14 +78,12 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
     fixed = sorted((voter for voter in voters if voter.kind != "annotator"), key=lambda voter: KIND_ORDER[voter.kind])
     people = sorted((voter for voter in voters if voter.kind == "annotator"), key=lambda voter: (-voter.n, voter.name))
     size = MANY if address.params.get("all") else FEW
-    number = max(1, min(whole_number(address.params.get("page")) or 1, -(-len(people) // size)))
-    first = (number - 1) * size
-    selected = [*fixed, *people[first : first + size]]
+    page = Paginator(people, size).get_page(address.params.get("page"))
+    selected = [*fixed, *page]
     who = address.params.get("who", "")
     who = who if any(voter.name == who for voter in voters) else ""
     ordered = _pairs(numbers, {voter.name: voter for voter in voters}, who)
     low, high = HEAT[metric]
-    last = min(first + size, len(people))
     open_to = {voter.name: voter.key for voter in voters if single or voter.kind != "annotator"}
 
     def cell(voter: Voter, other: Voter) -> Cell:
@@ -107,10 +106,12 @@ def build_agreement_page(address: Address, board: AgreementBoard, *, single: boo
         matrix=_agreement_matrix(address, selected, cell, metric, len(people), open_to),
         pairs=_pairs_table(address, ordered[:PAIRS], metric, open_to),
         pairs_in_all=len(ordered),
-        shown=f"annotators {first + 1} to {last} of {len(people)} by number of items" if len(people) > size else "",
+        shown=f"annotators {page.start_index()} to {page.end_index()} of {len(people)} by number of items"
+        if page.has_other_pages()
+        else "",
         who=who,
-        before=address.link(page=str(number - 1) if number > 2 else None) if number > 1 else "",
-        after=address.link(page=str(number + 1)) if last < len(people) else "",
+        before=address.link(page=str(page.number - 1) if page.number > 2 else None) if page.has_previous() else "",
+        after=address.link(page=str(page.number + 1)) if page.has_next() else "",
         wider=address.link(all="1", page=None) if size == FEW and len(people) > FEW else "",
         narrower=address.link(all=None, page=None) if size == MANY else "",
         heat_low=two(low),

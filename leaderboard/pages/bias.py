@@ -16,7 +16,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, settings_in_words
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
-from leaderboard.pages.table import Column, Table, names, table, text
+from leaderboard.pages.table import Column, Table, names, table, text, tick_of
 from leaderboard.rows import UNKNOWN, Number
 from stats.figures import (
     NONE,
@@ -89,7 +89,6 @@ class BiasPage:
     finding: SafeString
     table: Table
     numbers: Table
-    limits: str
     panels: list[Panel]
     files: list[tuple[str, str]]
 
@@ -186,7 +185,6 @@ def build_bias_page(address: Address, board: BiasBoard, *, kind: Kind) -> BiasPa
             css="lb",
         ),
         _numbers(address, rows_in_order, shown),
-        _limits_in_words(kind),
         _panels(address, rows_in_order, shown),
         [(f"{LABELS[bias]} as SVG", _file(address, bias)) for bias in board.biases if bias in measured],
     )
@@ -207,8 +205,8 @@ def _finding(shown: _Shown, order: Sequence[int | None]) -> SafeString:
         named.add(most)
         of = f"{in_words(len(more)).capitalize()} of {in_words(len(judges))} judges" if len(judges) > 1 else "The judge"
         who = f"{of} {words[len(more) > 1]}"
-        by = f"{100 * more[most] * POINTS[1]:.1f} points"
-        said.append(format_html("{} more than people do, {} by <b>{}</b>.", who, shown.label(most), by))
+        by = percent(more[most] * POINTS[1])
+        said.append(format_html("{} more than people do, {} by <b>{} points</b>.", who, shown.label(most), by))
     if not said:
         return SafeString("No judge is clearly more swayed than people.")
     if len(judges) > 1 and judges[0] not in named:
@@ -267,7 +265,7 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
                 bar=bar,
             )
 
-        head = marks.axis_head(at, lambda value: signed_tick(100 * value) if kind.pairwise else short(value))
+        head = marks.axis_head(at, tick_of(signed_points) if kind.pairwise else short)
         words = words_of(bias, kind)
         return Column(
             HEADS[bias],
@@ -290,11 +288,6 @@ def _bias_columns(address: Address, board: BiasBoard, shown: _Shown) -> list[Col
 
     by_name = names("Judge", name, under="least swayed first", opens=verdicts)
     return [by_name, *(column(bias) for bias in board.biases)]
-
-
-def signed_tick(value: float) -> str:
-    """``+10``, ``−10``, ``0``."""
-    return "0" if abs(value) < 1e-9 else f"{value:+.0f}".replace("-", "−")
 
 
 def _numbers(address: Address, rows: Sequence[Row], shown: _Shown) -> Table:
@@ -581,12 +574,3 @@ def _shares(sort: str, detail: Detail) -> list[tuple[str, float, float]]:
     }[sort]
     steps = zip(detail.scale or [], judge or [], people if isinstance(people, list) else [], strict=True)
     return [(f"{step:g}", of_judge, of_people) for step, of_judge, of_people in steps]
-
-
-def _limits_in_words(kind: Kind) -> str:
-    """From where a bias is notable and strong."""
-    if kind.pairwise:
-        return (
-            "Notable: 5 to 10 points beyond people; strong: 10 and more, where the interval leaves the people's line."
-        )
-    return "Notable and strong are counted from people, where the interval leaves the people's line."

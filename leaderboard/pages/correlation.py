@@ -55,7 +55,7 @@ def _correlation_matrix(board: CorrelationBoard, by_pair: dict[frozenset[str], R
     return table(
         [
             names("Ranking", name),
-            Column("Models", lambda ranking: whole(len(ranking.values))),
+            Column("Models", lambda ranking: len(ranking.values)),
             *(against(other) for other in board.rankings),
         ],
         board.rankings,
@@ -93,7 +93,7 @@ def _meta_ranks(board: CorrelationBoard) -> Table:
         [
             Column("Rank", lambda row: Cell(str(row.meta), strong=True)),
             names("Model", "model", css=""),
-            Column("Mean", lambda row: f"{row.mean:.2f}"),
+            Column("Mean", "mean"),
             *(rank_in(at, ranking) for at, ranking in enumerate(board.rankings)),
         ],
         board.ranks,

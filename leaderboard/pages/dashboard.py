@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, Sum
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
@@ -139,17 +139,19 @@ def _stopped_submissions() -> Iterator[Decision]:
 
 
 def _drafts() -> Iterator[Decision]:
-    waiting = Draft.objects.filter(state=Draft.State.WAITING).order_by().values("sample__benchmark")
-    for row in waiting.annotate(n=Count("pk"), newest=Max("created_at"))[:MOST]:
-        benchmark = Benchmark.objects.get(pk=row["sample__benchmark"])
-        yield Decision("leaderboard/_decision_drafts.html", benchmark, row["newest"], row["n"])
+    waiting = Draft.objects.filter(state=Draft.State.WAITING)
+    yield from _by_benchmark("leaderboard/_decision_drafts.html", waiting, "sample__benchmark", "created_at")
 
 
 def _reviews(viewer: User) -> Iterator[Decision]:
-    mine = SampleReview.objects.filter(reviewer=viewer, verdict="", round__closed_at=None).order_by()
-    for row in mine.values("round__benchmark").annotate(n=Count("pk"), newest=Max("round__opened_at"))[:MOST]:
-        benchmark = Benchmark.objects.get(pk=row["round__benchmark"])
-        yield Decision("leaderboard/_decision_reviews.html", benchmark, row["newest"], row["n"])
+    mine = SampleReview.objects.filter(reviewer=viewer, verdict="", round__closed_at=None)
+    yield from _by_benchmark("leaderboard/_decision_reviews.html", mine, "round__benchmark", "round__opened_at")
+
+
+def _by_benchmark(template: str, waiting: QuerySet[Any], benchmark: str, since: str) -> Iterator[Decision]:
+    """One for the waiting rows of each benchmark, by their paths to it and to when they came."""
+    for pk, n, newest in waiting.order_by().values_list(benchmark).annotate(n=Count("pk"), newest=Max(since))[:MOST]:
+        yield Decision(template, Benchmark.objects.get(pk=pk), newest, n)
 
 
 def _releases(viewer: User) -> Iterator[Decision]:

@@ -178,7 +178,7 @@ class _Place:
 
     @property
     def metric(self) -> Metric:
-        return self.judges_kind.metric("", {row.metric for row in self.judges.rows})
+        return self.judges_kind.metric("", self.judges.measured)
 
     @property
     def person(self) -> Number:
@@ -355,13 +355,12 @@ def _with_number(place: _Place) -> list[ModelRow]:
 
 def _top_models(place: _Place) -> list[ModelRow]:
     """In the order of the number that is shown."""
-    rows = _with_number(place)
-    rows.sort(key=lambda row: (_few(place, row), -(row.number(place.main).value or 0.0), row.place or 0, row.rank or 0))
-    return rows[:TOP]
 
+    def order(row: ModelRow) -> tuple[bool, float, int, int]:
+        few = models_page.is_provisional(row, place.anchor)
+        return few, -(row.number(place.main).value or 0.0), row.place or 0, row.rank or 0
 
-def _few(place: _Place, row: ModelRow) -> bool:
-    return models_page.is_provisional(row, place.anchor)
+    return sorted(_with_number(place), key=order)[:TOP]
 
 
 def _shares(place: _Place, row: ModelRow) -> list[float | None]:
@@ -371,7 +370,7 @@ def _shares(place: _Place, row: ModelRow) -> list[float | None]:
 
 
 def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, invented: Collection[str]) -> MiniRow:
-    few = _few(place, row)
+    few = models_page.is_provisional(row, place.anchor)
     write: Any = percent
     ends = _shares(place, row)
     kind = place.models_kind

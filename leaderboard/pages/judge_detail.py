@@ -145,7 +145,7 @@ def _judged(judge: Judge, viewer: Viewer) -> Iterator[_Judged]:
             address = Address(viewer, "leaderboard:judges", named(benchmark), benchmark, {"kind": kind.name})
             scope = address.scope()
             board = cached(scope, "judges", boards.judges)
-            main = kind.metric("", {row.metric for row in board.rows}).name
+            main = kind.metric("", board.measured).name
             rows = [
                 row
                 for of_run in board.overall().values()

@@ -37,7 +37,7 @@ from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Select, pick, settings_in_words
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.provenance import Fact, run_link, verdicts_link
+from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
 from leaderboard.pages.table import (
     OUTSIDE,
@@ -97,7 +97,7 @@ class JudgesPage:
 def chosen(address: Address, kind: Kind, board: JudgesBoard) -> tuple[Metric, str]:
     """Metric and reference of the address, or their defaults."""
     reference = address.params.get("reference", "")
-    metric = kind.metric(address.params.get("metric", ""), {row.metric for row in board.rows})
+    metric = kind.metric(address.params.get("metric", ""), board.measured)
     return metric, reference if reference in REFERENCES else REFERENCES[0]
 
 
@@ -113,10 +113,9 @@ def definitions(board: JudgesBoard, kind: Kind) -> list[str]:
 
 def selects(address: Address, board: JudgesBoard, kind: Kind) -> list[Select]:
     metric, reference = chosen(address, kind, board)
-    measured = {row.metric for row in board.rows}
-    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in measured}
+    metrics = {offered.name: offered.label for offered in kind.metrics if offered.name in board.measured}
     return [
-        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", measured)),
+        pick("metric", "Measure", metrics, metric.name, on=metric is not kind.metric("", board.measured)),
         pick("reference", "Compared with", reference_words(kind), reference, on=reference != REFERENCES[0]),
     ]
 
@@ -127,6 +126,7 @@ def in_plain_words(name: str) -> str:
 
 
 ROW = 46  # pixels
+UNTESTED = StandInBoard()
 OF_PEOPLE = "each label against the majority of the others: of single labels there is no list"
 FEWEST_ON_LEVEL = 30  # labels
 BELOW_PEOPLE = (-0.15, -0.08, -0.03, 0.0)  # between the five colours of a level: points below people there
@@ -138,7 +138,7 @@ def build_judges_page(
     *,
     kind: Kind,
     biases: Mapping[int, list[Chip]] = MappingProxyType({}),
-    tested: StandInBoard | None = None,
+    tested: StandInBoard = UNTESTED,
 ) -> JudgesPage:
     """Everything that the table shows. ``biases`` are the marks of each run; ``tested``: who may stand in."""
     metric, reference = chosen(address, kind, board)
@@ -199,9 +199,7 @@ class _Shown:
     levels: list[str]
 
     @classmethod
-    def of(
-        cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard | None
-    ) -> "_Shown":
+    def of(cls, address: Address, board: JudgesBoard, kind: Kind, sorting: Sorting, tested: StandInBoard) -> "_Shown":
         metric, reference = chosen(address, kind, board)
         judges, against = board.overall(reference), board.against[reference]
         runs = queries.runs_of(judges)
@@ -215,8 +213,8 @@ class _Shown:
             against,
             judges,
             runs,
-            {row.run: row for row in tested.rows} if tested else {},
-            tested.people if tested else 0,
+            {row.run: row for row in tested.rows},
+            tested.people,
             order,
             {run: _outside(runs[run], judges[run].get(metric.name), standing) for run in order},
             _level_names(against.cells.get(kind.metrics[0].name, {}), board.cell_order),
@@ -534,15 +532,6 @@ def over_data_sets(address: Address, board: JudgesBoard) -> str:
     pooled = address.params.get(POOL.name) == POOLED
     words = f", pooled over {sets} data sets" if pooled else f", the mean over {sets} data sets, each counting alike"
     return words if sets > 1 else ""
-
-
-def facts(board: JudgesBoard) -> list[Fact]:
-    """What made the page."""
-    counted = f"{number_of(board.labels, 'label')} by {number_of(board.annotators, 'annotator')}"
-    return [
-        Fact("Human labels", counted),
-        Fact("Items", whole(board.items)),
-    ]
 
 
 # ---- what judges cost, and what people say of their verdicts ----

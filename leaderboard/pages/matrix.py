@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bank.forms.fields import whole_number
 from leaderboard.boards.base import cached
 from leaderboard.boards.matrix import MOST, Matrix, win_rates
 from leaderboard.pages import marks
@@ -24,10 +25,7 @@ class MatrixPage:
 
 def board_of(address: Address, scope: Scope) -> Matrix:
     """The blocks of models that the address names, or the first."""
-    rows, columns = (
-        int(number) - 1 if (number := address.params.get(name, "")).isdecimal() and int(number[:6]) > 0 else 0
-        for name in BLOCKS
-    )
+    rows, columns = (max(0, (whole_number(address.params.get(name)) or 1) - 1) for name in BLOCKS)
     return cached(scope, f"matrix {rows} {columns}", lambda scope: win_rates(scope, rows, columns))
 
 
@@ -65,9 +63,7 @@ def build_matrix_page(address: Address, scope: Scope, board: Matrix) -> MatrixPa
             return Cell(
                 percent(row.win_rate.value),
                 count(row.n),
-                marks.heat(row.win_rate.value, 0.0, 1.0)
-                if row.n >= FEWEST and row.win_rate.value is not None
-                else "qx",
+                marks.heat(row.win_rate.value, 0.0, 1.0) if row.n >= FEWEST else "qx",
                 f"{title}; {ends}" if ends else title,
                 # Compared with the other model: only then does the list hold this pair, whatever the benchmark's
                 # anchor is.

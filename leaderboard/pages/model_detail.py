@@ -1,6 +1,6 @@
 """The public page of a model: all boards that it is on, its levels, its history, what sways it, and its card."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
@@ -28,10 +28,10 @@ from leaderboard.pages import snapshots as snapshots_page
 from leaderboard.pages.address import PEOPLE_IN_WORDS, Address, named, rows_at_level, rows_behind, source_of
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.provenance import priced
-from leaderboard.pages.table import BLANK, Column, Table, Write, axis_of, drawn, interval_of, names, table
+from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, tick_of
 from leaderboard.rows import UNKNOWN, Number
 from leaderboard.scope import HUMANS, NO_ELO, BadScope, Scope
-from stats.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval, without_zeros
+from stats.figures import NONE, number_of, rank_range, whole, whole_percent, with_interval
 
 HUNDRED = marks.Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), marks.WIDE)
 STEP = " / "  # between the levels of a path
@@ -256,15 +256,11 @@ def _levels(on: _OnBoard) -> tuple[Table | None, str]:
     columns = [
         names("Level", lambda part: Cell(part.path.rpartition(STEP)[2], title=part.path)),
         Column("Value", value),
-        interval_of("number", scale, _ticks(main.write), main.write, lambda part: {"others": [part.others]}),
+        interval_of("number", scale, tick_of(main.write), main.write, lambda part: {"others": [part.others]}),
         Column("Items", "n", css="n dim"),
     ]
     css = {part.path: "below" for part in parts if part.parent}
     return table(columns, parts, row_css=lambda part: css.get(part.path, ""), label=label, caption=label), said
-
-
-def _ticks(write: Write) -> Callable[[float], str]:
-    return lambda value: without_zeros(write(value))
 
 
 def _above(path: str) -> list[str]:
@@ -319,7 +315,7 @@ def _influences(on: _OnBoard, found: "Sequence[_Otherwise]") -> Table:
         [
             names("If", lambda each: Cell(each.name, each.words)),
             Column("Value", value),
-            interval_of("number", scale, _ticks(write), write, lambda each: {"reference": there}),
+            interval_of("number", scale, tick_of(write), write, lambda each: {"reference": there}),
         ],
         found,
         label=f"{on.row.model} if one thing were otherwise",

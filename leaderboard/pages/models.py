@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ from leaderboard.pages.table import (
     names,
     table,
     text,
+    tick_of,
     tiers,
 )
 from leaderboard.rows import UNKNOWN, Number
@@ -161,10 +162,9 @@ def simulated() -> set[str]:
     return set(EvaluatedModel.objects.filter(simulated=True).values_list("name", flat=True))
 
 
-def as_shown(*models: str) -> list[str]:
-    """Their names for texts and plots, which have no chips."""
-    invented = simulated()
-    return [f"{name} (simulated)" if name in invented else name for name in models]
+def as_shown(model: str, invented: Collection[str]) -> str:
+    """Its name for texts and plots, which have no chips. ``invented``: the models that are ``simulated``."""
+    return f"{model} (simulated)" if model in invented else model
 
 
 def model_pages(names: Iterable[str]) -> dict[str, str]:
@@ -371,7 +371,7 @@ def _rating_column(address: Address, ratings: Ratings, settled: Sequence[PairRow
         css="plotted",
         sort=ratings.columns[0],
         title="Bradley–Terry strength: natural log of the odds; 0 is the average model",
-        axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else _tick(value)),
+        axis=marks.axis_head(scale, lambda value: "average" if abs(value) < 1e-9 else tick_of(signed)(value)),
     )
 
 
@@ -566,7 +566,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
-    rows = []
+    rows, invented = [], simulated()
     for row in rated:
         number, plain = main[row.model], ratings.plain.get(row.model, UNKNOWN).value if ratings.both else None
         said = (
@@ -574,15 +574,11 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
             f"{signed(plain)} plain, answers of {whole(row.mean_length)} characters" if plain is not None else "",
             in_words(row) if row.win_rate.value is not None else "",
         )
-        name = as_shown(row.model)[0]
+        name = as_shown(row.model, invented)
         rows.append(plots.ForestRow(name, number, quiet=row.model == anchor, plain=plain, said=said))
     held = f" with {ratings.what} held equal" if ratings.both else ""
     title = f"Ratings{held}, with 95% intervals; the table holds the same numbers"
-    return plots.forest(rows, title=title, write=_tick)
-
-
-def _tick(value: float) -> str:
-    return "0" if abs(value) < 1e-9 else signed(value).removesuffix("0").removesuffix(".0")
+    return plots.forest(rows, title=title, write=tick_of(signed))
 
 
 # ---- which models are shown ----

@@ -10,6 +10,7 @@ from math import log10
 from django.utils.safestring import SafeString
 from PIL import Image, ImageDraw
 
+from leaderboard.boards.recipes import BinRow
 from leaderboard.pages import drawing
 from leaderboard.pages.drawing import (
     LETTER,
@@ -31,6 +32,7 @@ from leaderboard.pages.drawing import (
 from leaderboard.pages.marks import Axis, Cell, axis
 from leaderboard.pages.table import Table
 from leaderboard.rows import Number
+from stats.figures import percent, whole_percent
 
 Write = Callable[[float], str]
 UNIT = Axis(0.0, 1.0, (0.0, 0.5, 1.0))
@@ -146,18 +148,10 @@ def two_distributions(shares: list[tuple[str, float, float]], *, title: str) -> 
     return svg("forest", width, 110, title, body)
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Mean confidence, share right, questions; ``link``: where its answers stand."""
-
-    confidence: float
-    accuracy: float
-    n: int
-    link: str = ""
-
-
-def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
-    """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal."""
+def reliability(bins: Sequence[tuple[BinRow, str]], *, title: str) -> SafeString:
+    """A reliability diagram: mean confidence across, share right up, a dot a bin, and its gap to the diagonal. Each bin
+    has a link to where its answers stand.
+    """
     left, top, right, foot = 32, 6, 200, 174
 
     def at(confidence: float, accuracy: float) -> tuple[float, float]:
@@ -166,15 +160,15 @@ def reliability(bins: Sequence[ReliabilityBin], *, title: str) -> SafeString:
     body = [line("gl", (left, top), (left, foot), (right, foot)), line("ref", at(0, 0), at(1, 1), dashed=True)]
     for tick in UNIT.ticks:
         x, y = at(tick, tick)
-        words = f"{100 * tick:.0f}"
+        words = whole_percent(tick)
         body += [text(x, foot + 16, words, anchor="middle"), text(left - 6, y + 4, words, anchor="end")]
     every = []
-    for part in bins:
+    for part, link in bins:
         x, y = at(part.confidence, part.accuracy)
-        said = (f"{100 * part.accuracy:.1f}% right", f"{100 * part.confidence:.1f}% sure", f"{part.n:,} questions")
+        said = (f"{percent(part.accuracy)}% right", f"{percent(part.confidence)}% sure", f"{part.n:,} questions")
         every.append(", ".join(said))
         gap = line("gap", (x, y), at(part.confidence, part.confidence))
-        body.append(hit(gap + dot("pt", x, y, 3.5), said, link=part.link))
+        body.append(hit(gap + dot("pt", x, y, 3.5), said, link=link))
     drawn = svg("forest reliability", right + 12, foot + 22, f"{title}: {'; '.join(every)}", body)
     return SafeString(drawing.standing_alone(drawn))
 

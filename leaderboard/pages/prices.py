@@ -15,10 +15,9 @@ from leaderboard.hidden import is_kept_back
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import Metric
 from leaderboard.pages.address import Address, source_of
-from leaderboard.pages.models import as_shown, is_provisional, model_pages
+from leaderboard.pages.models import as_shown, is_provisional, model_pages, simulated
 from leaderboard.pages.plots import FEWEST, Plot, Point
 from leaderboard.scope import Scope
-from leaderboard.view import OF_VOTES
 from stats.figures import dollars, signed, tick, whole, with_interval
 
 
@@ -38,14 +37,14 @@ def of_models_at(address: Address) -> str:
     return _at(address, "models-price") if of_models(address) else ""
 
 
-def _at(address: Address, picture: str, shape: str = "png") -> str:
-    return address.to("leaderboard:picture", picture, shape, **address.view(OF_VOTES))
+def _at(address: Address, picture: str) -> str:
+    return address.to("leaderboard:picture", picture, "png", **address.view())
 
 
 def plot_of_judges(address: Address, scope: Scope, board: JudgesBoard, fewest: int = FEWEST) -> Plot | None:
     if not board.against or is_kept_back(scope):
         return None
-    metric = scope.kind.metric("", {row.metric for row in board.rows})
+    metric = scope.kind.metric("", board.measured)
     runs = queries.runs_of(board.overall())
     rows = {
         pk: of_run[metric.name]
@@ -97,10 +96,10 @@ def of_models(address: Address) -> Plot | None:
         for row in board.rows
         if row.model in prices and row.bt.value is not None and not is_provisional(row, scope.anchor)
     ]
-    pages = model_pages(row.model for row in rows)
+    pages, invented = model_pages(row.model for row in rows), simulated()
     points = [
         Point(
-            as_shown(row.model)[0],
+            as_shown(row.model, invented),
             prices[row.model],
             row.bt,
             f"{dollars(prices[row.model])} for a million tokens, {with_interval(row.bt, signed)}",

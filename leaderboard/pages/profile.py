@@ -9,10 +9,10 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import plots, scored
 from leaderboard.pages.address import Address, Select, pick, rows_at_level
 from leaderboard.pages.marks import Cell
-from leaderboard.pages.table import Column, Table, names, table
+from leaderboard.pages.table import Column, Table, names, table, tick_of
 from leaderboard.rows import UNKNOWN
 from leaderboard.scope import Scope
-from stats.figures import NONE, whole, with_interval, without_zeros
+from stats.figures import NONE, whole, with_interval
 
 SIDES = ("a", "b", "c", "d")
 WORDS = ("One", "Two", "Three", "Four")
@@ -76,7 +76,7 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
     return ProfilePage(
         measure=measure,
         table=table(
-            [names("Level", lambda path: scored.level_label(path), css=""), *(of_model(name) for name in chosen_names)],
+            [names("Level", scored.level_label, css=""), *(of_model(name) for name in chosen_names)],
             levels,
             label="Profiles",
             caption=f"{measure} by level with 95% intervals and n",
@@ -86,7 +86,7 @@ def build_profile_page(address: Address, scope: Scope, board: ModelsBoard) -> Pr
             [scored.level_label(level) for level in levels],
             [plots.Profile(name, tuple(dot(name, path) for path in levels)) for name in chosen_names],
             title=f"{measure} by level, with 95% intervals: {listed}; the table holds the same numbers",
-            write=lambda value: without_zeros(write(value)),
+            write=tick_of(write),
             unit=shape.unit,
         ),
         intervals=_intervals({bool(drawn.number.between) for drawn in counted}),

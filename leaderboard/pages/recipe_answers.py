@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from accounts.http import page_of
 from accounts.rules import allowed
 from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
@@ -99,7 +100,7 @@ def listed(
     rows = _matching(answers, chosen, names)
     if rows.empty:
         return None
-    page = Paginator(rows.index, PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, rows.index, PAGE)
     shown = rows.loc[list(page.object_list)]
     right = int(rows["right"].sum())
     groups = {

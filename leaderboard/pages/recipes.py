@@ -24,7 +24,7 @@ from leaderboard.boards.desiderata import (
 from leaderboard.boards.recipes import ALL, METRICS, ConditionRow, RecipeBoard, RecipeRow
 from leaderboard.pages import marks, plots
 from leaderboard.pages.marks import Cell, Chip
-from leaderboard.pages.models import simulated
+from leaderboard.pages.models import as_shown, simulated
 from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names, number_cell, table, text, tiers
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
@@ -253,7 +253,7 @@ def board_page(board: RecipeBoard) -> BoardPage:
     def value(row: RecipeRow) -> Cell:
         reference = 0.0 if row.metric == "riam" else row.chance if row.metric in ("accuracy", "circular") else None
         ends = f"{in_brackets(row.value, write)} {row.value.method}".strip()
-        bar = marks.interval_bar(scale, *row.value.ends, write=lambda share: write(share), reference=reference)
+        bar = marks.interval_bar(scale, *row.value.ends, write=write, reference=reference)
         title = row.value.reason if row.value.value is None else ends
         return _leading(board, row, Cell(value_or_interval(row.value, write), title=title, bar=bar))
 
@@ -468,7 +468,7 @@ def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | N
             names("Model", lambda each: model_cell(each[0].model, invented), css=""),
             Column(
                 "Largest distance",
-                lambda each: Cell(f"±{100 * each[1].largest:.1f}", link=_behind(each[0], condition="plain")),
+                lambda each: Cell(f"±{percent(each[1].largest)}", link=_behind(each[0], condition="plain")),
             ),
             drawn(scale, whole_percent, lambda each: marks.dots(scale, list(each[0].queries.values()), each[1].mean)),
         ],
@@ -569,7 +569,7 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
         few=not enough,
         tested=any(row.p is not None for row in board.together),
         outlined=two(min(sure)) if sure else "",
-        reliability=_reliability(board.boards.get("calibration"), invented),
+        reliability=_reliability(board.boards.get("calibration", RecipeBoard()), invented),
         steady=steady_of([row for each in board.boards.values() for row in each.overall()], invented),
         scatter=_scatter(board, chosen.get(TOGETHER, ""), invented),
         recipes=[
@@ -587,21 +587,15 @@ def desiderata_page(board: DesiderataBoard, chosen: Mapping[str, str]) -> Deside
     )
 
 
-def _reliability(board: RecipeBoard | None, invented: Collection[str]) -> list[Reliability]:
+def _reliability(board: RecipeBoard, invented: Collection[str]) -> list[Reliability]:
     diagrams = []
-    for row in board.rows if board else ():
+    for row in board.rows:
         if not row.bins:
             continue
-        bins = [
-            plots.ReliabilityBin(
-                *(part.confidence, part.accuracy, part.n),
-                link="" if board is None or _is_sealed(board, row) else _behind(row, bin=number),
-            )
-            for number, part in enumerate(row.bins, start=1)
-        ]
+        sealed = _is_sealed(board, row)
+        bins = [(part, "" if sealed else _behind(row, bin=number)) for number, part in enumerate(row.bins, start=1)]
         gap = percent(None if row.value.value is None else 1 - row.value.value)
-        title = f"{row.model}{' (simulated)' if row.model in invented else ''}"
-        drawn = plots.reliability(bins, title=title)
+        drawn = plots.reliability(bins, title=as_shown(row.model, invented))
         calibrated = percent(row.ece_calibrated)
         diagrams.append(Reliability(row.model, row.model in invented, gap, calibrated, whole(row.n), drawn))
     return diagrams
@@ -634,7 +628,7 @@ def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[Desidera
             write(value.value),
             title=f"{title}. {SEALED}." if sealed else title,
             link=answers_link(recipe or board.recipes["calibration"], row.model) if not sealed else "",
-            bar=marks.interval_bar(scale, *value.ends, write=lambda share: write(share), reference=reference),
+            bar=marks.interval_bar(scale, *value.ends, write=write, reference=reference),
             strong=value.value == best,
         )
 
@@ -703,8 +697,7 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
         x, y = row.number(across.name), row.number(up.name)
         if x.value is not None and y.value is not None:
             words = f"{across.plain} {points(x.value)}, {up.plain} {points(y.value)}"
-            name = f"{row.model} (simulated)" if row.model in invented else row.model
-            places.append(plots.Point(name, x.value, y, words, x_ends=x.between))
+            places.append(plots.Point(as_shown(row.model, invented), x.value, y, words, x_ends=x.between))
     if not places:
         return None
     said = next((_correlation_words(each) for each in board.together if {each.a, each.b} == set(names)), "")

@@ -86,7 +86,7 @@ def made_of(snapshot: Snapshot) -> dict[str, Any]:
 def citation_of(title: str, key: str, permalink: str) -> str:
     """BibTeX of a page that goes on changing, as of today."""
     today = timezone.now()
-    note = f"as of {today.day} {today:%B %Y}"
+    note = f"as of {today:%-d %B %Y}"
     return _bibtex(key.replace("@", "-"), title, year=f"{today:%Y}", note=note, url=permalink)
 
 
@@ -112,7 +112,7 @@ def citations(snapshot: Snapshot, title: str, permalink: str) -> list[tuple[str,
     }
     return [
         ("BibTeX", bibtex),
-        ("Text", f"{name}. {note}, {made.day} {made:%B %Y}. {permalink}"),
+        ("Text", f"{name}. {note}, {made:%-d %B %Y}. {permalink}"),
         ("CSL JSON", json.dumps(csl, ensure_ascii=False)),
     ]
 
@@ -162,7 +162,7 @@ def line_of(address: Address) -> Line:
 
 def _day(snapshot: Snapshot) -> str:
     made = snapshot.computed_at
-    return f"{made.day} {made:%b}" if made.year == timezone.now().year else f"{made.day} {made:%b %Y}"
+    return f"{made:%-d %b}" if made.year == timezone.now().year else f"{made:%-d %b %Y}"
 
 
 def plot_of(line: Line, *, links: bool = True) -> SafeString:

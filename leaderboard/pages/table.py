@@ -12,7 +12,18 @@ from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks
 from leaderboard.pages.marks import Cell
 from leaderboard.rows import Number
-from stats.figures import NONE, Write, in_brackets, interval, number_of, p_value, two, value_or_interval, whole
+from stats.figures import (
+    NONE,
+    Write,
+    in_brackets,
+    interval,
+    number_of,
+    p_value,
+    two,
+    value_or_interval,
+    whole,
+    without_zeros,
+)
 
 if TYPE_CHECKING:
     from leaderboard.pages.address import Address
@@ -107,6 +118,11 @@ def on_axis(
         return Cell(value_or_interval(value, write), title=interval(value, write), bar=bar)
 
     return Column(label, cell, kind="interval", css="", axis=marks.axis_head(scale, ticks), **more)
+
+
+def tick_of(write: Write) -> Callable[[float], str]:
+    """How an axis writes the figures of numbers that ``write`` writes: without zeros at their end."""
+    return lambda value: without_zeros(write(value))
 
 
 def drawn(scale: marks.Axis, ticks: Callable[[float], str], bar: Callable[[T], SafeString], css: str = "") -> Column[T]:

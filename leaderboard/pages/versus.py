@@ -33,15 +33,11 @@ METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class VersusPage:
-    """``said``: the first measure in a sentence; ``by_level``: which measure the levels are about; ``paired``: whether
-    the two have rows in common.
-    """
+    """``said``: the first measure in a sentence; ``paired``: whether the two have rows in common."""
 
     measures: Table
     levels: Table | None
     said: str
-    by_level: str
-    level_word: str
     paired: bool
 
 
@@ -98,8 +94,6 @@ def build_versus_page(versus: Versus) -> VersusPage:
         measures_table(versus.a, versus.b, versus.measures, versus.unit),
         _levels(versus) if versus.levels else None,
         _said(versus),
-        versus.by_level or (versus.measures[0].measure if versus.measures else ""),
-        "By data set" if versus.of_sets else "By level",
         any(row.difference.value is not None and row.measure != STRENGTH for row in versus.measures),
     )
 

@@ -83,11 +83,6 @@ class SamplePairs:
     link: str
     lines: list[PairLine]
 
-    @property
-    def height(self) -> int:
-        """In rows."""
-        return len(self.lines) + 1
-
 
 def pairs_by_sample(
     address: Address, table: pd.DataFrame, samples: Sequence[int], judges: Sequence[Run]
@@ -198,7 +193,7 @@ def answer_rows(address: Address, table: pd.DataFrame, model: str, kind: Kind) -
     return rows
 
 
-def mark_segments(address: Address, counts: dict[str, int], n: int) -> list[Segment]:
+def mark_segments(address: Address, counts: dict[str, int]) -> list[Segment]:
     parts = (("", "All", sum(counts.values())), *((name, name.capitalize(), k) for name, k in counts.items()))
     return segments(address, "mark", parts)
 
@@ -236,12 +231,12 @@ def compared_segments(address: Address, table: pd.DataFrame, *, reads_options: b
     return segments(address, "match", parts)
 
 
-def division(part: int, n: int, what: str, *, decided: bool) -> str:
+def division(same: int, n: int, *, decided: bool) -> str:
     """The figure that the rows are behind: ``772 the same of 1,049 where the first chose a side = 73.6%``."""
     if not n:
         return ""
     where = " where the first chose a side" if decided else ""
-    return f"{part:,} {what} of {n:,}{where} = {percent(part / n)}%"
+    return f"{same:,} the same of {n:,}{where} = {percent(same / n)}%"
 
 
 def verdict_words(choice: str | None, names: Sequence[str], situation: int | None = None) -> str:
@@ -363,18 +358,6 @@ def match(verdict: str | None, people: str | None) -> str:
         return ""
     as_tie = {"undecided": "tie"}
     return "agrees" if as_tie.get(verdict, verdict) == as_tie.get(people, people) else "differs"
-
-
-def left_out_in_words(votes: queries.VoteList) -> list[str]:
-    """Why items are not in the list, one sentence per reason."""
-    sentences = []
-    if votes.held:
-        about = f", about {votes.due.day} {votes.due:%b}" if votes.due else ""
-        sentences.append(f"{number_of(votes.held, 'item')}, hidden until the campaign closes{about}.")
-    if votes.sealed:
-        items = number_of(votes.sealed, "item")
-        sentences.append(f"{items} of a hidden split or still labelled blind: only sums are shown.")
-    return sentences
 
 
 def division_of_wins(scope: Scope, found: queries.VoteList) -> str:

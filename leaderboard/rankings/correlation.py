@@ -211,8 +211,7 @@ def _repeats(scope: Scope) -> list[SpreadRow]:
             continue
         frame = votes.join_items(items, outcomes.frame)
         anchor = scope.anchor if (frame[["a", "b"]] == scope.anchor).to_numpy().any() else ""
-        sided = votes.sided(frame.assign(item=frame["item"] * outcomes.repeats + frame["repeat"]), anchor)
-        sided = sided.assign(repeat=sided["item"] % outcomes.repeats, item=sided["item"] // outcomes.repeats)
+        sided = votes.sided(frame, anchor)
         sided["won"] = (sided["outcome"] == votes.WIN).astype(float)
         for model, of_model in sided.groupby("model"):
             of_all = _over_repeats(of_model)
@@ -225,9 +224,7 @@ def _repeats(scope: Scope) -> list[SpreadRow]:
                     **of_judge(runs[-1]),
                     model=str(model),
                     repeats=of_all[1],
-                    mean=of_all[0].mean,
-                    sd=of_all[0].sd,
-                    n=of_all[0].n,
+                    **vars(of_all[0]),
                     levels={name: found[0] for name, found in levels.items() if found} if len(levels) > 1 else {},
                 )
             )

@@ -99,13 +99,10 @@ def sides(scope: Scope) -> list[Side]:
     facts = scope.benchmark.samples.order_by().values_list("pk", "key", "language")
     samples = pd.DataFrame(facts, columns=["sample", "name", "language"])
     frame = frame.merge(samples, on="sample")
-    spoken = frame.drop_duplicates("sample")["language"]
     language_sides = []
-    for language in sorted(set(spoken) - {""}):
-        answers = frame[frame["language"] == language]
-        if len(answers):
-            pair_names = {name: _without_language(name, language) for name in answers["name"].unique()}
-            language_sides.append(Side(scope.benchmark, language, answers.assign(pair=answers["name"].map(pair_names))))
+    for language, answers in frame[frame["language"] != ""].groupby("language"):
+        pair_names = {name: _without_language(name, language) for name in answers["name"].unique()}
+        language_sides.append(Side(scope.benchmark, language, answers.assign(pair=answers["name"].map(pair_names))))
     return language_sides
 
 

@@ -243,14 +243,15 @@ SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OU
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
     """What the board shows; ``live``: with what other boards say of the same judges now."""
-    biases = {}
+    biases, tested = {}, judges_page.UNTESTED
     if live and scope.kind.biases:
         biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
-    tested = standin.stand_ins(scope, standin_page.epsilon_of(address)) if live and scope.kind.stand_in else None
+    if live and scope.kind.stand_in:
+        tested = standin.stand_ins(scope, standin_page.epsilon_of(address))
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
     below = BELOW_JUDGES if live else {}
     ceiling = board.against[page.reference].ceiling.get(page.metric)
-    test = standin_page.panel_of(address, tested, kind=scope.kind) if tested and tested.rows else None
+    test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
         "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
@@ -258,7 +259,6 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "plot": address.plot("judges"),
         "kind": scope.kind,
         "ceiling": whole(ceiling.n) if ceiling else "",
-        "facts": judges_page.facts(board),
         "rule": provenance.rule_of(scope),
         "counted": number_of(len(board.runs), "run"),
         "notes": [

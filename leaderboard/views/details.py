@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import PageRequest
+from accounts.http import PageRequest, done
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.forms.fields import whole_number
@@ -36,8 +36,7 @@ def model_detail(request: HttpRequest, pk: int) -> HttpResponse:
     form = CardForm(request.POST or None, instance=model) if edits else None
     if form is not None and request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, f"Saved the card of {model.name}.")
-        return redirect("leaderboard:model-detail", pk)
+        return done(request, f"Saved the card of {model.name}.", "leaderboard:model-detail", pk)
     page = model_page(model, request.user)
     if page is None:
         raise Http404("no such model")

@@ -1,10 +1,9 @@
 """The half that a benchmark holds out: drawing it, and asking for a judge's figures on it."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 
-from accounts.http import form_page, person
+from accounts.http import done, form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.views.common import faults_in
 from leaderboard import actions
@@ -28,8 +27,7 @@ def held_out(request: HttpRequest, address: Address) -> HttpResponse:
         with faults_in(form):
             made = actions.hold_out(**form.cleaned_data, by=person(request))
             told = f"Request {made.number} is answered." if isinstance(made, HeldOutRelease) else "A half is held out."
-            messages.success(request, told)
-            return redirect("leaderboard:held-out", address.name)
+            return done(request, told, "leaderboard:held-out", address.name)
     told_before = releases(benchmark)
     context = {
         "section": "leaderboards",

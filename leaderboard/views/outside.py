@@ -1,10 +1,9 @@
 """Scores of benchmarks that are not held here: everybody reads them, curators type them."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 
-from accounts.http import form_page, person, posted
+from accounts.http import done, form_page, person, posted
 from accounts.rules import allowed, requires
 from bank.views.common import faults_in
 from leaderboard import outside
@@ -28,8 +27,7 @@ def outside_scores(request: HttpRequest) -> HttpResponse:
         with faults_in(form):
             scores = outside.read_scores(data.pop("scores"))
             number = outside.set_scores(scores=scores, by=person(request), **data)
-            messages.success(request, f"{data['board']}: {number:,} scores.")
-            return redirect("leaderboard:outside-scores")
+            return done(request, f"{data['board']}: {number:,} scores.", "leaderboard:outside-scores")
     context = {"section": "leaderboards", "boards": boards, "form": form, "may_write": may_write}
     return render(request, "leaderboard/outside.html", context)
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import attached, form_page, person
+from accounts.http import attached, done, form_page, person
 from accounts.rules import allowed, requires
 from bank import guard
 from bank.errors import BadInput
@@ -251,8 +251,7 @@ def _recipe_saved(request: HttpRequest) -> HttpResponse:
                 raise BadInput(f"{TAKEN}.")
             recipe, changed = store.save(spec, by=person(request))
             words = f"{recipe} is saved." if changed else f"{recipe} says the same already."
-            messages.success(request, words)
-            return redirect("leaderboard:recipe", str(recipe))
+            return done(request, words, "leaderboard:recipe", str(recipe))
     text, good = _texts(request)
     return _making(request, editing.editor(text, good, request.user), changes, form)
 
@@ -271,8 +270,7 @@ def recipe_remove(request: HttpRequest, name: str) -> HttpResponse:
     recipe = _recipe(request, name)
     with told(request):
         store.remove(recipe)
-        messages.success(request, f"{recipe} is removed.")
-        return redirect("leaderboard:recipes")
+        return done(request, f"{recipe} is removed.", "leaderboard:recipes")
     return redirect("leaderboard:recipe", str(recipe))
 
 
@@ -307,10 +305,9 @@ def evaluate(request: HttpRequest, name: str) -> HttpResponse:
     except BadInput as error:
         form.add_error("endpoint" if error.field == "judge" else None, str(error))
         return _detail(request, recipe, form)
-    done = evaluation.finished_at and not evaluation.state_reason
-    words = "Everything is answered already." if done else f"{evaluation.model_name} is being asked."
-    messages.success(request, words)
-    return redirect(reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
+    over = evaluation.finished_at and not evaluation.state_reason
+    words = "Everything is answered already." if over else f"{evaluation.model_name} is being asked."
+    return done(request, words, reverse("leaderboard:recipe", args=[str(recipe)]) + "#board")
 
 
 @requires("write-judging")
@@ -343,7 +340,8 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     spec = store.spec_of(recipe)
     board = boards.board(recipe, request.user)
     a, b, against, model = (request.GET.get(name, "")[:200] for name in ("a", "b", "against", "model"))
-    compared, problem, (first, second) = None, "", models_page.as_shown(a, b)
+    invented = models_page.simulated()
+    compared, problem, (first, second) = None, "", (models_page.as_shown(name, invented) for name in (a, b))
     try:
         if a and b:
             compared = boards.compare(recipe, request.user, a, b)
@@ -365,7 +363,7 @@ def recipe_board(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "others": boards.comparable(recipe, request.user),
         "against": against,
         "model": model,
-        "invented": models_page.simulated(),
+        "invented": invented,
         "chosen": (a, b) if a or b else models[:2],
         "models": models,
         "recipe": recipe,

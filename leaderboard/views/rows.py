@@ -63,7 +63,6 @@ def votes(request: HttpRequest, address: Address) -> HttpResponse:
             "columns": 2 + len(board.judges) + with_people,
             "words": address.params.get("q", ""),
             "outcomes": votes_page.outcomes_in_words(vote_list),
-            "held": " ".join(votes_page.left_out_in_words(vote_list)),
         }
     selects = [
         votes_page.model_select(address, names),
@@ -90,7 +89,7 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
     scope = addresses.source_of(address).scope
     if scope.kind.rows_page != "leaderboard:answers":
         raise BadScope("Behind boards of pairs are votes, not scores: open a number of such a board.")
-    if len(model) and not queries.has_answered(scope.benchmark, model, request.user):
+    if model and not queries.has_answered(scope.benchmark, model, request.user):
         raise Http404("no such model here")
     table, sealed = single_answers.of_model(scope, model, request.user)
     counts = {"right": int((table["right"] == True).sum()), "wrong": int((table["right"] == False).sum())}  # noqa: E712
@@ -106,7 +105,7 @@ def answers(request: HttpRequest, address: Address) -> HttpResponse:
         "n": len(table),
         "sealed": sealed,
         "marks": counts if any(counts.values()) else {},
-        "segments": votes_page.mark_segments(address, counts, len(table)),
+        "segments": votes_page.mark_segments(address, counts),
         "rows": votes_page.answer_rows(address, page.object_list, model, scope.kind),
         "sort": address.params.get("sort", ""),
         "by_value": address.link(sort="value" if address.params.get("sort") == "-value" else "-value", page=None),
@@ -158,7 +157,7 @@ def compare(request: HttpRequest, address: Address) -> HttpResponse:
         "first": first,
         "second": second,
         "n": len(table),
-        "division": votes_page.division(int(table["same"].sum()), len(table), "the same", decided=decided),
+        "division": votes_page.division(int(table["same"].sum()), len(table), decided=decided),
         "segments": votes_page.compared_segments(address, table, reads_options=scope.kind.rotates),
         "held": not queries.sees_labels(request.user) and queries.held_items(address.benchmark).exists(),
         "disagreements": _said_about(address, first.key, second.key),

@@ -4,7 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -12,7 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import jobs
-from accounts.http import person
+from accounts.http import done, person
 from accounts.models import User
 from accounts.rules import class_of, requires
 from bank.models import Benchmark
@@ -47,8 +46,8 @@ def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpRespo
     benchmark, by = address.benchmark, person(request)
     if is_large(benchmark.pk):
         jobs.defer("freeze", benchmark=benchmark.pk, what=what, params=address.params, by=by.pk)
-        messages.success(request, "The view is being frozen. It stands here as soon as it is.")
-        return redirect("leaderboard:snapshot-list", address.name)
+        words = "The view is being frozen. It stands here as soon as it is."
+        return done(request, words, "leaderboard:snapshot-list", address.name)
     return redirect("leaderboard:snapshot-detail", _frozen(address, what, by).code)
 
 
@@ -97,14 +96,11 @@ def snapshot_detail(request: HttpRequest, code: str) -> HttpResponse:
         "table": snapshots_page.rows_table(snapshot),
         "beside": beside,
         "shown": shown,
-        "said": beside.said if beside else "The view is no longer there.",
         "views": _views(request.path, beside, view) if beside else [],
         "aside": shown is not None or snapshot.what == "models",
         "changed": len(snapshots_page.changes(snapshot, now)) if now else 0,
         "causes": snapshots_page.causes(snapshot, now, live) if now else [],
-        "no_cause": "Nothing: the same runs, data, prompts and method."
-        if now and now.fingerprint == snapshot.fingerprint
-        else "Single verdicts under it, but none of what is counted here.",
+        "same_data": now is not None and now.fingerprint == snapshot.fingerprint,
         "citations": snapshots_page.citations(snapshot, title, permalink),
         "made": made,
         "notes": snapshot.made_from.get("notes", []),
@@ -208,6 +204,7 @@ def snapshot_changes(request: HttpRequest, code: str, other: str) -> HttpRespons
         "title": snapshots_page.title_of(after),
         "rows": snapshots_page.changes(before, after),
         "causes": snapshots_page.causes(before, after, live),
+        "same_data": after.fingerprint == before.fingerprint,
     }
     return render(request, "leaderboard/snapshot-changes.html", context)
 

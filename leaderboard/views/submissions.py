@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.http import attached, form_page, page_of, posted
+from accounts.http import attached, done, filters_of, form_page, page_of, posted
 from accounts.models import User
 from accounts.rules import allowed, requires
 from bank.forms.fields import whole_number
@@ -49,12 +49,12 @@ def submission_list(request: HttpRequest) -> HttpResponse:
     """One's own submissions, for staff everybody's; and what may be submitted to."""
     viewer = cast(User, request.user)
     queryset = _visible(request)
-    filters = {name: request.GET.get(name, "")[:200] for name in ("benchmark", "state")}
+    filters = filters_of(request, ("benchmark", "state"), 200)
     benchmarks = Benchmark.objects.filter(pk__in=queryset.order_by().values("benchmark")).order_by("title", "pk")
-    if (benchmark := whole_number(filters["benchmark"])) is not None:
+    if (benchmark := whole_number(filters.get("benchmark"))) is not None:
         queryset = queryset.filter(benchmark=benchmark)
-    if filters["state"] in Submission.State.values:
-        queryset = queryset.filter(state=filters["state"])
+    if (state := filters.get("state")) in Submission.State.values:
+        queryset = queryset.filter(state=state)
     page = page_of(request, queryset, PAGE)
     context = {
         "section": "submissions",
@@ -63,11 +63,11 @@ def submission_list(request: HttpRequest) -> HttpResponse:
         "offers": submissions.offers(viewer, timezone.now()),
         "staff": allowed(viewer, "manage-submissions"),
         "chosen": filters,
-        "filtered": any(filters.values()),
+        "filtered": bool(filters),
         "benchmarks": benchmarks,
         "states": Submission.State.choices,
         "closed": _without_rules(viewer),
-        "query": urlencode({name: value for name, value in filters.items() if value}),
+        "query": urlencode(filters),
     }
     return render(request, "leaderboard/submissions.html", context)
 
@@ -151,7 +151,6 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "on_boards": on_boards(submission.model, request.user) if submission.model else None,
         "page": page,
         "staff": allowed(request.user, "manage-submissions"),
-        "may_manage": allowed(request.user, "manage-submissions"),
         "kept": any(block.kept for block in blocks),
         "next": shown.next_of(submission, request.user, blocks),
     }
@@ -305,8 +304,7 @@ def submission_rules(request: HttpRequest, name: str) -> HttpResponse:
             with transaction.atomic():
                 actions.set_rules(by=person, benchmark=benchmark, **form.cleaned_data)
                 judging.save(by=person, benchmark=benchmark)
-            messages.success(request, "The rules are changed.")
-            return redirect("leaderboard:submission-rules", benchmark)
+            return done(request, "The rules are changed.", "leaderboard:submission-rules", benchmark)
     context = {
         "section": "submissions",
         "benchmark": benchmark,

@@ -17,7 +17,7 @@ from leaderboard.pages import provenance
 from leaderboard.pages import versus as versus_page
 from leaderboard.pages import votes as votes_page
 from leaderboard.pages.address import Address
-from leaderboard.pages.models import as_shown
+from leaderboard.pages.models import as_shown, simulated
 from leaderboard.prepared import prepared
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE, judge_run
@@ -83,10 +83,11 @@ def _page(
     if result is not None:
         table, held_back = versus_page.differing_items(result, scope, address)
         page, query = paged(request, address, table)
+        invented = simulated()
         rows = versus_page.rows(address, result, page.object_list, versus_page.yes_and_no(board, scope.kind))
         context |= {
             "page": page,
-            "two": " against ".join(as_shown(result.a, result.b)),
+            "two": " against ".join(as_shown(name, invented) for name in (result.a, result.b)),
             "versus": versus_page.build_versus_page(result),
             "rows": rows,
             "differ": len(table),

@@ -24,7 +24,7 @@ from bank.models import (
 )
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
-from leaderboard.cache import until_changed
+from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
 from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
 from leaderboard.metrics import GIVEN, SWAPPED
@@ -477,11 +477,8 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 @guard.working()
 def labels_of(scope: Scope) -> pd.DataFrame:
     """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = counted_labels(scope, Label.objects.of_answers()).filter(
-        campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, excluded=False, choice__isnull=False
-    )
-    # Practice ends with the right answer shown: such a label is no vote.
-    rows = rows.exclude(assignment__campaign_item__practice=True)
+    rows = counted_labels(scope, Label.objects.of_answers()).counted()
+    rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, choice__isnull=False)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
     columns = ["item", "annotator", "choice", "preference"]
@@ -531,7 +528,7 @@ def of_people(scope: Scope) -> Outcomes:
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
     """One row a model and outcome, a place in OUTCOMES; with an anchor only the other side of its pairs.
 
-    ``frame`` has ``item, level, group, a, b, choice``; ``first``, ``weight`` and ``failed`` stay where it has them.
+    ``frame`` has ``item, level, group, a, b, choice``; ``repeat``, ``weight`` and ``failed`` stay where it has them.
     """
     sides = []
     for side, other, won, lost in (("a", "b", "first", "second"), ("b", "a", "second", "first")):
@@ -540,7 +537,7 @@ def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:
         beaten = choice.isin([lost, FAILED])
         outcome = np.select([choice == won, beaten], [np.int8(WIN), np.int8(LOSS)], np.int8(TIE))
         columns = {"model": rows[side], "other": rows[other], "outcome": outcome}
-        copied = ("item", "level", "group", *(name for name in ("first", "weight", "failed") if name in rows))
+        copied = ("item", "level", "group", *(name for name in ("repeat", "weight", "failed") if name in rows))
         if "preference" in rows:
             columns["preference"] = rows["preference"] if side == "a" else 1 - rows["preference"]
             if "failed" in rows:  # a tie, or lost
@@ -624,17 +621,14 @@ def _answers(scope: Scope) -> dict[str, int]:
     return {"n": counts["n"] - withheld.count()}
 
 
+@kept_until_changed
 def sample_groups(benchmark: Benchmark) -> list[tuple[Any, ...]]:
     """Status, question type, split, and then of the samples that share these: how many they are,
     the sum of their ids, and the sum of ids times capabilities, which changes if one moves to another capability.
     """
-    facts = ("status", "question_type", "split")
-
-    def find() -> list[tuple[Any, ...]]:
-        sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
-        return sorted(benchmark.samples.order_by().values_list(*facts).annotate(**sums), key=str)
-
-    return until_changed(("sample groups", benchmark.pk), find, benchmark=benchmark.pk)
+    facts = benchmark.samples.order_by().values_list("status", "question_type", "split")
+    sums = {"n": Count("pk"), "keys": Sum("pk"), "places": Sum(F("pk") * F("capability_id"))}
+    return sorted(facts.annotate(**sums), key=str)
 
 
 @guard.working()

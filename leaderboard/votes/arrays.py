@@ -16,7 +16,7 @@ from django.db.models import Aggregate, Case, Count, F, Max, Min, QuerySet, Text
 from bank import guard
 from bank.models import Benchmark, ImportRange, Item, ItemResponse, Response
 from judging.models import Judgment, Run, RunItem
-from leaderboard.cache import until_changed
+from leaderboard.cache import kept_until_changed, until_changed
 from stats.answer_style import style_of
 from stats.verdicts import MISSING, UNASKED, VERDICTS
 
@@ -61,6 +61,7 @@ def _joined(blocks: Iterable[Sequence[Column]], types: Sequence[type]) -> tuple[
 
 
 @guard.working()
+@kept_until_changed
 def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     """``item, repeat, choice, turned`` of a run's judgments; choices as codes of ``stats.verdicts``, in the
     item's order; ``turned`` where the second answer was shown first.
@@ -69,16 +70,13 @@ def verdicts(run: Run) -> tuple[Column, Column, Column, Column]:
     left_out = When(status=Judgment.Status.SKIPPED_BUDGET, then=UNASKED)
     choice = Case(*words, left_out, default=Value(MISSING))
     turned = Case(When(order="10", then=1), default=Value(0))
-
-    def read() -> tuple[Column, ...]:
-        parts = _of_run(Judgment, run)
-        rows = (packed(part, F("pk"), F("item_id"), F("repeat"), choice, turned) for part in parts)
-        return _joined(rows, (ID, np.int16, np.int8, np.bool_))
-
-    item, repeat, choices, is_turned = until_changed(("verdicts", run.pk), read, benchmark=run.benchmark_id)
+    parts = _of_run(Judgment, run)
+    rows = (packed(part, F("pk"), F("item_id"), F("repeat"), choice, turned) for part in parts)
+    item, repeat, choices, is_turned = _joined(rows, (ID, np.int16, np.int8, np.bool_))
     return item, repeat, choices, is_turned
 
 
+@kept_until_changed
 def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
     """``item, first, second`` of the pairs of a benchmark: the lengths of both answers in ``tokens`` or ``words``; -1
     if unknown, for example if a file has no token counts.
@@ -92,14 +90,14 @@ def lengths(benchmark: Benchmark, unit: str) -> tuple[Column, Column, Column]:
         counted = np.array(words, dtype=np.int64).reshape(-1, 2)
         return counted[:, 0], counted[:, 1]
 
-    key = ("lengths", unit, benchmark.pk)
-    item, _, first, second = until_changed(key, lambda: _pairs(benchmark, lengths_of), benchmark=benchmark.pk)
+    item, _, first, second = _pairs(benchmark, lengths_of)
     return item, first, second
 
 
 MOST_MARKS = 2**10 - 1  # of one sort in an answer: three counts fit into 32 bits
 
 
+@kept_until_changed
 def styles(benchmark: Benchmark) -> tuple[Column, Column, Column]:
     """``item, first, second`` of the pairs of a benchmark: the markdown of both answers, see ``style_counts``; -1 where
     there is no text. Each answer is read once, however many pairs it is in.
@@ -115,8 +113,7 @@ def styles(benchmark: Benchmark) -> tuple[Column, Column, Column]:
         columns = np.array(counts, dtype=np.int64).reshape(-1, 2)
         return columns[:, 0], columns[:, 1]
 
-    key = ("styles", benchmark.pk)
-    item, _, first, second = until_changed(key, lambda: _pairs(benchmark, styles_of), benchmark=benchmark.pk)
+    item, _, first, second = _pairs(benchmark, styles_of)
     return item, first, second
 
 
@@ -126,14 +123,11 @@ def style_counts(styles: Column) -> dict[str, Column]:
 
 
 @guard.working()
+@kept_until_changed
 def run_items(run: Run) -> Column:
     """The items of a run."""
-
-    def read() -> Column:
-        (items,) = _joined((packed(part, F("pk"), F("item_id")) for part in _of_run(RunItem, run)), (ID,))
-        return items
-
-    return until_changed(("asked", run.pk), read, benchmark=run.benchmark_id)
+    (items,) = _joined((packed(part, F("pk"), F("item_id")) for part in _of_run(RunItem, run)), (ID,))
+    return items
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -154,18 +148,15 @@ class PairItems:
         return PairItems(self.item[at], self.sample[at], self.first[at], self.second[at], self.sides)
 
 
+@kept_until_changed
 def pair_items(benchmark: Benchmark) -> PairItems:
     """The pairs of a benchmark; incomplete ones are left out."""
-
-    def read() -> PairItems:
-        sides: dict[tuple[int, str], int] = {}
-        item, sample, first, second = _pairs(benchmark, lambda responses: _sides_of(responses, sides))
-        complete = (first >= 0) & (second >= 0)
-        if not complete.all():
-            item, sample, first, second = (column[complete] for column in (item, sample, first, second))
-        return PairItems(item, sample, first, second, list(sides))
-
-    return until_changed(("pairs", benchmark.pk), read, benchmark=benchmark.pk)
+    sides: dict[tuple[int, str], int] = {}
+    item, sample, first, second = _pairs(benchmark, lambda responses: _sides_of(responses, sides))
+    complete = (first >= 0) & (second >= 0)
+    if not complete.all():
+        item, sample, first, second = (column[complete] for column in (item, sample, first, second))
+    return PairItems(item, sample, first, second, list(sides))
 
 
 def _sides_of(responses: QuerySet[Response], sides: dict[tuple[int, str], int]) -> tuple[Column, Column]:
@@ -259,9 +250,6 @@ def _windows(rows: QuerySet[Any], column: str, count: int) -> Iterator[dict[str,
 # ---- row counts: counting a million rows takes 40 ms ----
 
 
-Counts = dict[Any, int]
-
-
 @guard.working()
 def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[int, int]:
     """The number of rows of each run that has some, by its id."""
@@ -278,21 +266,15 @@ def rows_per_run(model: type[Judgment] | type[RunItem], benchmark: int) -> dict[
 
 
 @guard.working()
+@kept_until_changed
 def items_by_kind(benchmark: Benchmark) -> dict[str, int]:
     """The number of items of each kind."""
-
-    def count() -> dict[str, int]:
-        # Each of these is a count in an index; with GROUP BY, the rows would be sorted.
-        return {kind: Item.objects.filter(sample__benchmark=benchmark, kind=kind).count() for kind in Item.Kind}
-
-    return until_changed(("items", benchmark.pk), count, benchmark=benchmark.pk)
+    # Each of these is a count in an index; with GROUP BY, the rows would be sorted.
+    return {kind: Item.objects.filter(sample__benchmark=benchmark, kind=kind).count() for kind in Item.Kind}
 
 
 @guard.working()
-def answers(benchmark: Benchmark) -> Counts:
+@kept_until_changed
+def answers(benchmark: Benchmark) -> dict[str, int]:
     """How many answers there are (``n``), and the newest one's id. Answers are never changed."""
-
-    def count() -> Counts:
-        return Response.objects.filter(sample__benchmark=benchmark).aggregate(n=Count("pk"), newest=Max("pk"))
-
-    return until_changed(("answers", benchmark.pk), count, benchmark=benchmark.pk)
+    return Response.objects.filter(sample__benchmark=benchmark).aggregate(n=Count("pk"), newest=Max("pk"))

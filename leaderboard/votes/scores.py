@@ -49,11 +49,8 @@ def items_asked(scope: Scope) -> pd.DataFrame:
 def counted_labels(scope: Scope) -> QuerySet[Label]:
     """People's labels that count in the view."""
     refuse_live(scope)
-    rows = hidden.counted_labels(scope, scope.kind.labels()).filter(
-        campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind, excluded=False
-    )
-    # Practice ends with the right answer shown: such a label is no vote.
-    rows = rows.exclude(assignment__campaign_item__practice=True)
+    rows = hidden.counted_labels(scope, scope.kind.labels()).counted()
+    rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind)
     return rows.filter(campaign__name=scope.campaign) if scope.campaign else rows
 
 
