@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
-from rest_framework.exceptions import PermissionDenied
+from rest_framework.exceptions import APIException, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -81,8 +81,18 @@ BY_NAME = Of(lambda arguments: str(arguments["name"]).partition("@")[0])  # of a
 # Of views about none in particular, which show and change what their viewer has the rule for, and nothing else: a grant
 # for any benchmark opens them.
 ANYWHERE = Of(lambda arguments: None)
+
+
+def _named_in_body(arguments: Mapping[str, Any]) -> str | None:
+    try:
+        sent = arguments["request"].data
+    except APIException:  # what cannot be read names nothing
+        return None
+    return str(sent.get("benchmark")).partition("@")[0] if isinstance(sent, Mapping) else None
+
+
 # Of what is made by the API for the benchmark that the caller names: a view's ``access_ofs``, by action.
-IN_BODY = Of(lambda sent: str(sent.get("benchmark")).partition("@")[0])
+IN_BODY = Of(_named_in_body)
 
 
 class Named(Protocol):
@@ -255,10 +265,7 @@ class Declared(BasePermission):
             actions = list(getattr(view, "action_map", {}).values()) or actions
         rules = {rule_of_action(view, action) for action in actions}
         of = getattr(view, "access_ofs", {}).get(getattr(view, "action", None)) or opened_by(view)
-        arguments = request.data if of is IN_BODY else view.kwargs
-        if not isinstance(arguments, Mapping):
-            arguments = {}
-        doors = (request.user, of, arguments)
+        doors = (request.user, of, {**view.kwargs, "request": request})
         needed = {RULES[rule].scope for rule in rules if rule is not None and admitted(rule, *doors)}
         if isinstance(request.auth, Token) and needed.isdisjoint(request.auth.scopes):
             if needed:

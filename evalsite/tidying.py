@@ -50,7 +50,7 @@ def heaps() -> Iterator[Heap]:
         yield _aged("deliveries to webhooks", told, told, KEEP_DELIVERIES_DAYS, "created_at", "in their log")
         notices, calls = Notice.objects.all(), Attempt.objects.all()
         yield _aged("notices", notices, notices, settings.KEEP_NOTICES_DAYS, "read_at", "once read")
-        over = calls.filter(run__state__in=(Run.State.FINISHED, Run.State.CANCELLED))
+        over = calls.filter(run__state__in=Run.ENDED)
         pages = PreparedPage.objects.all()
         yield _aged("prepared pages", pages, pages, KEEP_PAGES_DAYS, "asked_at", "then they are drawn anew")
         yield _aged("calls without a verdict", calls, over, settings.KEEP_CALLS_DAYS, "at", "of runs that have ended")

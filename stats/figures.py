@@ -30,13 +30,13 @@ def _written(text: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """``94.3`` of 0.943."""
-    return NONE if share is None else f"{100 * share:.1f}"
+    """``94.3`` of 0.943; ``−2.5``."""
+    return NONE if share is None else _written(f"{round(100 * share, 1) + 0.0:.1f}")
 
 
 def percent_sign(share: float | None) -> str:
     """``94.3%`` of 0.943."""
-    return NONE if share is None else f"{100 * share:.1f}%"
+    return NONE if share is None else f"{percent(share)}%"
 
 
 def two(value: float | None) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from django.db import connection
 from django.test import Client
@@ -193,8 +194,10 @@ def nothing_kept():
 
 @pytest.fixture
 def no_pyarrow(monkeypatch):
-    """As if pyarrow were not installed."""
+    """As if pyarrow were not installed: pandas, which loaded it with the other tests, keeps texts without it, too."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pd.option_context("mode.string_storage", "python"):
+        yield
 
 
 @pytest.fixture

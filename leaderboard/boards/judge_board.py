@@ -395,7 +395,7 @@ class PairComparison(Comparison):
 
 def _coded(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """A column of verdicts as categories; what is no verdict, a failure, is missing."""
-    return frame.assign(**{column: pd.Categorical(frame[column], categories=VERDICTS)})
+    return frame.assign(**{column: frame[column].astype("category").cat.set_categories(VERDICTS)})
 
 
 def _measured(metrics: Sequence[Metric], rows: OfPairs | OfGrades) -> Estimates:

@@ -107,7 +107,7 @@ def _decisions(viewer: User) -> Iterator[Decision]:
 
 
 def _paused_runs() -> Iterator[Decision]:
-    halted = Run.objects.filter(state__in=(Run.State.PAUSED, Run.State.WAITING)).exclude(state_reason="")
+    halted = Run.objects.filter(state__in=Run.HALTED).exclude(state_reason="")
     for run in halted.select_related("judge", "benchmark").order_by("-pk")[:MOST]:
         yield Decision("leaderboard/_decision_run.html", run, run.started_at or run.created_at)
 

@@ -640,7 +640,7 @@ def prompt_versions(board: Board[VersionRow], kind: Kind) -> Table | None:
             Column(f"Before{unit}", lambda row: share(row, row.value_before)),
             Column(f"Now{unit}", lambda row: share(row, row.value)),
             Column("Difference", change, title="With its 95% interval, on the items that both versions judged"),
-            Column("Spent", lambda row: Cell("" if row.spent is None else f"${row.spent:.2f}")),
+            Column("Spent", lambda row: dollars(row.spent)),
         ],
         first.values(),
         label="Versions of prompts",

@@ -15,8 +15,7 @@ from accounts.rules import allowed
 from bank.models import Recipe, Sample
 from leaderboard.boards.recipes import RecipeBoard
 from leaderboard.pages.address import Segment
-from leaderboard.pages.recipes import points, signed_points
-from stats.figures import in_brackets, number_of, percent, value_or_interval
+from stats.figures import in_brackets, number_of, percent, signed_points, value_or_interval
 
 PAGE = 50
 CHOICES = ("model", "scenario", "condition", "letter", "mark", "bin")  # what the address may choose
@@ -36,7 +35,7 @@ class Figure:
 
 def figures(board: RecipeBoard, model: str) -> list[Figure]:
     """What a model reaches by the recipe's metric, in each scenario."""
-    write = signed_points if board.metric.signed else points
+    write = signed_points if board.metric.signed else percent
     return [
         Figure(
             row.scenario,

@@ -29,25 +29,19 @@ from leaderboard.pages.table import Column, Group, Table, axis_of, drawn, names,
 from leaderboard.rows import Number
 from stats.desiderata import softmax, spread
 from stats.figures import (
-    MINUS,
     NONE,
     in_brackets,
     listed,
     number_of,
     percent,
+    rank_range,
     signed,
     signed_points,
-    span,
     two,
     value_or_interval,
     whole,
     whole_percent,
 )
-
-
-def points(share: float | None) -> str:
-    """A share in percent, which may lie below 0."""
-    return percent(share).replace("-", MINUS)
 
 
 def answers_link(recipe: Recipe | str, model: str, **chosen: str | int) -> str:
@@ -186,7 +180,7 @@ def under_way(recipe: Recipe, *, reasons: bool) -> list[UnderWay]:
     return list(filter(None, (_under_way(evaluation, reasons=reasons) for evaluation in newest)))
 
 
-HALTS = (Run.State.PAUSED, Run.State.WAITING, Run.State.CANCELLED)
+HALTS = (*Run.HALTED, Run.State.CANCELLED)
 
 
 def _under_way(evaluation: Evaluation, *, reasons: bool) -> UnderWay | None:
@@ -243,7 +237,7 @@ SEALED = "Single answers would tell answer keys that are not open to everybody"
 
 def board_page(board: RecipeBoard) -> BoardPage:
     """The table of a recipe's board, with its conditions where there are several."""
-    write = signed_points if board.metric.signed else points
+    write = signed_points if board.metric.signed else percent
     rows = list(board.rows)
     scale = axis_of(rows, "value", unit=0.01)
     several = len(board.scenarios) > 1
@@ -452,8 +446,8 @@ def _groups(rows: Sequence[RecipeRow | DesiderataRow]) -> dict[str, Group]:
 
 def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     """The range of the rank."""
-    rank = row.tier or row.rank
-    return Cell(span(row.rank_low, row.rank_high) or (NONE if rank is None else str(rank)))
+    shown = row.tier or row.rank
+    return Cell(NONE if shown is None else rank_range(shown, row.rank_low, row.rank_high))
 
 
 def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | None:
@@ -612,7 +606,7 @@ def _quality_column(quality: Quality, board: DesiderataBoard) -> Column[Desidera
     chances = [_nothing_of(quality, row) for row in board.rows] if any(end is not None for end in known) else []
     scale = marks.axis([*known, *chances], unit=0.01, most=3, width=92)
     best = max((each.value for each in numbers if each.value is not None), default=None)
-    write = signed_points if quality.name == "in_context" else points
+    write = signed_points if quality.name == "in_context" else percent
     missing = f"not measured: needs {quality.needs}"
 
     def cell(row: DesiderataRow) -> Cell:
@@ -696,7 +690,7 @@ def _scatter(board: DesiderataBoard, together: str, invented: Collection[str]) -
     for row in board.rows:
         x, y = row.number(across.name), row.number(up.name)
         if x.value is not None and y.value is not None:
-            words = f"{across.plain} {points(x.value)}, {up.plain} {points(y.value)}"
+            words = f"{across.plain} {percent(x.value)}, {up.plain} {percent(y.value)}"
             places.append(plots.Point(as_shown(row.model, invented), x.value, y, words, x_ends=x.between))
     if not places:
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 from accounts.models import User
 from bank.models import Item, with_answers
+from bank.text.durations import lasting
 from judging import protocols
 from judging.judgments import analyses
 from judging.models import Judgment, Run
@@ -54,6 +55,7 @@ class TriedItem:
     judge: str
     turned: str
     state: str
+    matches: str  # agrees or differs with people, by both orders together
     note: str
     seconds: str
     calls: list[Call]
@@ -121,7 +123,7 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
     planned = _planned(run, protocol) if over else None
     minutes = _minutes(run, calls, planned)
     readable, needed = tryouts.readable(run), tryouts.needed(run)
-    compared = [row for row in judged if row.state in ("agrees", "differs") or row.note.startswith(f"{AS_TIE}: ")]
+    compared = [row for row in judged if row.matches and row.state in ("agrees", "differs", "order")]
     return Tryout(
         items=tried,
         chosen=selected or next(iter(judged), None),
@@ -134,7 +136,7 @@ def tryout_of(run: Run, viewer: User, *, chosen: int | None) -> Tryout:
         asked=len(calls),
         read=sum(call.readable for call in calls),
         compared=len(compared),
-        agreeing=sum(row.state == "agrees" or row.note.endswith(": agrees") for row in compared),
+        agreeing=sum(row.matches == "agrees" for row in compared),
         trials=tryouts.trials(run).count(),
         spent=NONE if run.judge.price_in is None else dollars(tryouts.spent(run)),
         cost=dollars(planned.cost if planned else None),
@@ -171,6 +173,7 @@ def _tried(
         judge=_said(straight),
         turned=_said(turned),
         state=state,
+        matches=matches,
         note=note,
         seconds=f"{sum(seconds) / len(seconds):.1f} s" if seconds else NONE,
         calls=calls,
@@ -258,9 +261,7 @@ def _minutes(run: Run, calls: Sequence[Call], planned: Estimate | None) -> str:
     total = planned.calls * median(seconds) / max(1, run.judge.concurrency)
     if run.judge.rpm:
         total = max(total, 60 * planned.calls / run.judge.rpm)
-    if total < 1:
-        return "under 1 s"
-    return f"{total / 3600:.1f} h" if total >= 5400 else f"{total / 60:.0f} min" if total >= 90 else f"{total:.0f} s"
+    return lasting(max(1, total))
 
 
 def _causes(run: Run, protocol: protocols.Protocol, calls: Sequence[Call]) -> list[Cause]:
