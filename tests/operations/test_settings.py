@@ -6,7 +6,7 @@ from tests.judging.outside import ROOT
 
 TABLE = re.compile(r"^\| `(\w+)` \|", re.M)
 READ = re.compile(
-    r"""(?:env\.\w+|keys\.(?:number|truth|address))\(\s*"([A-Z\d_]+)"|"""
+    r"""(?:env\.\w+|keys\.(?:number|truth|origins|address))\(\s*"([A-Z\d_]+)"|"""
     r"""os\.environ\.get\(\s*["']([A-Z_]+)["']"""
 )
 
