@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.models import User
-from accounts.rules import demand, through
+from accounts.rules import demand, through, where
 from annotations import ballots
 from annotations.api.serializers import CampaignSerializer
 from annotations.assignment.errors import Refused
@@ -136,7 +136,8 @@ class WritesCampaigns:
         if "annotators" in request.data:  # whether there are such people is not for who curates one benchmark
             demand(request, RULE)
         given = sent(request, CampaignIn)
-        benchmark, run, judges = find_benchmark(given.pop("benchmark")), given.pop("run"), given.pop("judges")
+        benchmark = find_benchmark(given.pop("benchmark"), where(cast(User, request.user), RULE))
+        run, judges = given.pop("run"), given.pop("judges")
         campaign = actions.make_campaign(
             **given,
             benchmark=benchmark,

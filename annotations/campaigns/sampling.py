@@ -14,7 +14,7 @@ from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Benchmark, EvaluatedModel, ItemResponse, Sample
 from bank.text.names import as_stored
-from judging.models import Judge, Judgment, Run
+from judging.models import Judgment, Run
 
 ALL, PER_CAPABILITY, STRATIFIED, RUN, KEYS = "all", "per-capability", "stratified", "run", "keys"
 
@@ -195,16 +195,15 @@ def _only_about(candidates: list[Candidate], models: set[int]) -> list[Candidate
 
 
 def _only_by(candidates: list[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Candidates whose judgments are all by these judges. Raises BadInput."""
-    wanted = dict(Judge.objects.filter(name__in=set(map(as_stored, names))).values_list("name", "pk"))
-    missing = sorted(set(map(as_stored, names)) - set(wanted))
-    if missing:
-        raise BadInput(f"Unknown judge: {missing[0]!r}.")
-    theirs: set[int] = set()
+    """Candidates whose judgments are all by these judges. Raises BadInput for a judge of none of them, also where there
+    is one of that name: what judges elsewhere are called is not told.
+    """
+    wanted, theirs = set(map(as_stored, names)), dict[int, str]()
     for ids in chunks({pk for candidate in candidates for pk in candidate.judgments}):
-        rows = Judgment.objects.filter(pk__in=ids, run__judge__in=wanted.values())
-        theirs.update(rows.values_list("pk", flat=True))
-    return [candidate for candidate in candidates if theirs.issuperset(candidate.judgments)]
+        theirs |= Judgment.objects.filter(pk__in=ids, run__judge__name__in=wanted).values_list("pk", "run__judge__name")
+    if missing := sorted(wanted - set(theirs.values())):
+        raise BadInput(f"Unknown judge: {missing[0]!r}.")
+    return [candidate for candidate in candidates if theirs.keys() >= set(candidate.judgments)]
 
 
 def _with_keys(candidates: list[Candidate], keys: Sequence[str], benchmark: Benchmark) -> list[Candidate]:

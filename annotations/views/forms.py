@@ -428,7 +428,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     def _limit(self, viewer: Viewer) -> None:
         """Offer what somebody knows who runs campaigns on single benchmarks, and nobody's account."""
         fields: Any = self.fields
-        for name, benchmark in (("benchmark", ""), ("run", "benchmark__")):
+        for name, benchmark in (("benchmark", ""), ("run", "benchmark__"), ("judges", "runs__benchmark__")):
             theirs = where(viewer, "write-campaigns", benchmark)
             fields[name].queryset = fields[name].queryset.filter(theirs)
         known = Response.objects.visible_to(viewer).order_by().values("model")

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 import bank.criteria
 from accounts.http import person
-from accounts.rules import IN_BODY, allowed, demand, through
+from accounts.rules import IN_BODY, allowed, demand, through, where
 from bank.api.base import FILES, conflicts, sent
 from bank.api.resources import Visible, posted
 from bank.api.rows import TakesRows
@@ -500,7 +500,8 @@ class Items(Visible, ReadOnly):
         values = sent(request, MakeItemsSerializer)
         after = values.pop("after", 0)
         try:
-            plan = plan_items(**values | {"benchmark": find_benchmark(values["benchmark"])})
+            values["benchmark"] = find_benchmark(values["benchmark"], where(request.user, "write-bank"))
+            plan = plan_items(**values)
         except BadInput as error:
             raise serializers.ValidationError({"detail": str(error)}) from None
         made, after = make_some(plan, after=after)

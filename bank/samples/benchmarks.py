@@ -9,11 +9,12 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Max, QuerySet
+from django.db.models import Count, F, Max, Q, QuerySet
 
 import bank.criteria
 from accounts import audit
 from accounts.models import User
+from accounts.rules import EVERYTHING
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
 from bank.picked import present
@@ -163,10 +164,13 @@ def benchmarks_with_counts(benchmarks: QuerySet[Benchmark]) -> list[tuple[Benchm
     return [(benchmark, summary_of(benchmark)) for benchmark in ordered]
 
 
-def find_benchmark(name: str) -> Benchmark:
-    """The benchmark ``SLUG`` or ``SLUG@VERSION``. Raises BadInput."""
+def find_benchmark(name: str, among: Q = EVERYTHING) -> Benchmark:
+    """The benchmark ``SLUG`` or ``SLUG@VERSION``, ``among`` those that the caller may be told of. Raises BadInput,
+    which names no others.
+    """
+    benchmarks = Benchmark.objects.filter(among)
     try:
-        return Benchmark.objects.named(name)
+        return benchmarks.named(name)
     except Benchmark.DoesNotExist:
-        slugs = ", ".join(Benchmark.objects.order_by("slug").values_list("slug", flat=True).distinct()[:20])
+        slugs = ", ".join(benchmarks.order_by("slug").values_list("slug", flat=True).distinct()[:20])
         raise BadInput(f"Unknown benchmark {name!r}. Benchmarks: {slugs or 'none yet'}.") from None

@@ -15,7 +15,7 @@ from accounts.tokens import make_token
 from annotations.models import Annotator, Campaign, Label
 from bank import database, guard
 from bank.models import Benchmark, CriteriaAccess, Response
-from judging.models import Judgment, Run, Trial
+from judging.models import Judge, Judgment, Run, Trial
 from leaderboard.pages.address import Address
 from leaderboard.queries import to_compare
 from tests.access.crawl import FORMS, crawl
@@ -297,7 +297,9 @@ def test_a_token_writes_with_the_scope_run_and_where_its_owner_may(world, people
     assert world.evaluations[PRIVATE].runs.get().state == Run.State.PAUSED
 
 
-def test_campaigns_and_items_are_made_by_the_api_for_the_benchmark_one_curates(world, people, client, curate):
+def test_campaigns_and_items_are_made_by_the_api_for_the_benchmark_one_curates(
+    world, people, client, client_of, curate
+):
     curate()
     header = {"HTTP_AUTHORIZATION": f"Token {make_token(person=User.objects.get(pk=people['researcher'].pk))[1]}"}
 
@@ -315,7 +317,17 @@ def test_campaigns_and_items_are_made_by_the_api_for_the_benchmark_one_curates(w
             made(what, benchmark=name, **sent) for name in (PRIVATE, f"{PRIVATE}@2", "nowhere", "", None, [PUBLIC])
         }
         assert [status for status, _ in refusals] == [403]
+        unknown = made(what, benchmark=f"{PUBLIC}@nowhere", **sent)
+        assert (unknown[0], PRIVATE.encode() in unknown[1]) == (400, False)
         assert made(what, **sent) in refusals
+    judge, other = Run.objects.filter(benchmark__slug=PRIVATE).first().judge, Judge.objects.create(name="elsewhere")
+    asked = {"benchmark": PUBLIC, "protocol": "review", "name": "reviews"}
+    names = (other.name, "nobody")
+    refusals = {made("campaigns", judges=[name], **asked)[1].replace(name.encode(), b"") for name in names}
+    assert len(refusals) == 1
+    Run.objects.filter(benchmark__slug=PUBLIC).update(judge=other)
+    offered = client_of("researcher").get("/campaigns/new/").content
+    assert (b">elsewhere<" in offered, f">{judge.name}<".encode() in offered) == (True, False)
     people_named = [
         made("campaigns", benchmark=PUBLIC, annotators=[name], **campaign) for name in ("curator", "nobody")
     ]

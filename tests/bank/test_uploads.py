@@ -561,8 +561,7 @@ def test_a_worker_that_died_leaves_its_upload_to_the_next(sent, settings, monkey
         upload.refresh_from_db()
         assert upload.state == state
         if state == "checked":
-            upload.choices["benchmark"] = "boats"
-            actions.confirm(upload=upload, choices=upload.choices)
+            actions.confirm(upload=upload, choices=upload.choices | {"benchmark": "boats"})
     assert rows()["Sample"] == 8
     assert worker.ProgressReporter.__call__ is tell
 
@@ -584,8 +583,7 @@ def test_an_upload_waits_while_the_disk_of_its_worker_is_full(sent, monkeypatch)
         upload.refresh_from_db()
         assert upload.state == after
         if after == "checked":
-            upload.choices["benchmark"] = "boats"
-            actions.confirm(upload=upload, choices=upload.choices)
+            actions.confirm(upload=upload, choices=upload.choices | {"benchmark": "boats"})
     assert rows()["Sample"] == 8
 
 
@@ -649,8 +647,7 @@ def test_responses_alone_find_their_benchmark_and_take_the_name_of_their_model(s
 def test_two_uploads_of_the_same_make_one_set(sent):
     first, second = (checked(sent(bundle())) for _ in "12")
     for upload in (first, second):
-        upload.choices["benchmark"] = "boats"
-        actions.confirm(upload=upload, choices=upload.choices)
+        actions.confirm(upload=upload, choices=upload.choices | {"benchmark": "boats"})
     assert worker.work_all() == 2
     assert rows()["Sample"] == 8
     assert {upload.state for upload in Upload.objects.all()} == {"done"}
