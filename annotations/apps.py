@@ -21,6 +21,8 @@ class AnnotationsConfig(AppConfig):
         registry.register("labels", "annotations.labels.imports.LabelImporter")
         registry.EXPORTED["labels"] = "annotations.labels.exports.all_labels"
         registry.EXPORTED["preferences"] = "annotations.labels.exports.all_preferences"
+        registry.ROWS |= dict.fromkeys(("labels", "preferences"), ("annotations.Label", "campaign__benchmark"))
+        registry.DOWNLOADS["campaign"] = "annotations.views.data.campaign_file"
         registry.SHAPES |= {
             "label-studio": registry.Shape(
                 "Label Studio JSON: labels as annotations",

@@ -3,13 +3,27 @@
 from django.urls import path
 
 from bank import images
-from bank.views import access_log, benchmarks, capabilities, drafts, items, models, people, reviews, samples, uploads
+from bank.views import (
+    access_log,
+    benchmarks,
+    capabilities,
+    drafts,
+    exports,
+    items,
+    models,
+    people,
+    reviews,
+    samples,
+    uploads,
+)
 
 app_name = "bank"
 urlpatterns = [
     path("", benchmarks.index, name="index"),
     path("access-log/", access_log.page, name="access-log"),
     path("access-log/export/", access_log.export, name="access-log-export"),
+    path("exports/", exports.export_list, name="exports"),
+    path("exports/<int:pk>/", exports.export_file, name="export-file"),
     path("images/<str:sha256>.<str:kind>", images.image, name="image"),
     path("reviews/", reviews.queue, name="review-queue"),
     path("reviews/<int:pk>/", reviews.review, name="review"),

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 
 # Where the files of each of Django's storages lie in the bucket.
-PREFIXES = {"default": "media", "uploads": "staged"}
+PREFIXES = {"default": "media", "uploads": "staged", "exports": "exports"}
 
 
 def storages(*, bucket: str, endpoint: str, region: str, access_key: str, secret_key: str) -> dict[str, Any]:

@@ -240,6 +240,7 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 2_000
 
 # Files on their way into the bank lie in private folders here until they are imported, cancelled or forgotten.
 STAGED = DATA / "staged"
+EXPORTS = DATA / "exports"
 UPLOAD_LIMIT = keys.number("UPLOAD_LIMIT_MB", 2048) * 2**20
 FILE_UPLOAD_HANDLERS = ["bank.intake.uploads.staging.SignedInUploadHandler"]
 

@@ -18,6 +18,8 @@ class JudgingConfig(AppConfig):
         jobs.register("deliver", "judging.work.deliveries.deliver", every=timedelta(minutes=1))
         registry.register("judgments", "judging.judgments.imports.Judgments")
         registry.EXPORTED["judgments"] = "judging.judgments.exports.judgments"
+        registry.ROWS["judgments"] = ("judging.Judgment", "run__benchmark")
+        registry.DOWNLOADS["judgments"] = "judging.views.judgments.judgments_file"
         # The only signal in the project: a new or flushed database gets its built-in judges and recipes, whoever
         # created it.
         post_migrate.connect(_built_in, sender=self)

@@ -205,6 +205,7 @@ def media(settings, tmp_path):
     """A media folder of its own, and one for uploads."""
     settings.MEDIA_ROOT = tmp_path / "media"
     settings.STAGED = tmp_path / "staged"
+    settings.EXPORTS = tmp_path / "exports"
     return settings.MEDIA_ROOT
 
 

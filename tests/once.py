@@ -72,8 +72,8 @@ def _write(rows):
             cursor.executemany(f"INSERT INTO {quote(table)} ({names}) VALUES ({places})", found)
 
 
-def _folders() -> tuple[Path, Path]:
-    return Path(settings.MEDIA_ROOT), Path(settings.STAGED)
+def _folders() -> tuple[Path, Path, Path]:
+    return Path(settings.MEDIA_ROOT), Path(settings.STAGED), Path(settings.EXPORTS)
 
 
 def _files():

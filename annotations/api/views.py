@@ -53,6 +53,7 @@ from annotations.models import Assignment, Campaign, Label
 from annotations.views.data import PREFERENCES, download
 from bank import database, guard
 from bank.api.base import FILES, Conflict, sent
+from bank.api.exports import WAITS, answer_of
 from bank.errors import BadInput
 from bank.images import image_response
 from bank.intake.registry import SHAPES
@@ -83,13 +84,14 @@ class CampaignLabels(views.APIView):
     ``model``), ``label-studio`` or ``preferences``; for staff also what it asks, to be labelled elsewhere:
     ``label-studio-tasks`` or ``argilla``.
 
-    Annotators by pseudonym; staff may ask for ``names=1``. Below staff nothing about hidden splits.
+    Annotators by pseudonym; staff may ask for ``names=1``. Below staff nothing about hidden splits. A large file is
+    written by a worker for staff: the answer is 202 with where it will be.
     """
 
     access_rule = "read-labels"
 
     @extend_schema(
-        responses=FILES,
+        responses=FILES | WAITS,
         parameters=[
             OpenApiParameter("as", OpenApiTypes.STR, enum=[*SHAPES, PREFERENCES]),
             OpenApiParameter("names", OpenApiTypes.STR, enum=["1"]),
@@ -103,7 +105,7 @@ class CampaignLabels(views.APIView):
         viewer = cast(User, request.user)
         campaign = get_object_or_404(visible_campaigns(viewer), name=name)
         try:
-            return download(campaign, viewer, request.query_params)
+            return answer_of(download(campaign, viewer, request.query_params))
         except BadInput as error:
             raise exceptions.ValidationError({"model" if error.field == "model" else "as": str(error)}) from None
 

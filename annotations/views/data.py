@@ -1,8 +1,9 @@
 """Exports of labels, and items that judges' runs leave in doubt."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -11,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.http import attached
+from accounts.models import User
 from accounts.rules import Viewer, allowed, requires
 from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
@@ -23,9 +25,12 @@ from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaig
 from bank import guard
 from bank.database import chunks
 from bank.forms.fields import whole_number
-from bank.intake import exports, parquet
+from bank.intake import export_files, exports, parquet
+from bank.intake.export_files import Download
 from bank.intake.registry import SHAPES
+from bank.models import ExportFile
 from bank.views.common import told
+from bank.views.exports import answer_of
 from judging.judgments.exports import by_keys
 from judging.models import Judgment, Run
 from judging.views.runs import OF_RUN
@@ -65,7 +70,7 @@ def campaign_download(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The labels of a campaign as a file. Staff may ask for annotators' names."""
     campaign = get_object_or_404(visible_campaigns(request.user), pk=pk)
     with told(request):
-        return download(campaign, request.user, request.GET)
+        return answer_of(request, download(campaign, request.user, request.GET))
     return redirect("annotations:campaign-data", pk)
 
 
@@ -82,25 +87,45 @@ def campaign_shapes(campaign: Campaign, viewer: Viewer, *, installed: bool = Tru
     return words | {PREFERENCES: "Preference pairs for DPO, JSON Lines"}
 
 
-def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase:
-    """A file in the shape ``as``. 501 without the package it needs. Raises Http404 for an unknown shape, BadInput."""
+def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase | ExportFile:
+    """A file in the shape ``as``, or for staff, where it is large, what a worker will write. 501 without the package it
+    needs. Raises Http404 for an unknown shape, BadInput.
+    """
     name = query.get("as", "jsonl")
     if name not in campaign_shapes(campaign, viewer, installed=False):
         raise Http404("no such file")
     if name not in campaign_shapes(campaign, viewer):
         return parquet.refusal()
+    asked = {"campaign": campaign.pk, "as": name, "names": query.get("names"), "model": query.get("model", "")}
+    # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
+    if allowed(viewer, "read-hidden", of=campaign.benchmark) and _is_large(campaign, name):
+        return export_files.ask("campaign", cast(User, viewer), asked)
+    return export_files.sent(campaign_file(viewer, asked))
+
+
+def _is_large(campaign: Campaign, name: str) -> bool:
+    if name in SHAPES and SHAPES[name].of_campaign:
+        return export_files.has_many(campaign.campaign_items.all(), export_files.MANY_PICTURES)
+    return export_files.has_many(Label.objects.filter(campaign=campaign), export_files.MANY)
+
+
+def campaign_file(viewer: Viewer, asked: dict[str, Any]) -> Download:
+    """The labels of a campaign, or what it asks, as a file. Raises PermissionDenied, Http404, BadInput."""
+    campaign = get_object_or_404(visible_campaigns(viewer), pk=asked["campaign"])
+    name = asked["as"]
+    if not allowed(viewer, "read-labels", of=campaign.benchmark) or name not in campaign_shapes(campaign, viewer):
+        raise PermissionDenied
     what = PREFERENCES if name == PREFERENCES else "items" if SHAPES[name].of_campaign else "labels"
     shape = "jsonl" if name == PREFERENCES else name
-    asked = exports.ExportRequest(
-        names=allowed(viewer, "read-names") and query.get("names") == "1",
+    wanted = exports.ExportRequest(
+        names=allowed(viewer, "read-names") and asked["names"] == "1",
         viewer=viewer,
         campaign=campaign.pk,
-        model=query.get("model", ""),
+        model=asked["model"],
     )
-    body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=asked)
+    body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=wanted)
     kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
-    answer = StreamingHttpResponse(body, content_type=SHAPES[shape].content)
-    return attached(answer, f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}")
+    return Download(f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}", SHAPES[shape].content, body)
 
 
 @requires("write-campaigns", of=OF_CAMPAIGN)

@@ -3,6 +3,7 @@
 from rest_framework.routers import SimpleRouter
 
 from bank.api import viewsets
+from bank.api.exports import Exports
 from bank.api.uploads import Uploads
 
 router = SimpleRouter()
@@ -14,4 +15,5 @@ router.register("recipe-responses", viewsets.RecipeResponses, basename="api-reci
 router.register("items", viewsets.Items, basename="api-item")
 router.register("drafts", viewsets.Drafts, basename="api-draft")
 router.register("uploads", Uploads, basename="api-upload")
+router.register("exports", Exports, basename="api-export")
 urlpatterns = router.urls

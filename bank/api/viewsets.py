@@ -15,6 +15,7 @@ import bank.criteria
 from accounts.http import person
 from accounts.rules import IN_BODY, allowed, demand, through, where
 from bank.api.base import FILES, conflicts, sent
+from bank.api.exports import WAITS, answer_of
 from bank.api.resources import Visible, posted
 from bank.api.rows import TakesRows
 from bank.api.strict import StrictSerializer, described
@@ -160,10 +161,11 @@ class Benchmarks(Visible, ReadOnly):
         rows = capabilities.quotas_of(self.get_object())
         return Response([asdict(row) | {"missing": row.missing} for row in rows])
 
-    @posted(EXPORT, FILES)
+    @posted(EXPORT, FILES | WAITS)
     def export(self, request: Request, pk: str) -> HttpResponseBase:
         """A table as a file: samples as JSON Lines, if nothing else is said. Hidden text leaves only with a reason, and
-        is logged. For curators.
+        is logged. A large file is written by a worker, or any `later`: the answer is 202 with where it will be. For
+        curators.
         """
         sent = request.data if isinstance(request.data, dict) else {}
         if unknown := sorted(set(sent) - set(Export.base_fields)):
@@ -175,7 +177,7 @@ class Benchmarks(Visible, ReadOnly):
         answer = exported(form, self.get_object(), person(request)) if form.is_valid() else None
         if answer is None:
             raise exceptions.ValidationError(cast(Any, form.errors))
-        return answer
+        return answer_of(answer)
 
 
 class DraftSerializer(serializers.ModelSerializer[Draft]):

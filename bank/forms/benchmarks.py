@@ -140,6 +140,7 @@ class Export(Styled):
         required=False, max_length=200, help_text="Of scores for Inspect, where several models have some."
     )
     run = forms.IntegerField(required=False, min_value=1, help_text="Judgments of the run with this number alone.")
+    later = tick("Write it in the background, as large files are: it can be downloaded for a day")
     reason = CleanCharField(
         required=False,
         max_length=500,

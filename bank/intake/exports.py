@@ -104,10 +104,14 @@ def records(what: str, *, benchmark: Benchmark, asked: ExportRequest) -> Records
     if (asked.criteria or asked.analyses) and not asked.reason.strip():
         raise BadInput("Hidden text leaves only with a reason.", "reason")
     table: Table = _OWN.get(what) or import_string(registry.EXPORTED[what])
-    if asked.criteria or asked.analyses:
-        about = f"{what} of {benchmark}"
-        audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)
-    return table(benchmark, asked)
+    rows = table(benchmark, asked)
+    return noted(rows, f"{what} of {benchmark}", asked) if asked.criteria or asked.analyses else rows
+
+
+def noted(rows: Records, about: str, asked: ExportRequest) -> Records:
+    """The rows, of which the audit log has that they leave as soon as they do."""
+    audit.record("criteria-exported", by=asked.user, command=asked.command, about=about, reason=asked.reason)
+    yield from rows
 
 
 def _samples(benchmark: Benchmark, asked: ExportRequest) -> Records:

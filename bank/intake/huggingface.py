@@ -41,9 +41,15 @@ def write_folder(what: str, benchmark: Benchmark, asked: ExportRequest, folder: 
 def files(what: str, benchmark: Benchmark, asked: ExportRequest) -> exports.Files:
     """The files of the folder. Hidden text stands in the table that it was asked for. Raises BadInput, NoPyarrow."""
     parquet.load()
-    tables = list(LOOKED_FOR) if what == EVERYTHING else [what]
-    records = {table: exports.records(table, benchmark=benchmark, asked=_asked_of(table, asked)) for table in tables}
+    records = {
+        table: exports.records(table, benchmark=benchmark, asked=_asked_of(table, asked)) for table in tables_of(what)
+    }
     return _files(records, benchmark)
+
+
+def tables_of(what: str) -> list[str]:
+    """The tables of a file: one, or all that people look for."""
+    return list(LOOKED_FOR) if what == EVERYTHING else [what]
 
 
 def _asked_of(table: str, asked: ExportRequest) -> ExportRequest:

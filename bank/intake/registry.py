@@ -51,6 +51,15 @@ class Importer(Protocol):
 
 _importers: dict[str, str] = {}
 EXPORTED: dict[str, str] = {}  # tables of apps above the bank, see ``bank.intake.exports``: the dotted path by name
+# Where the rows of a table are, to count them: the model, and its path to the benchmark.
+ROWS = {
+    "samples": ("bank.Sample", "benchmark"),
+    "responses": ("bank.Response", "sample__benchmark"),
+    "recipe_responses": ("bank.Response", "sample__benchmark"),
+    "items": ("bank.Item", "sample__benchmark"),
+}
+# What makes the files of exports, see ``bank.intake.export_files``: the dotted path by name.
+DOWNLOADS = {"benchmark": "bank.views.benchmarks.benchmark_file"}
 
 
 @dataclass(frozen=True, slots=True)

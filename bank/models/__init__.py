@@ -3,6 +3,7 @@
 from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them the hidden tables are registered
 from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
 from bank.models.drafts import Draft
+from bank.models.exports import ExportFile
 from bank.models.held_out import HeldOutHalf
 from bank.models.imports import Import, ImportRange
 from bank.models.items import Item, ItemResponse, with_answers
@@ -28,6 +29,7 @@ __all__ = [
     "CriteriaAccess",
     "Draft",
     "EvaluatedModel",
+    "ExportFile",
     "FileLease",
     "HeldOutHalf",
     "Import",

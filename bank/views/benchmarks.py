@@ -3,26 +3,29 @@
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
 import bank.criteria
-from accounts.http import attached, done, form_page, person
+from accounts.http import done, form_page, person
 from accounts.models import User
 from accounts.rules import ANYWHERE, BY_NAME, allowed, requires, where
 from bank import exposure
-from bank.errors import Stale
+from bank.errors import BadInput, Stale
 from bank.forms.benchmarks import Export, Facts, NewBenchmark, SplitDraw, facts_of
-from bank.intake import exports
+from bank.intake import export_files, exports
+from bank.intake.export_files import Download
 from bank.intake.registry import SHAPES
-from bank.models import Benchmark
+from bank.models import Benchmark, ExportFile
 from bank.samples import benchmarks as actions
 from bank.samples import quality, splits
 from bank.samples.benchmarks import benchmarks_with_counts, by_status, summary_of
 from bank.samples.listing import Filter, list_samples
 from bank.samples.reviews import rounds_to_review, to_check, to_revise
 from bank.views.common import bank_page, benchmark_named, faults_in
+from bank.views.exports import answer_of
 
 
 @requires("read-bank", of=ANYWHERE)
@@ -134,29 +137,42 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
     return bank_page(request, "bank/publish.html", context)
 
 
-def exported(form: Export, benchmark: Benchmark, user: User) -> StreamingHttpResponse | None:
-    """The file that a valid form asks for, for the page and the API; None, with the form's error, if there is none."""
-    values = form.cleaned_data
-    if values["names"] and not allowed(user, "read-names"):
-        form.add_error("names", "The names of annotators are for curators and administrators of the whole site.")
-        return None
-    table, shape = values["what"], SHAPES[values["shape"]]
-    wishes = {name: values[name] for name in ("criteria", "analyses", "names")}
-    asked = exports.ExportRequest(
-        user=user, reason=values["reason"], run=values["run"], model=values["model"], **wishes
-    )
+def benchmark_file(by: User, asked: dict[str, Any]) -> Download:
+    """A table of a benchmark as a file: ``asked`` is what a valid form has, and the ``benchmark``. Raises
+    PermissionDenied, Http404, BadInput, NoPyarrow.
+    """
+    benchmark = get_object_or_404(Benchmark, pk=asked["benchmark"])
+    if not allowed(by, "write-bank", of=benchmark):
+        raise PermissionDenied
+    if asked["names"] and not allowed(by, "read-names"):
+        raise BadInput("The names of annotators are for curators and administrators of the whole site.", "names")
+    table, shape = asked["what"], SHAPES[asked["shape"]]
+    wishes = {name: asked[name] for name in ("criteria", "analyses", "names")}
+    more = {name: asked[name] for name in ("reason", "run", "model")}
+    wanted = exports.ExportRequest(user=by, **more, **wishes)
     ending, content = shape.ending, shape.content
+    if asked["pictures"]:
+        records = exports.records(table, benchmark=benchmark, asked=wanted)
+        pieces, ending, content = exports.zipped(records=records, shape=asked["shape"]), "zip", exports.ZIP
+    else:
+        pieces = exports.file_pieces(what=table, shape=asked["shape"], benchmark=benchmark, asked=wanted)
+    secret = "".join(f"-with-{name}" for name, wish in wishes.items() if wish)
+    return Download(f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}", content, pieces)
+
+
+def exported(form: Export, benchmark: Benchmark, user: User) -> HttpResponseBase | ExportFile | None:
+    """What a valid form asks for, for the page and the API: the file, or where it is large what a worker will write.
+    None, with the form's error, if there is neither.
+    """
+    values = form.cleaned_data
+    asked = {name: value for name, value in values.items() if name != "later"} | {"benchmark": benchmark.pk}
+    large = export_files.is_large(values["what"], benchmark, values["shape"], pictures=values["pictures"])
     with faults_in(form):
-        if values["pictures"]:
-            records = exports.records(table, benchmark=benchmark, asked=asked)
-            pieces, ending, content = exports.zipped(records=records, shape=values["shape"]), "zip", exports.ZIP
-        else:
-            pieces = exports.file_pieces(what=table, shape=values["shape"], benchmark=benchmark, asked=asked)
-    if form.errors:
-        return None
-    secret = "".join(f"-with-{name}" for name, wanted in wishes.items() if wanted)
-    filename = f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}"
-    return attached(StreamingHttpResponse(pieces, content_type=content), filename, kept=False)
+        if large or values["later"]:
+            reason = values["reason"] if values["criteria"] or values["analyses"] else ""
+            return export_files.ask("benchmark", user, asked, reason=reason)
+        return export_files.sent(benchmark_file(user, asked))
+    return None
 
 
 @requires("write-bank", of=BY_NAME)
@@ -166,7 +182,7 @@ def benchmark_export(request: HttpRequest, name: str) -> HttpResponseBase:
     benchmark = benchmark_named(name)
     form = Export(request.POST or None, initial={"what": "samples", "shape": "jsonl"})
     if form.is_valid() and (answer := exported(form, benchmark, person(request))):
-        return answer
+        return answer_of(request, answer)
     context = {"benchmark": benchmark, "form": form, "summary": summary_of(benchmark)}
     return bank_page(request, "bank/export.html", context)
 

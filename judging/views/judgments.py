@@ -2,19 +2,25 @@
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
-from accounts import audit
-from accounts.http import attached, form_page, posted
+from accounts.http import form_page, posted
+from accounts.models import User
 from accounts.rules import Viewer, admitted, allowed, requires, through
+from bank.intake import export_files
+from bank.intake.export_files import Download
+from bank.intake.exports import ExportRequest, noted
 from bank.intake.exports import pieces as table_pieces
 from bank.intake.registry import SHAPES
+from bank.views.common import faults_in
+from bank.views.exports import answer_of
 from judging import protocols
 from judging.forms import SelectionForm
 from judging.judgments import analyses, browse, exports, filters
@@ -75,16 +81,13 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     may_read_analyses = allowed(request.user, "read-analyses")
     form = SelectionForm(posted(request))
     if form.is_valid():
-        data, user = form.cleaned_data, request.user
-        if data["analyses"] and not may_read_analyses:
-            raise PermissionDenied
-        read = analyses.read_for_person(user, reason=data["reason"]) if data["analyses"] else None
-        if read:
-            audit.record("criteria-exported", by=user, about="judgments", reason=data["reason"])
-        records = exports.selected(pieces=browse.all_keys(selection, user), viewer=user, read=read)
-        pieces = table_pieces(records=records, what="judgments", shape=data["shape"])
-        response = StreamingHttpResponse(pieces, content_type=SHAPES[data["shape"]].content)
-        return attached(response, f"judgments.{data['shape']}", kept=False)
+        asked = form.cleaned_data | {"query": request.GET.urlencode()}
+        with faults_in(form):
+            # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
+            if allowed(request.user, "read-hidden") and _has_many(selection, request.user):
+                reason = asked["reason"] if asked["analyses"] else ""
+                return answer_of(request, export_files.ask("judgments", request.user, asked, reason=reason))
+            return export_files.sent(judgments_file(request.user, asked))
     context = {
         "tab": "judgments",
         "chosen": selection,
@@ -93,6 +96,26 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
         "query": selection.query_string(),
     }
     return page(request, "judging/judgments-export.html", context, refused=bool(form.errors))
+
+
+def _has_many(selection: filters.JudgmentFilters, viewer: Viewer) -> bool:
+    counted = accumulate(map(len, browse.all_keys(selection, viewer)))
+    return any(count > export_files.MANY for count in counted)
+
+
+def judgments_file(viewer: User, asked: dict[str, Any]) -> Download:
+    """The judgments of a selection as a file: ``asked`` is what a valid form has, and the ``query`` of the selection.
+    What the judges wrote is only for staff, and logged. Raises PermissionDenied.
+    """
+    if not allowed(viewer, "read-judging") or (asked["analyses"] and not allowed(viewer, "read-analyses")):
+        raise PermissionDenied
+    selection = filters.JudgmentFilters.from_query(QueryDict(asked["query"]), viewer)
+    read = analyses.read_for_person(viewer, reason=asked["reason"]) if asked["analyses"] else None
+    records = exports.selected(pieces=browse.all_keys(selection, viewer), viewer=viewer, read=read)
+    if read:
+        records = noted(records, "judgments", ExportRequest(user=viewer, reason=asked["reason"]))
+    pieces = table_pieces(records=records, what="judgments", shape=asked["shape"])
+    return Download(f"judgments.{asked['shape']}", SHAPES[asked["shape"]].content, pieces)
 
 
 def _answers(judgment: Judgment, responses: Sequence[Any]) -> list[tuple[str, Any, bool]]:

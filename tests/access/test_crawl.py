@@ -45,6 +45,8 @@ HIDDEN_TEXT = {
     "bank:sample-edit",
     "bank:sample-check",
     "bank:benchmark-drafts",
+    "bank:export-file",
+    "api-export-file",
     "api-draft-list",
     "api-draft-detail",
     "bank:review",

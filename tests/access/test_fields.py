@@ -34,6 +34,7 @@ KEPT = {
     "Edition": "run board cells inputs by",
     "OutsideScore": "by",
     "Draft": "by",
+    "ExportFile": "by maker asked reason content tries place secret",
     "Label": "extraction reason assignment idempotency_key excluded",
 }
 # Models that have no serializer of their own and must never get one by accident.
@@ -81,6 +82,7 @@ ROOMS = ("bank", "judging", "annotations", "leaderboard")
 APIS = (
     "bank.api",
     "bank.api.uploads",
+    "bank.api.exports",
     "judging.api.urls",
     "annotations.api.views",
     "leaderboard.api.outside",

@@ -40,12 +40,13 @@ OPENED = set(
     annotations:run-doubts annotations:run-subset annotations:say annotations:work
     api-assignment-image api-benchmark-export api-benchmark-publish api-benchmark-quotas api-campaign-consent
     api-campaign-invitation api-campaign-invitations api-campaign-member api-campaign-next api-campaign-returned
-    api-campaign-state api-judgment-analysis api-label-detail api-label-list api-run-cancel api-run-pause
+    api-campaign-state api-export-detail api-export-file api-export-list api-judgment-analysis api-label-detail
+    api-label-list api-run-cancel api-run-pause
     api-run-resume api-run-retry api-sample-criteria api-upload-cancel api-upload-confirm api-upload-detail
     api-upload-list api-upload-map
     bank:benchmark-check bank:benchmark-detail bank:benchmark-drafts bank:benchmark-edit bank:benchmark-export
     bank:benchmark-items bank:benchmark-publish bank:benchmark-reviews bank:benchmark-split bank:capabilities
-    bank:criteria bank:criteria-history bank:index bank:items-count bank:review bank:review-queue bank:round-close
+    bank:criteria bank:criteria-history bank:export-file bank:exports bank:index bank:items-count bank:review bank:review-queue bank:round-close
     bank:sample-check bank:sample-detail bank:sample-edit bank:sample-history bank:sample-new bank:samples-change
     bank:upload-cancel bank:upload-columns bank:upload-confirm bank:upload-detail bank:upload-dismiss bank:upload-image
     bank:upload-list bank:upload-problems bank:upload-progress bank:upload-template

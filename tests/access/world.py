@@ -25,6 +25,8 @@ from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from annotations.models import Campaign, Label
 from bank import exposure, images
+from bank.forms.benchmarks import Export
+from bank.intake import export_files
 from bank.intake.uploads.actions import receive, start
 from bank.intake.uploads.worker import work
 from bank.models import Benchmark, Capability, Draft, EvaluatedModel, Item, Response, Sample, SampleImage, Upload
@@ -32,6 +34,7 @@ from bank.recipes import spec, store
 from bank.samples.items import ItemSpec, ensure_items
 from bank.samples.reviews import open_round
 from bank.submissions import actions as submissions
+from bank.views.benchmarks import exported
 from judging.models import Attempt, Evaluation, Judge, Judgment, PromptTemplate, Run, RunItem, Trial, WorkerBeat
 from judging.protocols import prompts
 from leaderboard.models import Snapshot
@@ -70,6 +73,7 @@ class World:
     invitations: dict = field(default_factory=dict)
     judge: Judge = None
     upload: Upload = None
+    exports: dict = field(default_factory=dict)
     template: PromptTemplate = None
     webhook: Webhook = None
     team: Team = None
@@ -147,6 +151,7 @@ class World:
             ("people/teams/", self.team),
             ("people/", self.assignments[slug].annotator.person),
             ("uploads/", self.upload),
+            ("exports/", self.exports[slug]),
             ("prompts/", self.template),
             ("webhooks/", self.webhook),
         ]
@@ -290,6 +295,7 @@ def build(people, *, secret=CANARY):
         Label.objects.filter(campaign=campaign).update(parts=parts)
         Campaign.objects.filter(pk=campaign.pk).update(held=exposure.inputs_of("component"))
         world.assignments[slug] = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
+        world.exports[slug] = written_export(people, world.samples[slug].benchmark)
         world.drafts[slug] = Draft.objects.create(
             sample=world.samples[slug],
             part=Draft.SAMPLE,
@@ -366,6 +372,17 @@ def submitted(people, benchmark):
         name = f"model of {benchmark.slug}"
         sent = {"person": people["researcher"], "benchmark": benchmark, "name": name, "path": path}
         return submissions.submit(**sent, now=timezone.now())
+
+
+def written_export(people, benchmark):
+    """All samples with what is hidden, as the curator had them written."""
+    form = Export({"what": "samples", "shape": "jsonl", "criteria": True, "reason": "to see", "later": True})
+    assert form.is_valid()
+    made = exported(form, benchmark, people["curator"])
+    export_files.write_all()
+    made.refresh_from_db()
+    assert made.state == "ready", made.fault
+    return made
 
 
 def checked_upload(people, secret):

@@ -227,6 +227,7 @@ WORKERS = (
     "leaderboard/views/recipes.py",  # which recipes have answers
     "bank/submissions/",  # compares one's own answers, stores them
     "bank/recipes/",  # compares answers by recipes
+    "bank/intake/export_files.py",  # whether an export of a curator is large
     "bank/samples/items.py",  # which items are outside
     "judging/runs/(queries|estimates|attack_report|juries|submissions|notices).py",  # counts, reports, notices
     "judging/judgments/browse.py",  # where a page of rows ends

@@ -93,10 +93,10 @@ def opened(upload: Upload) -> Iterator[Path]:
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _cipher(upload: Upload, index: int, offset: int = 0) -> CipherContext:
+def stream_cipher(secret: str, index: int = 0, offset: int = 0) -> CipherContext:
     """AES-CTR (NIST SP 800-38A, 6.5) at an offset of a file: the counter is the file's index, then the block's."""
     counter = index.to_bytes(8, "big") + (offset // BLOCK).to_bytes(8, "big")
-    stream = Cipher(algorithms.AES256(bytes.fromhex(upload.secret)), modes.CTR(counter)).encryptor()
+    stream = Cipher(algorithms.AES256(bytes.fromhex(secret)), modes.CTR(counter)).encryptor()
     stream.update(bytes(offset % BLOCK))
     return stream
 
@@ -111,7 +111,7 @@ def _stretches(upload: Upload, offset: int, pieces: Iterable[bytes]) -> Iterator
         while view:
             at = bisect_right(starts, offset) - 1
             if at != index:
-                stream, index = _cipher(upload, at, offset - starts[at]), at
+                stream, index = stream_cipher(upload.secret, at, offset - starts[at]), at
             part = view[: starts[at + 1] - offset]
             yield at, offset - starts[at], stream.update(part)
             offset, view = offset + len(part), view[len(part) :]
