@@ -9,12 +9,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 
 from accounts.models import AuditEntry, Delivery, Mail, Notice, Session, Token
 from bank import guard, media, objects
-from bank.models import CriteriaAccess
+from bank.models import CriteriaAccess, ExportFile
 from judging.models import Attempt, Judgment, Run
 from leaderboard.models import PreparedPage
 
@@ -61,6 +61,8 @@ def heaps() -> Iterator[Heap]:
         sizes = [entry.size for entry in away.listed()]
         yield Heap("uploads in object storage", len(sizes), sum(sizes), "a day after nobody went on, at the latest")
     yield _files("uploads", settings.STAGED, "until they end, or a day after nobody went on: the worker sees to it")
+    kept = ExportFile.objects.aggregate(n=Count("pk"), size=Sum("size", default=0))
+    yield Heap("exports", kept["n"], kept["size"], "a day: the worker sees to it")
     if connection.vendor == "sqlite":
         size = Path(connection.settings_dict["NAME"]).stat().st_size
         yield Heap("database", 1, size, "`manage.py rotate_criteria_key --compact` gives back what is free in it")

@@ -48,6 +48,12 @@ for name in ("admin", "annotator"):
     print(make_token(person=User.objects.get(username=name))[1])
 print(*Run.objects.order_by("pk").values_list("pk", flat=True)[:2])
 """
+# After the notebook: as a large table is exported, by a worker.
+LARGE = """
+with Client(os.environ["EVALSITE_ADDRESS"], os.environ["EVALSITE_TOKEN"]) as staff:
+    made = staff.export("towns-by-script", "by-worker.jsonl", what="responses", later=True)
+    assert made.read_bytes() == Path("responses.jsonl").read_bytes()
+"""
 # Run with the generated client on the path: SITE, the tokens of an administrator and an annotator, two runs, names of
 # boards.
 DRIVEN = """
@@ -136,7 +142,7 @@ def _tried(tools: Path, here: Path, database: dict[str, str]) -> int:
             driven = [tools / "python", "-c", DRIVEN, site, admin, annotator, *runs, *boards.split()]
             print(_run(driven, environment | {"PYTHONPATH": str(here / "client")}))
             own = {"EVALSITE_ADDRESS": site, "EVALSITE_TOKEN": admin, "ANNOTATOR_TOKEN": annotator}
-            code = notebook(ROOT / "docs" / "client" / "whole_way.ipynb")
+            code = f"{notebook(ROOT / 'docs' / 'client' / 'whole_way.ipynb')}\n\n{LARGE}"
             print(_run([tools / "python", "-c", code], environment | own | {"PYTHONPATH": str(CLIENT / "src")}, here))
         finally:
             server.send_signal(signal.SIGTERM)

@@ -46,7 +46,8 @@ OPENED = set(
     api-upload-list api-upload-map
     bank:benchmark-check bank:benchmark-detail bank:benchmark-drafts bank:benchmark-edit bank:benchmark-export
     bank:benchmark-items bank:benchmark-publish bank:benchmark-reviews bank:benchmark-split bank:capabilities
-    bank:criteria bank:criteria-history bank:export-file bank:exports bank:index bank:items-count bank:review bank:review-queue bank:round-close
+    bank:criteria bank:criteria-history bank:export-file bank:exports bank:index bank:items-count bank:review
+    bank:review-queue bank:round-close
     bank:sample-check bank:sample-detail bank:sample-edit bank:sample-history bank:sample-new bank:samples-change
     bank:upload-cancel bank:upload-columns bank:upload-confirm bank:upload-detail bank:upload-dismiss bank:upload-image
     bank:upload-list bank:upload-problems bank:upload-progress bank:upload-template

@@ -115,6 +115,27 @@ def bring_in(site):
         time.sleep(0.2)
 
 
+def written_by_workers(site, case, machines, path, wanted):
+    """An export that workers write to the bucket, who are killed before, while and after they do, as is the server."""
+    _, waiting = site.ask("POST", path, wanted | {"later": True})
+    place = json.loads(waiting)["file"].removeprefix("/api/v1/")
+    for turn, seconds in enumerate((1, 2, 2.5, 3, 4)):
+        worker = machines[turn % 2].start("worker")
+        time.sleep(seconds)
+        case.kill(worker)
+    site.kill()
+    site.start()
+    worker = machines[0].start("worker")
+    deadline = time.monotonic() + 60  # a dead worker's job is taken up within 45 s
+    while (found := site.ask("GET", place))[0] == 202:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    worker.terminate()
+    worker.communicate()
+    assert found[0] == 200
+    return found[1]
+
+
 @pytest.mark.soak
 def test_a_run_an_upload_an_export_a_backup_and_a_restore_hold_under_kills(here, bucket_of, tmp_path):
     backups = f"s3://{bucket_of().name}/nightly"
@@ -158,6 +179,7 @@ def test_a_run_an_upload_an_export_a_backup_and_a_restore_hold_under_kills(here,
     site.start()
     status, exported = site.ask("POST", f"benchmarks/{benchmark['id']}/export/", wanted)
     assert (status, exported.count(b"\n")) == (200, 2 * SAMPLES)
+    assert written_by_workers(site, case, machines, f"benchmarks/{benchmark['id']}/export/", wanted) == exported
     site.kill()
 
     assert "Verified by restoring it" in machines[1].manage("backup", backups, "--verify")

@@ -243,19 +243,29 @@ class AsyncClient:
             response = await self.call("POST", "submissions/", data=form, files={"file": file}, repeats=False)
         return Submission(**response.json())
 
-    async def export(self, benchmark: str, path: str | Path, *, what: str = "samples", shape: str = "jsonl") -> Path:
-        """Write a table of a benchmark to a file, which appears whole or not at all."""
+    async def export(
+        self, benchmark: str, path: str | Path, *, what: str = "samples", shape: str = "jsonl", later: bool = False
+    ) -> Path:
+        """Write a table of a benchmark to a file, which appears whole or not at all. A large one is made by a worker
+        first, or any where ``later`` is said.
+        """
         found, target = await self.benchmark(*benchmark.split("@", 1)), Path(path)
         draft = target.with_name(f".{target.name}.part")
-        asked = {"what": what, "shape": shape}
+        asked: dict[str, Any] = {"json": {"what": what, "shape": shape, "later": later}}
+        method, place, comes = "POST", f"benchmarks/{found.id}/export/", True
         try:
-            async with self.http.stream("POST", f"benchmarks/{found.id}/export/", json=asked) as response:
-                if not response.is_success:
-                    await response.aread()
-                    raise error_of(response)
-                with draft.open("wb") as file:
-                    async for piece in response.aiter_bytes():
-                        file.write(piece)
+            while comes:
+                async with self.http.stream(method, place, **asked) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        raise error_of(response)
+                    if comes := response.status_code == COMING:
+                        method, place, asked = "GET", str(response.url.join(response.headers["Location"])), {}
+                        await asyncio.sleep(pause_before(1, response))
+                        continue
+                    with draft.open("wb") as file:
+                        async for piece in response.aiter_bytes():
+                            file.write(piece)
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
