@@ -1,5 +1,6 @@
 """Exports of labels, and items that judges' runs leave in doubt."""
 
+from functools import partial
 from typing import Any, cast
 
 from django.contrib import messages
@@ -123,7 +124,7 @@ def campaign_file(viewer: Viewer, asked: dict[str, Any]) -> Download:
         campaign=campaign.pk,
         model=asked["model"],
     )
-    body = exports.file_pieces(what=what, shape=shape, benchmark=campaign.benchmark, asked=wanted)
+    body = partial(exports.file_pieces, what=what, shape=shape, benchmark=campaign.benchmark, asked=wanted)
     kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
     return Download(f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}", SHAPES[shape].content, body)
 

@@ -8,7 +8,7 @@ import logging
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -47,11 +47,11 @@ PIECE = 2**20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that leaves: its name, its media type, and what is in it."""
+    """A file that leaves: its name, its media type, and what makes its pieces, which may raise BadInput."""
 
     name: str
     content: str
-    pieces: Iterator[bytes]
+    pieces: Callable[[], Iterator[bytes]]
 
 
 class Stopped(Exception):
@@ -59,14 +59,14 @@ class Stopped(Exception):
 
 
 def download(maker: str, by: Viewer, asked: dict[str, Any]) -> Download:
-    """A file, by the name of what makes it. Raises PermissionDenied, Http404, BadInput, NoPyarrow."""
+    """A file, by the name of what makes it. Raises PermissionDenied, Http404, BadInput."""
     made: Download = import_string(registry.DOWNLOADS[maker])(by, asked)
     return made
 
 
 def sent(file: Download) -> StreamingHttpResponse:
-    """The file while it is made."""
-    return attached(StreamingHttpResponse(file.pieces, content_type=file.content), file.name, kept=False)
+    """The file while it is made. Raises BadInput."""
+    return attached(StreamingHttpResponse(file.pieces(), content_type=file.content), file.name, kept=False)
 
 
 def has_many(rows: QuerySet[Any], most: int) -> bool:
@@ -75,15 +75,15 @@ def has_many(rows: QuerySet[Any], most: int) -> bool:
 
 def is_large(what: str, benchmark: Benchmark, shape: str, *, pictures: bool = False) -> bool:
     """Whether the file of a table, or of all, has many rows or holds many pictures."""
-    with_pictures = pictures or registry.SHAPES[shape].content == ZIP
-    pictured = SampleImage.objects.filter(sample__benchmark=benchmark)
-    if with_pictures and has_many(pictured, MANY_PICTURES):
+    tables = tables_of(what)
+    with_pictures = pictures or ("samples" in tables and registry.SHAPES[shape].content == ZIP)
+    if with_pictures and has_many(SampleImage.objects.filter(sample__benchmark=benchmark), MANY_PICTURES):
         return True
-    counted = [registry.ROWS[table] for table in tables_of(what)]
     with guard.working():
-        return any(
-            has_many(apps.get_model(model)._base_manager.filter(**{path: benchmark}), MANY) for model, path in counted
-        )
+        for model, path in (registry.ROWS[table] for table in tables):
+            if has_many(apps.get_model(model)._base_manager.filter(**{path: benchmark}), MANY):
+                return True
+    return False
 
 
 # ---- asked for ----
@@ -130,7 +130,7 @@ def _write(row: ExportFile) -> None:
         if row.tries >= TRIES:
             raise BadInput(f"The worker was stopped {TRIES} times while it wrote this. Ask for less in one file.")
         with guard.serving(lambda: row.by):
-            size = _store(place, secret, download(row.maker, row.by, row.asked).pieces)
+            size = _store(place, secret, download(row.maker, row.by, row.asked).pieces())
     except Exception as error:
         if isinstance(error, Stopped) or outage(error):
             ExportFile.objects.filter(pk=row.pk).update(tries=row.tries)
@@ -201,7 +201,7 @@ def downloaded(row: ExportFile) -> HttpResponseBase:
         raise BadInput("The file is not here any more. Ask for it again.") from None
     if row.reason:
         audit.record("criteria-exported", by=row.by, about=row.name, reason=row.reason)
-    answer = sent(Download(row.name, row.content, pieces))
+    answer = sent(Download(row.name, row.content, lambda: pieces))
     answer["Content-Length"] = str(row.size)
     return answer
 

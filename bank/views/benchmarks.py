@@ -1,5 +1,6 @@
 """Benchmarks: the list, one with its samples, its facts, publishing, export, quality hints."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import messages
@@ -152,10 +153,14 @@ def benchmark_file(by: User, asked: dict[str, Any]) -> Download:
     wanted = exports.ExportRequest(user=by, **more, **wishes)
     ending, content = shape.ending, shape.content
     if asked["pictures"]:
-        records = exports.records(table, benchmark=benchmark, asked=wanted)
-        pieces, ending, content = exports.zipped(records=records, shape=asked["shape"]), "zip", exports.ZIP
-    else:
-        pieces = exports.file_pieces(what=table, shape=asked["shape"], benchmark=benchmark, asked=wanted)
+        ending, content = "zip", exports.ZIP
+
+    def pieces() -> Iterator[bytes]:
+        if asked["pictures"]:
+            records = exports.records(table, benchmark=benchmark, asked=wanted)
+            return exports.zipped(records=records, shape=asked["shape"])
+        return exports.file_pieces(what=table, shape=asked["shape"], benchmark=benchmark, asked=wanted)
+
     secret = "".join(f"-with-{name}" for name, wish in wishes.items() if wish)
     return Download(f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}", content, pieces)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -114,7 +115,7 @@ def judgments_file(viewer: User, asked: dict[str, Any]) -> Download:
     records = exports.selected(pieces=browse.all_keys(selection, viewer), viewer=viewer, read=read)
     if read:
         records = noted(records, "judgments", ExportRequest(user=viewer, reason=asked["reason"]))
-    pieces = table_pieces(records=records, what="judgments", shape=asked["shape"])
+    pieces = partial(table_pieces, records=records, what="judgments", shape=asked["shape"])
     return Download(f"judgments.{asked['shape']}", SHAPES[asked["shape"]].content, pieces)
 
 
