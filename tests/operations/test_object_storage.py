@@ -202,7 +202,7 @@ def test_a_backup_in_the_bucket_comes_back_whole_and_shares_pictures(here, bucke
     away, other_bucket = in_bucket(here), bucket_of()
     away.manage("move_media")
     address = f"s3://{other_bucket.name}/nightly"
-    assert "1 rows" not in away.manage("backup", address, "--verify")
+    assert ": 1 rows" not in away.manage("backup", address, "--verify")
     add = "from accounts.models import User; User.objects.create_user('later'); answer = 0"
     away.ask(add)
     time.sleep(1.1)  # named by the second
