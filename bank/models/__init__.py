@@ -4,7 +4,7 @@ from bank.criteria.tables import AccessedSample, CriteriaAccess  # and with them
 from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample, SampleImage
 from bank.models.drafts import Draft
 from bank.models.held_out import HeldOutHalf
-from bank.models.imports import Import, ImportRange
+from bank.models.imports import Import, ImportRange, visible_stretches
 from bank.models.items import Item, ItemResponse, with_answers
 from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response, models_with
@@ -52,5 +52,6 @@ __all__ = [
     "Upload",
     "Verdict",
     "models_with",
+    "visible_stretches",
     "with_answers",
 ]
