@@ -1,5 +1,8 @@
 """The kinds of verdicts, and which of them have data for a board of a benchmark."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from annotations.models import Campaign
 from bank import guard
 from bank.models import Benchmark
@@ -17,7 +20,7 @@ from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
 
-__all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts"]
+__all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts", "is_available"]
 
 USUAL = Pair()
 # In the order that a page offers them; the first one with data opens.
@@ -38,20 +41,22 @@ def get(name: str) -> Kind:
     return kind
 
 
-def _of_models(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
+def _of_models(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
     """The kinds whose board of models has something to show."""
-    given = _given(benchmark, staff=staff)
-    return [kind for kind in KINDS.values() if kind.has_models(benchmark, lambda kind: kind.name in given)]
+    return (
+        kind
+        for kind in KINDS.values()
+        if kind.has_models(benchmark, lambda kind: has_verdicts(benchmark, kind, staff=staff))
+    )
 
 
-def _of_judges(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
+def _of_judges(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
     """The kinds with metrics for judges in which people or judges have given verdicts."""
-    given = _given(benchmark, staff=staff)
-    return [kind for kind in KINDS.values() if kind.metrics and kind.name in given]
+    return (kind for kind in KINDS.values() if kind.metrics and has_verdicts(benchmark, kind, staff=staff))
 
 
-def _of_bias(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
-    return [kind for kind in _of_judges(benchmark, staff=staff) if kind.biases]
+def _of_bias(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
+    return (kind for kind in _of_judges(benchmark, staff=staff) if kind.biases)
 
 
 _FIND = {"models": _of_models, "judges": _of_judges, "bias": _of_bias}
@@ -67,33 +72,37 @@ def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
     if board not in _FIND:
         return []
     key = ("kinds", board, benchmark.pk, staff)
-    return until_changed(key, lambda: _FIND[board](benchmark, staff=staff), benchmark=benchmark.pk)
+    return until_changed(key, lambda: list(_FIND[board](benchmark, staff=staff)), benchmark=benchmark.pk)
 
 
-def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
-    """Whether there is a label or judgment of this kind that this viewer may see."""
-    return kind.name in _given(benchmark, staff=staff)
+def is_available(benchmark: Benchmark, board: str, *, staff: bool) -> bool:
+    """Whether there is one, asked no further than to the first that is found. Kept until it may change."""
+    key = ("has kinds", board, benchmark.pk, staff)
+    return until_changed(key, lambda: any(_FIND[board](benchmark, staff=staff)), benchmark=benchmark.pk)
 
 
 @guard.working()
-def _given(benchmark: Benchmark, *, staff: bool) -> set[str]:
-    """The names of the kinds of which there is a label or judgment that this viewer may see. Kept until it may change,
-    for all kinds together: three boards of a benchmark ask for each.
-    """
-
-    def look() -> set[str]:
-        campaigns = list(Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True))
-        unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
-        runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
-        protocols = list(runs.order_by("pk").values_list("pk", "protocol"))
-        return {kind.name for kind in KINDS.values() if _is_given(kind, campaigns, protocols)}
-
-    return until_changed(("given", benchmark.pk, staff), look, benchmark=benchmark.pk)
-
-
-def _is_given(kind: Kind, campaigns: list[int], protocols: list[tuple[int, str]]) -> bool:
-    """Whether these campaigns, or these runs with their protocols, have a verdict of this kind."""
-    if campaigns and kind.labels().filter(campaign__in=campaigns).exists():
+def has_verdicts(benchmark: Benchmark, kind: Kind, *, staff: bool) -> bool:
+    """Whether there is a label or judgment of this kind that this viewer may see."""
+    key = ("asked on", benchmark.pk, staff)
+    sources = until_changed(key, lambda: _sources_of_verdicts(benchmark, staff=staff), benchmark=benchmark.pk)
+    if sources.campaigns and kind.labels().filter(campaign__in=sources.campaigns).exists():
         return True
-    runs = [run for run, protocol in protocols if protocol in kind.protocols]
+    runs = [run for run, protocol in sources.runs if protocol in kind.protocols]
     return bool(runs) and Judgment.objects.filter(run__in=runs, status=Judgment.Status.OK).exists()
+
+
+@dataclass(frozen=True)
+class VerdictSources:
+    """Where verdicts on a benchmark can come from: campaigns, and runs of judges with their protocols."""
+
+    campaigns: list[int]
+    runs: list[tuple[int, str]]
+
+
+def _sources_of_verdicts(benchmark: Benchmark, *, staff: bool) -> VerdictSources:
+    """Read once for all kinds: each of them would query both again."""
+    unseen = unseen_runs(benchmark, staff=staff, edition=True)  # a board of keyed runs may have an edition
+    runs = Run.objects.filter(benchmark=benchmark, kind=Run.Kind.JUDGMENTS).exclude(pk__in=unseen)
+    campaigns = Campaign.objects.filter(benchmark=benchmark).order_by("pk").values_list("pk", flat=True)
+    return VerdictSources(list(campaigns), list(runs.order_by("pk").values_list("pk", "protocol")))

@@ -12,7 +12,7 @@ from annotations.models import Campaign
 from bank.models import Benchmark, Item, Response
 from judging.models import Run
 from leaderboard import queries
-from leaderboard.kinds import available
+from leaderboard.kinds import is_available
 
 DONE, NOW, LATER = "done", "now", "later"
 BOARDS = {"models": "Models", "judges": "Judges against people", "bias": "Biases of judges"}
@@ -74,7 +74,7 @@ def _up_to(most: int, rows: QuerySet[Any]) -> int:
 
 def _boards(counts: queries.BenchmarkCounts) -> list[tuple[str, str]]:
     """Those that there are, each with its address and name."""
-    ranked = [name for name in BOARDS if available(counts.benchmark, name, staff=True)]
+    ranked = [name for name in BOARDS if is_available(counts.benchmark, name, staff=True)]
     if not (counts.labels and counts.judges):  # nobody to compare with
         ranked = [name for name in ranked if name == "models"] or ranked
     names = ranked or ["models"]
