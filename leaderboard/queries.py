@@ -1,14 +1,14 @@
 """Queries for the pages of boards: benchmarks, who may see which votes, and the votes behind a number."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Annotator, Campaign, CampaignItem, Label
@@ -30,6 +30,7 @@ from stats.figures import number_of, two
 from stats.verdicts import majority
 
 MOST_COMPARED = 12
+COUNTS = ("samples", "models", "judges", "baselines", "labels", "annotators", "judgments")  # of a benchmark
 
 
 # ---- benchmarks ----
@@ -111,39 +112,48 @@ def languages_beside(scope: Scope, viewer: Viewer) -> list[JSON]:
 
 
 @guard.working()
-def benchmark_counts(benchmarks: Sequence[Benchmark], viewer: Viewer) -> list[BenchmarkCounts]:
-    """Benchmarks with their counts, as far as this viewer may see them, in a fixed number of queries."""
+def benchmark_counts(
+    benchmarks: Sequence[Benchmark], viewer: Viewer, *, names: Container[str] = COUNTS
+) -> list[BenchmarkCounts]:
+    """Benchmarks with those of their counts that are asked for by name, as far as this viewer may see them, in a fixed
+    number of queries.
+    """
     staff = all(allowed(viewer, "read-hidden", of=benchmark) for benchmark in benchmarks)
     untold = untold_runs(staff=staff)
     ids = [benchmark.pk for benchmark in benchmarks]
-    approved = Q(status=Sample.Status.APPROVED)
-    samples = _by(Sample.objects.filter(approved, benchmark__in=ids), "benchmark", Count("pk"))
+    samples = Sample.objects.filter(status=Sample.Status.APPROVED, benchmark__in=ids)
     answers = answers_shown(staff=staff).filter(sample__benchmark__in=ids)
-    if len(ids) == 1:  # one answer of each model is enough
-        models = {ids[0]: models_with(answers).count()}
-    else:
-        models = _by(answers, "sample__benchmark", Count("model", distinct=True))
     labels = Label.objects.filter(campaign__benchmark__in=ids, excluded=False)
     ok = Judgment.Status.OK
     with_verdict = Exists(Judgment.objects.filter(run=OuterRef("pk"), status=ok))
     runs = Run.objects.filter(with_verdict, benchmark__in=ids).exclude(pk__in=untold)
-    # Failed ones are few, and at both ends of an index.
-    ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
-    as_calls = [*untold, *uncounted_runs(staff=staff)]  # of these every call counts, whether it gave a verdict or not
-    failed = [_by(rows.exclude(run__in=as_calls), "run__benchmark", Count("pk")) for rows in ends]
-    judgments = {pk: sum(n for run, n in arrays.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids}
-    counts = {
-        "samples": samples,
+
+    def models() -> dict[int, int]:
+        if len(ids) == 1:  # one answer of each model is enough
+            return {ids[0]: models_with(answers).count()}
+        return _by(answers, "sample__benchmark", Count("model", distinct=True))
+
+    def judgments() -> dict[int, int]:
+        # Failed ones are few, and at both ends of an index.
+        ends = [Judgment.objects.filter(run__benchmark__in=ids, **{f"status__{end}": ok}) for end in ("lt", "gt")]
+        as_calls = [*untold, *uncounted_runs(staff=staff)]  # of these every call counts, if without a verdict, too
+        failed = [_by(rows.exclude(run__in=as_calls), "run__benchmark", Count("pk")) for rows in ends]
+        stored = {pk: sum(n for run, n in arrays.rows_per_run(Judgment, pk).items() if run not in untold) for pk in ids}
+        return {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in stored.items()}
+
+    counts: dict[str, Callable[[], dict[int, int]]] = {
+        "samples": lambda: _by(samples, "benchmark", Count("pk")),
         "models": models,
-        "labels": _by(labels, "campaign__benchmark", Count("pk")),
-        "annotators": _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
-        "judges": _by(runs.filter(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
-        "baselines": _by(runs.exclude(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
-        "judgments": {pk: n - sum(end.get(pk, 0) for end in failed) for pk, n in judgments.items()},
+        "labels": lambda: _by(labels, "campaign__benchmark", Count("pk")),
+        "annotators": lambda: _by(labels, "campaign__benchmark", Count("annotator", distinct=True)),
+        "judges": lambda: _by(runs.filter(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
+        "baselines": lambda: _by(runs.exclude(judge__baseline=""), "benchmark", Count("judge", distinct=True)),
+        "judgments": judgments,
     }
+    found = {name: count() for name, count in counts.items() if name in names}
     return [
         BenchmarkCounts(
-            benchmark, benchmark.slug, **{name: numbers.get(benchmark.pk, 0) for name, numbers in counts.items()}
+            benchmark, benchmark.slug, **{name: numbers.get(benchmark.pk, 0) for name, numbers in found.items()}
         )
         for benchmark in benchmarks
     ]

@@ -236,14 +236,18 @@ def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False
         approved = Q(campaign_item__item__sample__status=Sample.Status.APPROVED)
         plain, gold = plain & approved, gold & approved
     held = Q(state__in=("leased", "submitted"))
-    counts = assignments.filter(campaign_item__practice=False).aggregate(
-        leased=Count("pk", filter=Q(state="leased")),
-        submitted=Count("pk", filter=Q(state="submitted")),
-        held_below_overlap=Count("pk", filter=plain & held & Q(campaign_item__taken__lt=campaign.overlap)),
-        assigned=Count("pk"),
-        assigned_gold=Count("pk", filter=gold),
-        released=Count("pk", filter=plain & Q(state__in=("skipped", "expired"))),
-    )
+    counted = {
+        "leased": Count("pk", filter=Q(state="leased")),
+        "submitted": Count("pk", filter=Q(state="submitted")),
+        "held_below_overlap": Count("pk", filter=plain & held & Q(campaign_item__taken__lt=campaign.overlap)),
+    }
+    if campaign.gold_rate:
+        counted |= {
+            "assigned": Count("pk"),
+            "assigned_gold": Count("pk", filter=gold),
+            "released": Count("pk", filter=plain & Q(state__in=("skipped", "expired"))),
+        }
+    counts = assignments.filter(campaign_item__practice=False).aggregate(**counted)
     done, left = counts["submitted"], 0
     if campaign.state in (Campaign.State.OPEN, Campaign.State.PAUSED):
         # Items with a free slot that this annotator does not hold, plus those they hold without a label.

@@ -333,18 +333,16 @@ class RecentLabel:
 
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels. With ``noted`` only those with a flag or a comment."""
-    place = "assignment__campaign_item__"
+    place = "assignment__campaign_item"
     labels = Label.objects.seen_by(viewer).filter(campaign=campaign).order_by("-changed_at", "-pk")
     if noted:
         labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
     # Found before anything is joined to them: else the database joins all labels, and sorts them with it.
-    newest = labels.filter(pk__in=list(labels.values_list("pk", flat=True)[:RECENT])).prefetch_related(
-        with_answers("item__")
-    )
+    newest = labels.filter(pk__in=list(labels.values_list("pk", flat=True)[:RECENT]))
+    judges = (f"{place}__{judgment}__run__judge" for judgment in ("reviewed", "against"))  # of few campaigns
+    newest = newest.select_related("annotator", "item__sample", place)
     rows = []
-    for label in newest.select_related(
-        "annotator", "item__sample", f"{place}reviewed__run__judge", f"{place}against__run__judge"
-    ):
+    for label in newest.prefetch_related(with_answers("item__"), *judges):
         names = [response.model.name for response in label.item.ordered_responses()]
         first, second = label.assignment.campaign_item.reviewed, label.assignment.campaign_item.against
         if first and second:  # whose analyses are compared

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from django.db import models
 
+from bank.database import execute
+
 M = TypeVar("M", bound=models.Model)
 _included: ContextVar[bool] = ContextVar("unfinished imports included", default=False)
 
@@ -38,11 +40,27 @@ def unfinished_ids(table: str, column: str = "id") -> str:
     """An SQL condition that matches the ids of rows of an unfinished import. Both bounds are looked up once per
     statement; mostly there are none, which is all that is asked for each row then.
     """
-    first, last = (
-        f'(SELECT "{end}" FROM bank_importrange WHERE "table" = \'{table}\')'  # noqa: S608 (names of ours)
-        for end in ("first", "last")
-    )
+    first, last = _bounds(table)
     return f"{first} IS NOT NULL AND {column} BETWEEN {first} AND {last}"
+
+
+def newest_id(model: type[models.Model]) -> int:
+    """The highest id in a table, 0 in an empty one, without the rows of an unfinished import: from the ends of an
+    index before and behind them, since a condition on each row would read them all.
+    """
+    table = model._meta.db_table
+    first, last = _bounds(table)
+    behind, before = (
+        f'SELECT max(id) FROM "{table}" WHERE id {bound}'  # noqa: S608 (names of ours)
+        for bound in (f"> coalesce({last}, 0)", f"< {first}")
+    )
+    return int(execute(f"SELECT coalesce(({behind}), ({before}), 0)"))
+
+
+def _bounds(table: str) -> tuple[str, str]:
+    """SQL for the first and the last id of a table's rows of an unfinished import."""
+    of_table = f"FROM bank_importrange WHERE \"table\" = '{table}'"
+    return f'(SELECT "first" {of_table})', f'(SELECT "last" {of_table})'
 
 
 class _IsFinished(models.Func):

@@ -5,7 +5,7 @@ from bank.models.catalogue import Benchmark, Capability, PictureStorage, Sample,
 from bank.models.drafts import Draft
 from bank.models.exports import ExportFile
 from bank.models.held_out import HeldOutHalf
-from bank.models.imports import Import, ImportRange
+from bank.models.imports import Import, ImportRange, visible_stretches
 from bank.models.items import Item, ItemResponse, with_answers
 from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response, models_with
@@ -54,5 +54,6 @@ __all__ = [
     "Upload",
     "Verdict",
     "models_with",
+    "visible_stretches",
     "with_answers",
 ]

@@ -193,6 +193,7 @@ class Sample(models.Model):
                 name="sample_facets",
             ),
             models.Index(fields=["status"], condition=Q(status="expert"), name="sample_to_check"),
+            models.Index(fields=["benchmark"], condition=~Q(status="approved"), name="sample_not_approved"),
         ]
 
     def __str__(self) -> str:

@@ -9,12 +9,13 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
-from django.db.models import Count, F, Max, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 import bank.criteria
 from accounts import audit
 from accounts.models import User
 from accounts.rules import EVERYTHING
+from bank.database.unfinished import newest_id
 from bank.errors import BadInput, Stale
 from bank.models import Benchmark, Import, Item, Response, Sample, SampleImage, SampleRevision
 from bank.picked import present
@@ -88,11 +89,6 @@ class Summary:
     responses: int
 
 
-def _newest(model: Any) -> int:
-    """The id of a table's newest row: the end of an index, fast at any size."""
-    return model.objects.aggregate(last=Max("pk"))["last"] or 0
-
-
 def _cached(name: str, benchmark: Benchmark, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int) -> Any:
     """The cached result of ``count`` while the stamp is the same and no import has finished."""
     stamp = (*stamp, Import.objects.last_done())
@@ -114,7 +110,7 @@ def groups_of(benchmark: Benchmark) -> Counter[Group]:
         rows = benchmark.samples.order_by().values_list(*GROUPED).annotate(n=Count("pk"))
         return Counter({(capability, *rest): n for capability, *rest, n in rows})
 
-    stamp = (_newest(Sample), _newest(SampleRevision), benchmark.checked_at)
+    stamp = (newest_id(Sample), newest_id(SampleRevision), benchmark.checked_at)
     groups: Counter[Group] = _cached("groups", benchmark, stamp, count, seconds=CACHED_FOR)
     return groups
 
@@ -148,11 +144,11 @@ def summary_of(benchmark: Benchmark) -> Summary:
     def items() -> int:
         return Item.objects.filter(sample__benchmark=benchmark).count()
 
-    models = _cached("models", benchmark, (_newest(Response),), answered, seconds=CACHED_FOR)
+    models = _cached("models", benchmark, (newest_id(Response),), answered, seconds=CACHED_FOR)
     return Summary(
         samples=sum(groups_of(benchmark).values()),
-        images=_cached("images", benchmark, (_newest(SampleImage),), images, seconds=60),
-        items=_cached("items", benchmark, (_newest(Item),), items, seconds=CACHED_FOR),
+        images=_cached("images", benchmark, (newest_id(SampleImage),), images, seconds=60),
+        items=_cached("items", benchmark, (newest_id(Item),), items, seconds=CACHED_FOR),
         models=len(models),
         responses=sum(models.values()),
     )

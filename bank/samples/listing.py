@@ -20,7 +20,7 @@ from bank.database import keyset
 from bank.forms.fields import whole_number
 from bank.models import Benchmark, Response, Sample
 from bank.samples import quality
-from bank.samples.benchmarks import GROUPED, Group, by_status, groups_of
+from bank.samples.benchmarks import GROUPED, Group, groups_of
 from bank.samples.capabilities import Node, tree_of
 
 PAGE = 50
@@ -155,7 +155,7 @@ def count_chosen(benchmark: Benchmark, chosen: Filter) -> int:
 def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", before: str = "") -> Listing:
     """The page after, or before, a place; the first page without either."""
     groups = groups_of(benchmark)
-    nodes = tree_of(benchmark)
+    nodes = tree_of(benchmark, counts={})
     allowed = _allowed(chosen, nodes)
     passing = _passing(groups, allowed).total()
     samples = _restrict(benchmark.samples.all(), allowed)
@@ -166,9 +166,8 @@ def list_samples(benchmark: Benchmark, chosen: Filter, *, after: str = "", befor
         passing = min(len(matches), MOST_COUNTED)
         if not capped:  # the texts have been searched already
             samples = benchmark.samples.filter(pk__in=matches)
-    listing = Listing(
-        [], _facets(Counts(groups, allowed), nodes, chosen), passing, capped, statuses=by_status(benchmark)
-    )
+    statuses = Counts(groups, {}).of("status", "status")
+    listing = Listing([], _facets(Counts(groups, allowed), nodes, chosen), passing, capped, statuses=statuses)
     if passing:
         # A rare choice is sorted using the facet index; walking in order would visit every sample.
         rare = not chosen.text and passing * 20 < groups.total()

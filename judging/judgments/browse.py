@@ -17,7 +17,7 @@ from bank import guard
 from bank.database import keyset
 from bank.database.keyset import Place
 from bank.forms.fields import whole_number
-from bank.models import Item, Sample, with_answers
+from bank.models import Item, Sample, visible_stretches, with_answers
 from judging.judgments import analyses
 from judging.judgments.filters import ORDERS, STATUSES, JudgmentFilters, Order, benchmarks_named
 from judging.models import Judgment, Run
@@ -127,11 +127,11 @@ class _Selection:
     def is_empty(self) -> bool:
         return self.runs == [] or self.items == []
 
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> Sequence[dict[str, Any]]:
         """Filters to search one by one, each through an index of its own."""
         if self.items is not None:
             return [{"item__in": self.items} | ({} if self.runs is None else {"run__in": self.runs})]
-        return [{}] if self.runs is None else [{"run": run} for run in self.runs]
+        return visible_stretches(Judgment) if self.runs is None else [{"run": run} for run in self.runs]
 
     def indexed(self, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
         """The conditions that a source's index covers."""

@@ -1,5 +1,6 @@
 """The kinds of verdicts, and which of them have data for a board of a benchmark."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotations.models import Campaign
@@ -19,7 +20,7 @@ from leaderboard.kinds.score import Score
 from leaderboard.kinds.yes_no import YesNo
 from leaderboard.scope import BadScope
 
-__all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts"]
+__all__ = ["KINDS", "USUAL", "Kind", "available", "default_of", "get", "has_verdicts", "is_available"]
 
 USUAL = Pair()
 # In the order that a page offers them; the first one with data opens.
@@ -40,22 +41,22 @@ def get(name: str) -> Kind:
     return kind
 
 
-def _of_models(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
+def _of_models(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
     """The kinds whose board of models has something to show."""
-    return [
+    return (
         kind
         for kind in KINDS.values()
         if kind.has_models(benchmark, lambda kind: has_verdicts(benchmark, kind, staff=staff))
-    ]
+    )
 
 
-def _of_judges(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
+def _of_judges(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
     """The kinds with metrics for judges in which people or judges have given verdicts."""
-    return [kind for kind in KINDS.values() if kind.metrics and has_verdicts(benchmark, kind, staff=staff)]
+    return (kind for kind in KINDS.values() if kind.metrics and has_verdicts(benchmark, kind, staff=staff))
 
 
-def _of_bias(benchmark: Benchmark, *, staff: bool) -> list[Kind]:
-    return [kind for kind in _of_judges(benchmark, staff=staff) if kind.biases]
+def _of_bias(benchmark: Benchmark, *, staff: bool) -> Iterator[Kind]:
+    return (kind for kind in _of_judges(benchmark, staff=staff) if kind.biases)
 
 
 _FIND = {"models": _of_models, "judges": _of_judges, "bias": _of_bias}
@@ -71,7 +72,13 @@ def available(benchmark: Benchmark, board: str, *, staff: bool) -> list[Kind]:
     if board not in _FIND:
         return []
     key = ("kinds", board, benchmark.pk, staff)
-    return until_changed(key, lambda: _FIND[board](benchmark, staff=staff), benchmark=benchmark.pk)
+    return until_changed(key, lambda: list(_FIND[board](benchmark, staff=staff)), benchmark=benchmark.pk)
+
+
+def is_available(benchmark: Benchmark, board: str, *, staff: bool) -> bool:
+    """Whether there is one, asked no further than to the first that is found. Kept until it may change."""
+    key = ("has kinds", board, benchmark.pk, staff)
+    return until_changed(key, lambda: any(_FIND[board](benchmark, staff=staff)), benchmark=benchmark.pk)
 
 
 @guard.working()

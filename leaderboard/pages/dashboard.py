@@ -22,6 +22,7 @@ from leaderboard.pages.steps import NOW, Step, steps_of
 SHOWN = 6  # of what is under way
 MOST = 12  # decisions, benchmarks
 DAY = timedelta(days=1)
+SHOWN_OF_BENCHMARKS = ("samples", "labels", "judges", "baselines")  # these or what follows from them
 SETUP = "setup"  # the preference that says whether the list of setting up is hidden
 
 
@@ -186,8 +187,8 @@ def _campaigns_under_way() -> Iterator[UnderWay]:
 def _benchmarks(viewer: User) -> list[tuple[queries.BenchmarkCounts, Step]]:
     newest = sorted(queries.newest_visible(viewer), key=lambda benchmark: -benchmark.pk)[:MOST]
     rows = []
-    for counts in queries.benchmark_counts(newest, viewer):
-        steps = steps_of(counts, most=0)
+    for counts in queries.benchmark_counts(newest, viewer, names=SHOWN_OF_BENCHMARKS):
+        steps = steps_of(counts)
         rows.append((counts, next((step for step in steps if step.state == NOW), steps[-1])))
     return rows
 

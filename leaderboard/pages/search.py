@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.urls import reverse
 from rapidfuzz import fuzz, process, utils
 
@@ -130,11 +130,16 @@ def _places(benchmarks: Sequence[Benchmark] | QuerySet[Benchmark], page: str) ->
 def _models(text: str, viewer: Viewer) -> list[Hit]:
     answers = Response.objects.visible_to(viewer)
     models = models_with(answers).filter(Q(name__icontains=text) | Q(organisation__icontains=text)).order_by("name")
+    found = {model.pk: model for model in models[: MOST + 1]}
+    answered: dict[int, list[Benchmark]] = {pk: [] for pk in found}
+    # One model at a time, PostgreSQL would read all answers to a benchmark for each.
+    for benchmark in Benchmark.objects.visible_to(viewer).order_by("-pk") if found else ():
+        there = models_with(answers.filter(sample__benchmark=benchmark)).filter(pk__in=found)
+        for pk in there.values_list("pk", flat=True):
+            answered[pk].append(benchmark)
     hits = []
-    for model in models[: MOST + 1]:
-        answers_there = Exists(answers.filter(model=model, sample__benchmark=OuterRef("pk")))
-        benchmarks = Benchmark.objects.visible_to(viewer).filter(answers_there).order_by("-pk")
-        places = _places(benchmarks, "models")
+    for model in found.values():
+        places = _places(answered[model.pk], "models")
         to = reverse("leaderboard:model-detail", args=[model.pk]) if places else ""
         hits.append(Hit(model.name, to, model.organisation, places))
     return hits
@@ -171,10 +176,10 @@ def _samples(text: str, viewer: Viewer) -> list[Hit]:
     }
     if len(urls) < len(hits):
         open_samples = Sample.objects.verdicts_visible_to(viewer).filter(pk__in=[sample.pk for sample in hits])
-        items = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by("-pk")
+        items = Item.objects.filter(sample__in=open_samples.values("pk"), kind=Item.Kind.PAIR).order_by()
         names = {sample.pk: str(sample.benchmark) for sample in hits}
-        for pk, sample_id in items.values_list("pk", "sample_id"):
-            urls.setdefault(sample_id, reverse("leaderboard:item", args=[names[sample_id], pk]))
+        for sample_id, newest in items.values_list("sample").annotate(newest=Max("pk")):
+            urls.setdefault(sample_id, reverse("leaderboard:item", args=[names[sample_id], newest]))
     return [
         Hit(
             sample.key,

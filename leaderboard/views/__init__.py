@@ -44,7 +44,7 @@ def index(request: HttpRequest) -> HttpResponse:
 def steps(request: HttpRequest, name: str) -> HttpResponse:
     """The line of steps of a benchmark, which its page and the end of an import load."""
     (counts,) = queries.benchmark_counts([benchmark_named(name)], request.user)
-    steps = steps_page.steps_of(counts, most=steps_page.MANY)
+    steps = steps_page.steps_of(counts)
     return render(request, "leaderboard/_steps.html", {"steps": steps, "counts": counts, "most": steps_page.MANY})
 
 

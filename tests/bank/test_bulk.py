@@ -2,9 +2,11 @@
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from bank.database import bulk
-from bank.models import Benchmark, Sample
+from bank.database.unfinished import newest_id
+from bank.models import Benchmark, Import, Sample
 
 pytestmark = pytest.mark.django_db
 
@@ -55,3 +57,16 @@ def test_rows_go_in_as_columns_do(benchmark):
     bulk.insert(Sample, list(given), [])
     bulk.insert(Sample, list(given), list(zip(*given.values(), strict=True)))
     assert stored("key", "benchmark_id") == [("a", benchmark.pk), ("b", benchmark.pk)]
+
+
+def test_the_newest_row_is_none_of_an_unfinished_import(benchmark):
+    assert newest_id(Sample) == 0
+    bulk.insert_columns(Sample, columns(benchmark, [f"k{number}" for number in range(6)]))
+    keys = [pk for (pk,) in stored("pk")]
+    under_way = Import.objects.create(holder="h", until=timezone.now())
+    reserved = under_way.ranges.create(table=Sample._meta.db_table, first=keys[2], last=keys[4])
+    for last, newest in ((keys[4], keys[5]), (keys[5], keys[1]), (keys[5] + 100, keys[1])):
+        under_way.ranges.update(last=last)
+        assert newest_id(Sample) == newest == stored("pk")[-1][0]
+    reserved.delete()
+    assert newest_id(Sample) == keys[5]

@@ -7,11 +7,12 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bank import exposure
-from bank.models import Capability, CriteriaAccess, Item, Sample
+from bank.models import Capability, CriteriaAccess, Import, Item, Sample
 from judging.judgments import browse, filters
 from judging.models import Judgment, Run
 from tests.hidden import ended_before_today, write_criterion
@@ -145,6 +146,17 @@ def test_pages_hold_every_judgment_once_in_order(client_of, benchmark, run_of, m
         found = found.filter(**{f"{order.column}__isnull": False})
     keys = list(found.values_list("pk", flat=True))
     assert walk(client_of("curator"), sort=sort, judge=judge) == keys
+
+
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+def test_pages_lead_past_what_an_unfinished_import_has_written(client_of, benchmark, run_of, monkeypatch, sort):
+    monkeypatch.setattr(browse, "PAGE", 4)
+    run_of(benchmark, [{"choice": "first", "item": n % 3, "repeat": n} for n in range(15)])
+    keys = list(Judgment.objects.order_by("pk").values_list("pk", flat=True))
+    under_way = Import.objects.create(holder="h", until=timezone.now())
+    under_way.ranges.create(table=Judgment._meta.db_table, first=keys[5], last=keys[9])
+    seen = [*keys[:5], *keys[10:]]
+    assert walk(client_of("curator"), sort=sort) == (seen if sort == "oldest" else seen[::-1])
 
 
 def test_previous_leads_back_page_by_page(client_of, benchmark, run_of, monkeypatch):
