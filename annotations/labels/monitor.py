@@ -172,7 +172,7 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         compared=ballots.words_of(campaign.protocol).compared,
         pairs=any(row.raw in Choice.values for row in rows),
         done_by=_done_by(rows, slots - filled) if campaign.state == Campaign.State.OPEN else None,
-        members=_members(campaign, rows, activity, seconds, viewer),
+        members=_members(campaign, rows, decisions, activity, seconds, viewer),
         depths=[Depth(n, counts[n], kinds["items"]) for n in range(depth, -1, -1)],
         filled=filled,
     )
@@ -190,6 +190,7 @@ def _median(times: Sequence[float]) -> float | None:
 def _members(
     campaign: Campaign,
     rows: Sequence[LabelRow],
+    decisions: LabelsByItem,
     activity: Mapping[int, dict[str, Any]],
     seconds: float | None,
     viewer: Viewer,
@@ -198,7 +199,8 @@ def _members(
     by_annotator: dict[int, list[LabelRow]] = defaultdict(list)
     for row in rows:
         by_annotator[row.annotator].append(row)
-    items = by_item(one_by_one(rows))
+    # Those that several have labelled, mostly few: they are gone through for each annotator.
+    items = {item: labels for item, labels in decisions.items() if len(labels) > 1}
     shares = {verdict: count / len(rows) for verdict, count in Counter(row.shown for row in rows).items()}
     memberships = {member.annotator_id: member for member in Membership.objects.filter(campaign=campaign)}
     members = []
