@@ -16,6 +16,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import httpx2  # noqa: TID251
@@ -29,6 +30,7 @@ from tests.operations.served import HOST, PRODUCTION, free_port, wait_for
 SAMPLES, MODELS, PAIRS = 10_000, 11, 50  # a million verdicts, since each pair is judged in both orders
 PEOPLE, READERS = 10, 2
 LABEL_EVERY, READ_EVERY = 3.0, 1.0  # seconds between two requests of a person
+SITTING = 10  # labels after which the campaign is opened again
 LIMIT = 0.3  # seconds
 EMPTY = "/accounts/sign-in/"
 SLUG = "large"
@@ -109,10 +111,16 @@ class Person:
         return answer
 
 
-def labelling(person: Person, campaign: int, over: threading.Event) -> None:
-    html = person.ask("GET", f"/annotate/{campaign}/", noted="open a campaign").text
+def labelling(person: Person, campaign: int, number: int, over: threading.Event) -> None:
+    """They come one after the other, and open the campaign anew after some labels."""
+    over.wait(LABEL_EVERY * number / PEOPLE)
     htmx = {"HX-Request": "true"}
-    while not over.wait(LABEL_EVERY):
+    html = ""
+    for label in count():
+        if label % SITTING == 0:
+            html = person.ask("GET", f"/annotate/{campaign}/", noted="open a campaign").text
+        if over.wait(LABEL_EVERY):
+            return
         url = re.search(r'action="([^"]+/submit/)"', html)[1]
         key = re.search(r'name="key" value="([^"]+)"', html)[1]
         ahead = person.ask("POST", f"/annotate/{campaign}/ahead/", noted="draw the next item", headers=htmx)
@@ -205,7 +213,9 @@ def _walked(port: int, campaign: int, taken: dict[str, list[float]], work: Calla
 
     labellers = [Person(port, taken, f"person-{number}") for number in range(PEOPLE)]
     readers = [Person(port, taken, "" if who == "visitor" else who) for who in PAGES]
-    threads = [threading.Thread(target=guarded, args=(labelling, each, campaign)) for each in labellers]
+    threads = [
+        threading.Thread(target=guarded, args=(labelling, each, campaign, at)) for at, each in enumerate(labellers)
+    ]
     threads += [
         threading.Thread(target=guarded, args=(reading, each, pages))
         for each, pages in zip(readers, PAGES.values(), strict=True)
