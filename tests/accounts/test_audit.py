@@ -91,7 +91,7 @@ def test_what_leaves_with_criteria_and_what_a_new_key_takes_over_is_in_the_log(w
     b"".join(client_of("curator").post(page, form).streaming_content)
     settings.CRITERIA_KEYS = [Fernet.generate_key().decode(), *settings.CRITERIA_KEYS]
     call_command("rotate_criteria_key")
-    rotated, exported = AuditEntry.objects.filter(action__in=["criteria-exported", "keys-rotated"])
+    rotated, exported = AuditEntry.objects.filter(action__in=["criteria-exported", "keys-rotated"])[:2]
     assert (rotated.action, rotated.command) == ("keys-rotated", "rotate_criteria_key")
     assert (exported.name, exported.details["reason"]) == ("curator", "for the paper")
     assert said() == []
