@@ -85,7 +85,6 @@ def main(folder: Path, parts: Sequence[str]) -> None:
 
     from bank.intake.imports import samples  # noqa: F401 (what a process loads once is no part of an import)
     from bank.intake.imports.engine import run_import
-    from leaderboard.pages import home  # noqa: F401 (computed after a large import)
 
     before = connection.settings_dict["NAME"]
     made = subprocess.run([sys.executable, "-m", __spec__.name], check=True, capture_output=True, text=True)
