@@ -98,19 +98,10 @@ def download(campaign: Campaign, viewer: Viewer, query: Any) -> HttpResponseBase
     if name not in campaign_shapes(campaign, viewer):
         return parquet.refusal()
     asked = {"campaign": campaign.pk, "as": name, "names": query.get("names"), "model": query.get("model", "")}
-    # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
-    if allowed(viewer, "read-hidden", of=campaign.benchmark) and _is_large(campaign, name):
-        return export_files.ask("campaign", cast(User, viewer), asked)
-    return export_files.sent(campaign_file(viewer, asked))
+    return export_files.give("campaign", cast(User, viewer), asked)
 
 
-def _is_large(campaign: Campaign, name: str) -> bool:
-    if name in SHAPES and SHAPES[name].of_campaign:
-        return export_files.has_many(campaign.campaign_items.all(), export_files.MANY_PICTURES)
-    return export_files.has_many(Label.objects.filter(campaign=campaign), export_files.MANY)
-
-
-def campaign_file(viewer: Viewer, asked: dict[str, Any]) -> Download:
+def campaign_file(viewer: User, asked: dict[str, Any]) -> Download:
     """The labels of a campaign, or what it asks, as a file. Raises PermissionDenied, Http404, BadInput."""
     campaign = get_object_or_404(visible_campaigns(viewer), pk=asked["campaign"])
     name = asked["as"]
@@ -126,7 +117,17 @@ def campaign_file(viewer: Viewer, asked: dict[str, Any]) -> Download:
     )
     body = partial(exports.file_pieces, what=what, shape=shape, benchmark=campaign.benchmark, asked=wanted)
     kind = "" if name in ("jsonl", "csv", "parquet", "label-studio") else f"-{name}"
-    return Download(f"campaign-{campaign.pk}{kind}.{SHAPES[shape].ending}", SHAPES[shape].content, body)
+
+    def is_large() -> bool:
+        # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
+        if not allowed(viewer, "read-hidden", of=campaign.benchmark):
+            return False
+        if SHAPES[shape].of_campaign:
+            return export_files.has_many(campaign.campaign_items.all(), export_files.MANY_PICTURES)
+        return export_files.has_many(Label.objects.filter(campaign=campaign), export_files.MANY)
+
+    ending, content = SHAPES[shape].ending, SHAPES[shape].content
+    return Download(f"campaign-{campaign.pk}{kind}.{ending}", content, body, is_large)
 
 
 @requires("write-campaigns", of=OF_CAMPAIGN)

@@ -9,7 +9,7 @@ import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +26,6 @@ from django.utils.module_loading import import_string
 from accounts import audit, jobs, notices
 from accounts.http import attached
 from accounts.models import User
-from accounts.rules import Viewer
 from bank import guard, objects
 from bank.errors import BadInput, outage
 from bank.intake import registry
@@ -47,25 +46,36 @@ PIECE = 2**20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that leaves: its name, its media type, and what makes its pieces, which may raise BadInput."""
+    """A file that leaves, of which nothing is read yet. ``pieces`` makes it, and may raise BadInput; ``reason``: why
+    hidden text leaves in it, where it does.
+    """
 
     name: str
-    content: str
+    content: str  # media type
     pieces: Callable[[], Iterator[bytes]]
+    is_large: Callable[[], bool]
+    reason: str = ""
 
 
 class Stopped(Exception):
     """The worker is to stop."""
 
 
-def download(maker: str, by: Viewer, asked: dict[str, Any]) -> Download:
-    """A file, by the name of what makes it. Raises PermissionDenied, Http404, BadInput."""
+def give(maker: str, by: User, asked: dict[str, Any], *, later: bool = False) -> StreamingHttpResponse | ExportFile:
+    """A file while it is made; a large one, or any that is wanted ``later``, is what a worker will write. Raises
+    PermissionDenied, Http404, BadInput.
+    """
+    file = _described(maker, by, asked)
+    return _ask(maker, by, asked, file) if later or file.is_large() else _sent(file)
+
+
+def _described(maker: str, by: User, asked: dict[str, Any]) -> Download:
+    """A file, by the name of what makes it, which asks the right to it. Raises PermissionDenied, Http404, BadInput."""
     made: Download = import_string(registry.DOWNLOADS[maker])(by, asked)
     return made
 
 
-def sent(file: Download) -> StreamingHttpResponse:
-    """The file while it is made. Raises BadInput."""
+def _sent(file: Download) -> StreamingHttpResponse:
     return attached(StreamingHttpResponse(file.pieces(), content_type=file.content), file.name, kept=False)
 
 
@@ -73,7 +83,7 @@ def has_many(rows: QuerySet[Any], most: int) -> bool:
     return rows.order_by()[: most + 1].count() > most
 
 
-def is_large(what: str, benchmark: Benchmark, shape: str, *, pictures: bool = False) -> bool:
+def is_large(what: str, benchmark: Benchmark, shape: str, *, pictures: bool) -> bool:
     """Whether the file of a table, or of all, has many rows or holds many pictures."""
     tables = tables_of(what)
     with_pictures = pictures or ("samples" in tables and registry.SHAPES[shape].content == ZIP)
@@ -90,20 +100,15 @@ def is_large(what: str, benchmark: Benchmark, shape: str, *, pictures: bool = Fa
 
 
 @transaction.atomic
-def ask(maker: str, by: User, asked: dict[str, Any], *, reason: str = "") -> ExportFile:
-    """Have a worker write a file, or the one that waits already. ``reason``: why hidden text leaves, if it does. Raises
-    what ``download`` raises, and BadInput if too many wait.
-    """
-    file = download(maker, by, asked)
+def _ask(maker: str, by: User, asked: dict[str, Any], file: Download) -> ExportFile:
+    """Have a worker write it, unless it waits already. Raises BadInput if too many wait."""
     waiting = list(ExportFile.objects.filter(by=by, state=ExportFile.State.WAITING))
     for row in waiting:
         if (row.maker, row.asked) == (maker, asked):
             return row
     if len(waiting) >= MOST_WAITING:
         raise BadInput(f"{MOST_WAITING} files are being written for you. Wait for one of them.")
-    row = ExportFile.objects.create(
-        by=by, maker=maker, asked=asked, reason=reason, name=file.name, content=file.content
-    )
+    row = ExportFile.objects.create(by=by, maker=maker, asked=asked, name=file.name)
     jobs.defer("write_exports")
     return row
 
@@ -130,7 +135,7 @@ def _write(row: ExportFile) -> None:
         if row.tries >= TRIES:
             raise BadInput(f"The worker was stopped {TRIES} times while it wrote this. Ask for less in one file.")
         with guard.serving(lambda: row.by):
-            size = _store(place, secret, download(row.maker, row.by, row.asked).pieces())
+            size = _store(place, secret, _described(row.maker, row.by, row.asked).pieces())
     except Exception as error:
         if isinstance(error, Stopped) or outage(error):
             ExportFile.objects.filter(pk=row.pk).update(tries=row.tries)
@@ -194,14 +199,14 @@ def downloaded(row: ExportFile) -> HttpResponseBase:
     """
     if row.state != ExportFile.State.READY:
         raise Http404("not written")
-    download(row.maker, row.by, row.asked)
+    file = _described(row.maker, row.by, row.asked)
     try:
         pieces = _read(row)
     except FileNotFoundError:
         raise BadInput("The file is not here any more. Ask for it again.") from None
-    if row.reason:
-        audit.record("criteria-exported", by=row.by, about=row.name, reason=row.reason)
-    answer = sent(Download(row.name, row.content, lambda: pieces))
+    if file.reason:
+        audit.record("criteria-exported", by=row.by, about=row.name, reason=file.reason)
+    answer = _sent(replace(file, pieces=lambda: pieces))
     answer["Content-Length"] = str(row.size)
     return answer
 

@@ -17,9 +17,7 @@ class ExportFile(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     maker = models.CharField(max_length=40)  # what makes it, by its name in ``registry.DOWNLOADS``
     asked = models.JSONField()  # which file, as its maker takes it
-    reason = models.TextField(blank=True)  # why hidden text leaves in it, where it does
     name = models.CharField(max_length=255)
-    content = models.CharField(max_length=100)  # media type
     state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)
     tries = models.PositiveSmallIntegerField(default=0)  # how often it was begun
     fault = models.TextField(blank=True)  # why it failed, in words

@@ -1,6 +1,7 @@
 """Benchmarks: the list, one with its samples, its facts, publishing, export, quality hints."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -140,7 +141,7 @@ def benchmark_publish(request: HttpRequest, name: str) -> HttpResponse:
 
 def benchmark_file(by: User, asked: dict[str, Any]) -> Download:
     """A table of a benchmark as a file: ``asked`` is what a valid form has, and the ``benchmark``. Raises
-    PermissionDenied, Http404, BadInput, NoPyarrow.
+    PermissionDenied, Http404, BadInput.
     """
     benchmark = get_object_or_404(Benchmark, pk=asked["benchmark"])
     if not allowed(by, "write-bank", of=benchmark):
@@ -151,9 +152,7 @@ def benchmark_file(by: User, asked: dict[str, Any]) -> Download:
     wishes = {name: asked[name] for name in ("criteria", "analyses", "names")}
     more = {name: asked[name] for name in ("reason", "run", "model")}
     wanted = exports.ExportRequest(user=by, **more, **wishes)
-    ending, content = shape.ending, shape.content
-    if asked["pictures"]:
-        ending, content = "zip", exports.ZIP
+    ending, content = ("zip", exports.ZIP) if asked["pictures"] else (shape.ending, shape.content)
 
     def pieces() -> Iterator[bytes]:
         if asked["pictures"]:
@@ -162,21 +161,23 @@ def benchmark_file(by: User, asked: dict[str, Any]) -> Download:
         return exports.file_pieces(what=table, shape=asked["shape"], benchmark=benchmark, asked=wanted)
 
     secret = "".join(f"-with-{name}" for name, wish in wishes.items() if wish)
-    return Download(f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}", content, pieces)
+    return Download(
+        f"{benchmark.slug}-{benchmark.version}-{table}{secret}.{ending}",
+        content,
+        pieces,
+        is_large=partial(export_files.is_large, table, benchmark, asked["shape"], pictures=asked["pictures"]),
+        reason=asked["reason"] if asked["criteria"] or asked["analyses"] else "",
+    )
 
 
 def exported(form: Export, benchmark: Benchmark, user: User) -> HttpResponseBase | ExportFile | None:
-    """What a valid form asks for, for the page and the API: the file, or where it is large what a worker will write.
-    None, with the form's error, if there is neither.
+    """What a valid form asks for, for page and API: the file, or what a worker will write. None, with the form's error,
+    if there is neither.
     """
-    values = form.cleaned_data
-    asked = {name: value for name, value in values.items() if name != "later"} | {"benchmark": benchmark.pk}
-    large = export_files.is_large(values["what"], benchmark, values["shape"], pictures=values["pictures"])
+    asked = form.cleaned_data | {"benchmark": benchmark.pk}
+    later = asked.pop("later")
     with faults_in(form):
-        if large or values["later"]:
-            reason = values["reason"] if values["criteria"] or values["analyses"] else ""
-            return export_files.ask("benchmark", user, asked, reason=reason)
-        return export_files.sent(benchmark_file(user, asked))
+        return export_files.give("benchmark", user, asked, later=later)
     return None
 
 

@@ -84,11 +84,7 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
     if form.is_valid():
         asked = form.cleaned_data | {"query": request.GET.urlencode()}
         with faults_in(form):
-            # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
-            if allowed(request.user, "read-hidden") and _has_many(selection, request.user):
-                reason = asked["reason"] if asked["analyses"] else ""
-                return answer_of(request, export_files.ask("judgments", request.user, asked, reason=reason))
-            return export_files.sent(judgments_file(request.user, asked))
+            return answer_of(request, export_files.give("judgments", request.user, asked))
     context = {
         "tab": "judgments",
         "chosen": selection,
@@ -97,11 +93,6 @@ def judgment_export(request: SignedInRequest) -> HttpResponseBase:
         "query": selection.query_string(),
     }
     return page(request, "judging/judgments-export.html", context, refused=bool(form.errors))
-
-
-def _has_many(selection: filters.JudgmentFilters, viewer: Viewer) -> bool:
-    counted = accumulate(map(len, browse.all_keys(selection, viewer)))
-    return any(count > export_files.MANY for count in counted)
 
 
 def judgments_file(viewer: User, asked: dict[str, Any]) -> Download:
@@ -115,8 +106,19 @@ def judgments_file(viewer: User, asked: dict[str, Any]) -> Download:
     records = exports.selected(pieces=browse.all_keys(selection, viewer), viewer=viewer, read=read)
     if read:
         records = noted(records, "judgments", ExportRequest(user=viewer, reason=asked["reason"]))
-    pieces = partial(table_pieces, records=records, what="judgments", shape=asked["shape"])
-    return Download(f"judgments.{asked['shape']}", SHAPES[asked["shape"]].content, pieces)
+
+    def is_large() -> bool:
+        # Below staff, rows are shown as may be seen when they leave; a file would keep what was seen before.
+        counted = accumulate(map(len, browse.all_keys(selection, viewer)))
+        return allowed(viewer, "read-hidden") and any(count > export_files.MANY for count in counted)
+
+    return Download(
+        f"judgments.{asked['shape']}",
+        SHAPES[asked["shape"]].content,
+        partial(table_pieces, records=records, what="judgments", shape=asked["shape"]),
+        is_large,
+        reason=asked["reason"] if read else "",
+    )
 
 
 def _answers(judgment: Judgment, responses: Sequence[Any]) -> list[tuple[str, Any, bool]]:

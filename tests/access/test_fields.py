@@ -34,7 +34,7 @@ KEPT = {
     "Edition": "run board cells inputs by",
     "OutsideScore": "by",
     "Draft": "by",
-    "ExportFile": "by maker asked reason content tries place secret",
+    "ExportFile": "by maker asked tries place secret",
     "Label": "extraction reason assignment idempotency_key excluded",
 }
 # Models that have no serializer of their own and must never get one by accident.

@@ -228,7 +228,7 @@ benchmark = Benchmark.objects.create(slug="boats", title="Boats")
 Sample.objects.bulk_create(Sample(benchmark=benchmark, key=f"k{n}", instruction="How many?") for n in range(5_000))
 asked = {"what": "samples", "shape": "jsonl", "benchmark": benchmark.pk, "pictures": False, "criteria": False}
 asked |= {"analyses": False, "names": False, "reason": "", "run": None, "model": ""}
-export_files.ask("benchmark", by, asked)
+export_files.give("benchmark", by, asked, later=True)
 answer = True
 """
 DIES = """
