@@ -89,9 +89,10 @@ class Summary:
     responses: int
 
 
-def cached(key: str, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int = CACHED_FOR) -> Any:
+def _cached(name: str, benchmark: Benchmark, stamp: tuple[Any, ...], count: Callable[[], Any], *, seconds: int) -> Any:
     """The cached result of ``count`` while the stamp is the same and no import has finished."""
     stamp = (*stamp, Import.objects.last_done())
+    key = f"bank:{name}:{benchmark.pk}"
     entry = cache.get(key)
     if entry is None or entry[0] != stamp:
         entry = (stamp, count())
@@ -110,7 +111,7 @@ def groups_of(benchmark: Benchmark) -> Counter[Group]:
         return Counter({(capability, *rest): n for capability, *rest, n in rows})
 
     stamp = (newest_id(Sample), newest_id(SampleRevision), benchmark.checked_at)
-    groups: Counter[Group] = cached(f"bank:groups:{benchmark.pk}", stamp, count)
+    groups: Counter[Group] = _cached("groups", benchmark, stamp, count, seconds=CACHED_FOR)
     return groups
 
 
@@ -143,11 +144,11 @@ def summary_of(benchmark: Benchmark) -> Summary:
     def items() -> int:
         return Item.objects.filter(sample__benchmark=benchmark).count()
 
-    models = cached(f"bank:models:{benchmark.pk}", (newest_id(Response),), answered)
+    models = _cached("models", benchmark, (newest_id(Response),), answered, seconds=CACHED_FOR)
     return Summary(
         samples=sum(groups_of(benchmark).values()),
-        images=cached(f"bank:images:{benchmark.pk}", (newest_id(SampleImage),), images, seconds=60),
-        items=cached(f"bank:items:{benchmark.pk}", (newest_id(Item),), items),
+        images=_cached("images", benchmark, (newest_id(SampleImage),), images, seconds=60),
+        items=_cached("items", benchmark, (newest_id(Item),), items, seconds=CACHED_FOR),
         models=len(models),
         responses=sum(models.values()),
     )

@@ -1,14 +1,15 @@
 """Judgments from files: one run per judge, protocol and settings; later files add to it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import F, Model
 from django.utils import timezone
 
 from bank import exposure
-from bank.database import bulk, chunks
+from bank.database import bulk, chunks, unfinished
 from bank.intake.formats.reading import Row
 from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
@@ -24,6 +25,7 @@ Place = tuple[RunKey, str, str, int]  # what identifies a judgment: run, item by
 
 RESULT_COLUMNS = ("repeat", "status", "analysis", "raw", "prompt_tokens", "completion_tokens", "cost")
 ABOUT_RUN = ("settings", "reported_model", "simulated")  # the last: whether a new judge is invented
+COUNTED = ("verdicts", "failures", "undecided")  # what a run says of its judgments
 ADDED = 1  # in the index of items that runs have
 
 
@@ -37,6 +39,7 @@ class Batch:
     runs: bulk.Column
     items: list[int]
     columns: dict[str, bulk.Column]  # as the database takes them
+    counts: Counter[tuple[RunKey, str]]  # of these judgments, by run and one of COUNTED
 
 
 class Judgments:
@@ -54,6 +57,7 @@ class Judgments:
             self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
         self.judges: dict[str, Judge] = {}  # of runs that the import creates
         self.pending_runs: set[RunKey] = set()
+        self.counts: Counter[tuple[RunKey, str]] = Counter()  # of all batches that were written
         self.run_items = NameIndex()  # items that runs have or will have, as far as they were looked for
         self.pending_run_items = self.pending_judgments = 0
 
@@ -96,6 +100,10 @@ class Judgments:
             "" if status == "ok" else reason_key(reason)
             for status, reason in zip(values["status"], values["reason"], strict=True)
         ]
+        counts: Counter[tuple[RunKey, str]] = Counter()
+        for key, status, choice in zip(keys, values["status"], values["choice"], strict=True):
+            counts[key, "verdicts" if status == "ok" else "failures"] += 1
+            counts[key, "undecided"] += choice == "undecided"
         first: dict[RunKey, int] = {}
         for row, key in zip(fresh, keys, strict=True):
             first.setdefault(key, row)
@@ -107,6 +115,7 @@ class Judgments:
             runs=bulk.compact([number_of[key] for key in keys]),
             items=numbers,
             columns=bulk.prepared(Judgment, values),
+            counts=counts,
         )
 
     def expected_rows(self) -> dict[type[Model], int]:
@@ -126,9 +135,14 @@ class Judgments:
             writer.put(RunItem, {"run_id": [runs[run] for run in added], "item_id": self.items.ids(items)})
         own = {"run_id": [runs[run] for run in batch.runs], "item_id": self.items.ids(batch.items)}
         writer.put(Judgment, bulk.completed(Judgment, own | batch.columns))
+        self.counts += batch.counts
 
     def finish(self) -> None:
-        """Judgments are never changed."""
+        """Count what came in. A run that was imported before runs counted themselves stays uncounted."""
+        with unfinished.included():
+            for key in {key for key, _ in self.counts}:
+                added = {name: F(name) + self.counts[key, name] for name in COUNTED}
+                Run.objects.filter(pk=self.runs[key].pk).update(**added)
 
     def _with_judge(self, block: Block, report: Report) -> Block:
         """The rows that name a judge, or all if the import names one; the others become problems."""
@@ -226,5 +240,6 @@ class Judgments:
                 held=exposure.UNKNOWN if settings.get("criteria", True) else exposure.NOTHING,
                 reported_model=reported,
                 finished_at=timezone.now(),
+                **dict.fromkeys(COUNTED, 0),
             )
         )

@@ -15,9 +15,7 @@ from django.utils import timezone
 from accounts.models import Role, User
 from accounts.rules import Viewer, allowed
 from bank import guard
-from bank.database.unfinished import newest_id
 from bank.models import with_answers
-from bank.samples.benchmarks import cached
 from judging.endpoints.answers import Outcome, sentence
 from judging.judgments import analyses
 from judging.judgments.filters import STATUSES
@@ -355,18 +353,8 @@ class Listed:
 def _judged(runs: Sequence[Run]) -> dict[int, dict[str, int]]:
     """The judgments ``n`` and verdicts ``ok`` of the runs that do not count them themselves."""
     uncounted = [run.pk for run in runs if None in (run.verdicts, run.failures)]
-
-    def count() -> dict[int, dict[str, int]]:
-        rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
-        return {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
-
-    if not uncounted:
-        return {}
-    # Mostly imported runs, which only an import changes, and which may be large.
-    counts: dict[int, dict[str, int]] = cached(
-        f"judging:judged:{uncounted[0]}:{len(uncounted)}", (uncounted, newest_id(Judgment)), count
-    )
-    return counts
+    rows = Judgment.objects.filter(run__in=uncounted).order_by().values("run")
+    return {row["run"]: row for row in rows.annotate(n=Count("pk"), ok=Count("pk", filter=Q(status="ok")))}
 
 
 def _items_of(runs: Sequence[Run]) -> Counter[int]:

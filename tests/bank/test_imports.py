@@ -279,6 +279,22 @@ def test_judgments_of_one_judge_and_settings_share_a_run(small, folder, manage):
     assert "another verdict is stored" in err
 
 
+def test_an_imported_run_says_how_many_verdicts_it_has_as_other_runs_do(small, folder, manage):
+    def said():
+        return Run.objects.values_list("verdicts", "failures", "undecided").get()
+
+    failed = {"status": "refused", "order": ["m2", "m1"]}
+    first = [JUDGMENT | {"choice": "undecided"}, JUDGMENT | failed]
+    second = [JUDGMENT | {"sample": "b", "choice": "first"}]
+    for name, rows, expected in (("one", first, (1, 1, 1)), ("again", first, (1, 1, 1)), ("two", second, (2, 1, 1))):
+        assert manage("import_judgments", "generic", folder(name, rows), "--benchmark", "small")[0] == 0
+        assert said() == expected
+    Run.objects.update(verdicts=None, failures=None, undecided=None)  # from before runs were counted at their import
+    third = [JUDGMENT | {"sample": "b", "choice": "tie", "order": ["m2", "m1"]}]
+    assert manage("import_judgments", "generic", folder("three", third), "--benchmark", "small")[0] == 0
+    assert said() == (None, None, None)
+
+
 def test_a_judgment_without_verdict_needs_a_status_that_says_why(small, folder, manage):
     path = folder("judgments", [JUDGMENT, JUDGMENT | {"status": "refused", "choice": "first"}])
     status, _, err = manage("import_judgments", "generic", path, "--benchmark", "small")
