@@ -49,6 +49,9 @@ class RecipeResponses(AnswerImporter):
     def values(self, record: RecipeResponseRecord) -> tuple[Any, ...]:
         return *super().values(record), record.likelihoods.model_dump() if record.likelihoods else None
 
+    def announce(self, places: list[Place]) -> None:
+        """No item or verdict waits for answers by recipes."""
+
     def stored_answers(self, places: list[Place]) -> "Iterator[QuerySet[Any]]":
         for ids in chunks({place[0] for place in places if place[0] > 0}):
             yield Response.all_objects.filter(recipe__in={place[2] for place in places}, sample__in=ids)

@@ -1,6 +1,7 @@
 """Imports models' responses."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ AS_JSON = ("option_order", "likelihoods")
 Batch = tuple[list[int], list[str], dict[str, bulk.Column]]
 
 
-class AnswerImporter:
+class AnswerImporter(ABC):
     """What importers of models' answers share. Answers are never changed."""
 
     noun = "responses"
@@ -39,13 +40,13 @@ class AnswerImporter:
         self.new = 0
         self.cards = _cards(context)
 
+    @abstractmethod
     def known(self, rows: list[Row], report: Report) -> Iterator[tuple[Row, Place]]:
         """The rows whose sample exists, each with the place of its answer; the others become problems."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored_answers(self, places: list[Place]) -> "Iterable[QuerySet[Any]]":
         """Queries that find what may be stored in these places."""
-        raise NotImplementedError
 
     def values(self, record: Any) -> tuple[Any, ...]:
         """The values of ``compared``."""
@@ -89,6 +90,7 @@ class AnswerImporter:
                 report.refuse(row.where, "text", self.another)
         return fresh
 
+    @abstractmethod
     def announce(self, places: list[Place]) -> None:
         """Answers in these places will be made."""
 
