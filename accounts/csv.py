@@ -21,9 +21,9 @@ def unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-def download(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> StreamingHttpResponse:
+def download(name: str, head: Sequence[str], rows: Iterable[Iterable[object]]) -> StreamingHttpResponse:
     """A CSV file for the browser, sent while ``rows`` are read. Texts are escaped."""
-    return attached(StreamingHttpResponse(_lines(head, rows), content_type="text/csv; charset=utf-8"), name)
+    return attached(StreamingHttpResponse(lines(head, rows), content_type="text/csv; charset=utf-8"), name)
 
 
 class _Line:
@@ -33,8 +33,9 @@ class _Line:
         return text
 
 
-def _lines(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    writer: Any = csv.writer(_Line())
+def lines(head: Sequence[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """The lines of a CSV file, texts escaped."""
+    writer: Any = csv.writer(_Line(), lineterminator="\n")
     yield writer.writerow(head)
     for row in rows:
         yield writer.writerow([escape(cell) if isinstance(cell, str) else cell for cell in row])

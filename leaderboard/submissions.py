@@ -1,6 +1,5 @@
 """What the pages and the API of submissions share: receiving a file, lists, and files to download."""
 
-import csv
 import io
 import json
 import tempfile
@@ -14,13 +13,12 @@ from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import get_valid_filename
 
-from accounts import notices
-from accounts.csv import escape
+from accounts import csv, notices
 from accounts.http import attached
 from accounts.models import User
 from accounts.rules import Viewer, allowed
@@ -172,10 +170,10 @@ def template_rows(benchmark: Benchmark, split: str | None, *, circular: bool) ->
                 yield {"sample": sample.key, "variant": f"circular-{shift}" if shift else "", "text": ""}
 
 
-def template_file(rows: Iterable[dict[str, str]], shape: str, *, name: str) -> HttpResponse:
+def template_file(rows: Iterable[dict[str, str]], shape: str, *, name: str) -> HttpResponseBase:
     """The rows as ``jsonl``, ``csv`` or VLMEvalKit's ``tsv`` (rotation n of a question at index + n x 1,000,000)."""
     if shape == "csv":
-        return csv_file(["sample", "variant", "text"], (row.values() for row in rows), f"{name}.csv")
+        return csv.download(f"{name}.csv", ["sample", "variant", "text"], (row.values() for row in rows))
     out = io.StringIO()
     if shape == "jsonl":
         for row in rows:
@@ -185,24 +183,13 @@ def template_file(rows: Iterable[dict[str, str]], shape: str, *, name: str) -> H
         for row in rows:
             shift = int(row["variant"].rpartition("-")[2] or 0)
             out.write(f"{int(row['sample']) + shift * 1_000_000}\t\n")
-    return download(out.getvalue(), f"{name}.{shape}", kind=shape)
+    kind = {"tsv": "text/tab-separated-values", "jsonl": "application/jsonl"}[shape]
+    return attached(HttpResponse(out.getvalue(), content_type=f"{kind}; charset=utf-8"), f"{name}.{shape}")
 
 
 def may_be_tsv(benchmark: Benchmark) -> bool:
     """Whether every key is an index, as VLMEvalKit's files have it."""
     return all(key.isascii() and key.isdigit() and int(key) < 1_000_000 for key in wanted_samples(benchmark))
-
-
-def csv_text(header: list[str], rows: Iterable[Iterable[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([escape(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    return out.getvalue()
-
-
-def csv_file(header: list[str], rows: Iterable[Iterable[Any]], name: str) -> HttpResponse:
-    return download(csv_text(header, rows), name, kind="csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +283,6 @@ def _board_like(run: Run, scope: Scope) -> ModelsBoard:
 
 def _row_of(submission: Submission, board: ModelsBoard) -> ModelRow | None:
     return next((row for row in board.rows if row.model == submission.name), None)
-
-
-def download(text: str, name: str, *, kind: str) -> HttpResponse:
-    types = {"csv": "text/csv", "tsv": "text/tab-separated-values", "jsonl": "application/jsonl"}
-    return attached(HttpResponse(text, content_type=f"{types[kind]}; charset=utf-8"), get_valid_filename(name))
 
 
 def marks_of(submission: Submission) -> QuerySet[ResponseMark]:

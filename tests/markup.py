@@ -16,7 +16,7 @@ _BESIDE = re.compile(rf" ?(</?(?:{'|'.join(BLOCKS)})\b(?:[^<>\"']|\"[^\"]*\"|'[^
 
 def flat(page) -> str:
     """A response, or HTML, as one line: white space is one space, and none stands beside the tag of a block."""
-    text = page if isinstance(page, str) else page.content.decode()
+    text = page if isinstance(page, str) else page.getvalue().decode()
     parts = _VERBATIM.split(text)
     # Of three parts one is verbatim, and one its element's name.
     return "".join(part if at % 3 else _flattened(part) for at, part in enumerate(parts) if at % 3 != 2)

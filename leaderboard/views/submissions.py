@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts import csv
 from accounts.http import attached, done, filters_of, form_page, page_of, posted
 from accounts.models import User
 from accounts.rules import allowed, requires
@@ -130,7 +131,7 @@ def _take(request: HttpRequest, form: SubmissionForm, person: User, context: dic
         return redirect("leaderboard:submission-detail", made.pk)
     context |= {"checked": made, "faults": made.faults()}
     if max(made.problem_count, made.missing_count, made.extra_count) > shown.FIRST:
-        context["all_faults"] = submissions.csv_text(FAULTS, shown.fault_rows(made.faults()))
+        context["all_faults"] = "".join(csv.lines(FAULTS, shown.fault_rows(made.faults())))
     return None
 
 
@@ -163,7 +164,7 @@ def submission_problems(request: HttpRequest, pk: int) -> HttpResponse:
     """Every fault of a file that did not pass, as CSV."""
     submission = get_object_or_404(_visible(request), pk=pk)
     rows = shown.fault_rows(submission.problems)
-    return submissions.csv_file(FAULTS, rows, f"submission-{pk}-problems.csv")
+    return csv.download(f"submission-{pk}-problems.csv", FAULTS, rows)
 
 
 @requires("submit")
@@ -176,7 +177,7 @@ def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
         for mark in submissions.marks_of(submission).iterator(chunk_size=1000)
     )
     header = ["sample", "split", "variant", "option", "right"]
-    return submissions.csv_file(header, rows, f"submission-{pk}-answers.csv")
+    return csv.download(f"submission-{pk}-answers.csv", header, rows)
 
 
 Change = Callable[[HttpRequest, Submission], str]
@@ -262,7 +263,7 @@ def submission_export(request: HttpRequest) -> HttpResponse:
             if not scores:
                 yield [*start, "", "", "", "", *([""] * len(measures))]
 
-    return submissions.csv_file([*header, *measures], rows(), "submissions.csv")
+    return csv.download("submissions.csv", [*header, *measures], rows())
 
 
 @requires("submit")

@@ -203,12 +203,12 @@ def test_no_answer_of_a_hidden_split_is_marked_anywhere(bench, researcher, allow
         for path in (f"/submissions/{pk}/", f"/submissions/{pk}/answers.csv", f"{API}{pk}/", "/submissions/")
     )
     assert "test0" not in everything
-    assert researcher.get(f"/submissions/{pk}/answers.csv").content.decode().splitlines() == [
+    assert researcher.get(f"/submissions/{pk}/answers.csv").getvalue().decode().splitlines() == [
         "sample,split,variant,option,right",
         *(f"dev{n},dev,,{LABELS[(n + (n < 3)) % 4]},{n > 2}" for n in range(4)),
     ]
     allow(bench, hidden=["test", "dev"])
-    assert "dev0" not in researcher.get(f"/submissions/{pk}/answers.csv").content.decode(), "hidden since"
+    assert "dev0" not in researcher.get(f"/submissions/{pk}/answers.csv").getvalue().decode(), "hidden since"
 
 
 def test_one_letter_for_all_tells_nothing_of_keys_that_are_staffs(choices, allow, researcher, client_of):
@@ -224,7 +224,7 @@ def test_one_letter_for_all_tells_nothing_of_keys_that_are_staffs(choices, allow
         page = flat(researcher.get(f"/submissions/{sent['id']}/"))
         assert "No better than chance (25%)." in page
         assert "val0" not in page
-        lines = researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()
+        lines = researcher.get(f"/submissions/{sent['id']}/answers.csv").getvalue().decode().splitlines()
         assert lines == ["sample,split,variant,option,right"]
     assert said == said[:1] * 4
     ((_, found, _),) = said[0]
@@ -234,7 +234,7 @@ def test_one_letter_for_all_tells_nothing_of_keys_that_are_staffs(choices, allow
     response = Response.objects.filter(submission=sent["id"]).first()
     ResponseMark.objects.create(response=response, option="D", right=False)
     for client in (researcher, client_of("curator")):
-        assert len(client.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 1
+        assert len(client.get(f"/submissions/{sent['id']}/answers.csv").getvalue().decode().splitlines()) == 1
 
 
 def test_what_does_worse_than_the_best_reads_as_what_does_a_little_better(choices, allow, researcher, client_of):
@@ -295,9 +295,9 @@ def test_open_samples_of_a_split_are_told_whole_and_the_others_by_the_ladder(cho
     assert by_part["whole"]["numbers"]["vanilla"]["value"] == 1.0
     assert by_part["whole"]["n"] == 21
     assert by_part["shown"]["numbers"]["vanilla"] is None
-    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 22
+    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").getvalue().decode().splitlines()) == 22
     show("staff", criteria("answer", sample__key="val20"))
-    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").content.decode().splitlines()) == 21
+    assert len(researcher.get(f"/submissions/{sent['id']}/answers.csv").getvalue().decode().splitlines()) == 21
 
 
 def test_a_score_made_anew_with_other_keys_shows_to_staff_and_changes_nothing_that_was_told(
@@ -379,7 +379,7 @@ def test_a_page_says_what_to_mend_and_gives_all_of_it_as_a_file(bench, researche
     assert "27 missing" in text
     assert "and 7 more" in text
     path = answer.redirect_chain[-1][0]
-    lines = researcher.get(f"{path}problems.csv").content.decode().splitlines()
+    lines = researcher.get(f"{path}problems.csv").getvalue().decode().splitlines()
     assert len(lines) == 28
     assert "missing,test23,,has no response" in lines
 
@@ -472,7 +472,7 @@ def test_a_check_warns_where_many_answers_are_empty(empty, warned, bench, resear
 def test_a_template_filled_in_is_a_file_that_passes(query, bench, researcher, allow):
     allow(bench, hidden=["test"], required=["dev"])
     answer = researcher.get(f"/submissions/template/choices/?{query}")
-    text = answer.content.decode()
+    text = answer.getvalue().decode()
     assert "attachment" in answer.headers["Content-Disposition"]
     filled = text.replace('"text": ""', '"text": "A"') if "jsonl" in query else text.replace(",\n", ",A\n")
     file = SimpleUploadedFile("filled", filled.encode())
@@ -516,7 +516,7 @@ def test_curators_keep_the_rules_on_a_page(bench, client_of):
 @pytest.mark.check("C12")
 def test_curators_export_every_submission(bench, researcher, client_of):
     post(researcher, bench, answers(bench), model="=Finch()")
-    lines = client_of("curator").get("/submissions/export.csv").content.decode().splitlines()
+    lines = client_of("curator").get("/submissions/export.csv").getvalue().decode().splitlines()
     assert len(lines) == 4
     assert "'=Finch()" in lines[1], "no spreadsheet takes a name for a formula"
 
