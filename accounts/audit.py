@@ -52,6 +52,7 @@ ACTIONS = {
     "benchmark-withdrawn": "made a benchmark private",
     "campaign-opened-again": "opened a closed campaign again",
     "keys-opened": "opened the keys of a benchmark to everybody",
+    "saw-nothing-said": "said of labels or judgments that nothing hidden was seen",
     "half-held-out": "held out a half of what people labelled",
     "held-out-shown": "asked for a judge's figures on what is held out",
     "edition-published": "published an edition of a board",

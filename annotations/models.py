@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q
 
 from accounts.crypto import EncryptedJSONField
 from accounts.models import User
@@ -343,6 +343,11 @@ class LabelQuerySet(models.QuerySet["Label"]):
         """Labels that this viewer may see one by one, besides their own."""
         return self.filter(exposure.seen_singly(viewer, held="campaign__held"))
 
+    def with_words(self, viewer: Viewer) -> "LabelQuerySet":
+        """With ``in_words``: whether this viewer may read the comment and the flags."""
+        seen = exposure.words_seen(viewer, held="campaign__held")
+        return self.annotate(in_words=ExpressionWrapper(seen, output_field=models.BooleanField()))
+
     def of_answers(self) -> "LabelQuerySet":
         """Labels that say something about answers, and not about judges."""
         # Reviews from files do not name the judgment.
@@ -369,6 +374,7 @@ class Label(Verdict):
     displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans refer to
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
+    in_words: bool  # of LabelQuerySet.with_words
 
     BENCHMARK = "campaign__benchmark__"
     objects = Guarded.from_queryset(LabelQuerySet)()

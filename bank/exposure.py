@@ -87,6 +87,12 @@ def counted(*, held: str, item: str = "item__") -> Q:
     return Q(none_of(KEYED, held, closed)) & (Q(**{f"{item}outside": False}) | Q(none_of(UNKNOWN, held, closed)))
 
 
+def counted_if(held: int, *, item: str = "item__") -> Q:
+    """The verdicts that ``counted`` would have if these inputs had been held."""
+    closed = f"{item}sample__closed"
+    return Q(none_of(held & KEYED, closed)) & (Q(**{f"{item}outside": False}) | Q(none_of(held, closed)))
+
+
 def seen_singly(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
     """The verdicts that this viewer may see one by one; none that says what a closed answer says. Whether a run goes on
     is for its own table to say.
@@ -99,6 +105,14 @@ def seen_singly(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
     reads_no_answer = Q(option__isnull=True, answer__isnull=True)
     seen &= (reads_no_answer | Q(none_of(Inputs.ANSWER_KEY, f"{sample}closed"))) & ~in_hidden_splits(sample)
     return seen | where(viewer, "read-hidden", f"{sample}benchmark__")
+
+
+def words_seen(viewer: Viewer, *, held: str, item: str = "item__") -> Q:
+    """The verdicts of which this viewer may read what was written with them, of those that they see one by one: below
+    staff of none that held something closed, for words can quote it.
+    """
+    sample = f"{item}sample__"
+    return Q(none_of(UNKNOWN, held, f"{sample}closed")) | where(viewer, "read-hidden", f"{sample}benchmark__")
 
 
 def answers_closed(sample: str) -> Q:

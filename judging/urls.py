@@ -22,6 +22,7 @@ urlpatterns = [
     path("runs/<int:pk>/resume/", runs.run_resume, name="run-resume"),
     path("runs/<int:pk>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:pk>/retry/", runs.run_retry, name="run-retry"),
+    path("runs/<int:pk>/saw-nothing/", runs.run_saw_nothing, name="run-saw-nothing"),
     path("runs/<int:pk>/analyses/", releases.run_analyses, name="run-analyses"),
     path("runs/<int:pk>/release/", releases.run_release, name="run-release"),
     path("runs/<int:pk>/release/confirm/", releases.run_release_confirm, name="run-release-confirm"),

@@ -8,7 +8,8 @@ import pandas as pd
 from accounts.rules import Viewer
 from annotations import ballots
 from annotations.models import Label
-from leaderboard import hidden, queries, votes
+from bank import exposure
+from leaderboard import queries, votes
 from leaderboard.kinds import Kind
 from leaderboard.rows import OfJudge
 from leaderboard.scope import HUMANS, BadScope, Scope
@@ -100,9 +101,9 @@ def _said(scope: Scope, viewer: Viewer, apart: pd.DataFrame) -> pd.DataFrame:
     """What people said on these items: ``item``, ``by``, ``said``, and its ``key``, the same for equal words."""
     labels = Label.objects.seen_by(viewer).of_answers().counted().filter(campaign__benchmark=scope.benchmark)
     labels = labels.filter(campaign__name=scope.campaign) if scope.campaign else labels
-    worded = hidden.told_in_words(labels.exclude(flags=[], comment="").order_by("pk"), viewer)
+    worded = labels.filter(exposure.words_seen(viewer, held="campaign__held")).exclude(flags=[], comment="")
     found = []
-    for item, flags, comment in worded.values_list("item", "flags", "comment"):
+    for item, flags, comment in worded.order_by("pk").values_list("item", "flags", "comment"):
         found += [(item, TICK, str(ballots.FLAGS.get(flag, flag))) for flag in flags]
         found += [(item, COMMENT, words)] if (words := " ".join(comment.split())) else []
     rows = pd.DataFrame(found, columns=["item", "by", "said"])

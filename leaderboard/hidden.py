@@ -16,7 +16,6 @@ import pandas as pd
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accounts.rules import Viewer, allowed, where
 from annotations.models import Label, LabelQuerySet
 from bank import exposure, guard
 from bank.criteria import answer_keys
@@ -167,14 +166,6 @@ def counted_reviews(scope: Scope, reviews: QuerySet[Label], *, held: str) -> Que
     return reviews.filter(exposure.counted(held="campaign__held"), exposure.counted(held=held)).exclude(
         _sealed(scope.benchmark, "item__")
     )
-
-
-def told_in_words(labels: QuerySet[Label], viewer: Viewer) -> QuerySet[Label]:
-    """Those of these labels whose words the viewer may read: below staff none that can quote what a campaign showed."""
-    if allowed(viewer, "read-hidden"):
-        return labels
-    plain = Q(exposure.none_of(exposure.UNKNOWN, "campaign__held", "item__sample__closed"))
-    return labels.filter(plain | where(viewer, "read-hidden", "campaign__benchmark__"))
 
 
 def counted_judgments(scope: Scope, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:

@@ -189,5 +189,9 @@ class LabelSerializer(serializers.ModelSerializer[Label]):
             ),
         )
 
+    def to_representation(self, instance: Label) -> dict[str, Any]:
+        shown = super().to_representation(instance)
+        return shown if instance.in_words else shown | {"comment": "", "flags": []}
+
     def get_annotator_name(self, label: Label) -> str | None:
         return label.annotator.name if allowed(self.context["request"].user, "read-names") else None

@@ -210,6 +210,7 @@ class Labels(mixins.ListModelMixin, viewsets.GenericViewSet[Label]):
     def get_queryset(self) -> Any:
         viewer = self.request.user
         labels = Label.objects.seen_by(viewer).filter(where(viewer, "read-labels", "campaign__benchmark__"))
+        labels = labels.with_words(viewer)
         return labels.select_related("campaign__benchmark", "item__sample", "annotator", "assignment__campaign_item")
 
     @extend_schema(request=LabelIn, responses={201: OwnLabel, 200: OwnLabel})

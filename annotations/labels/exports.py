@@ -18,6 +18,7 @@ from judging.models import Judgment
 
 REVISED = ("seconds", "comment", "flags")
 COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
+WORDLESS: dict[str, Any] = {"comment": "", "flags": [], "reason": ""}  # what a label says in words
 AT_ONCE = 900  # labels
 # Columns of the format by the fields that hold them.
 PLAIN = {
@@ -60,17 +61,23 @@ def label_records(
     """Labels with their earlier versions, annotators by pseudonym unless ``names``."""
     columns = PLAIN | {"annotator": "annotator__name" if names else "annotator__pseudonym"}
     fields = ("pk", "item_id", "created_at", *COMPARED, *columns.values(), *COLUMNS)
-    rows = labels_to_export(viewer, **conditions).order_by(order, "pk").values(*fields)
+    found = labels_to_export(viewer, **conditions)
+    if viewer is not None:
+        found, fields = found.with_words(viewer), (*fields, "in_words")
+    rows = found.order_by(order, "pk").values(*fields)
     for labels in batched(rows.iterator(chunk_size=AT_ONCE), AT_ONCE):
         responses = refs_by_item(label["item_id"] for label in labels)
         revisions = _revisions_of([label["pk"] for label in labels])
         compared = _compared_judgments(labels)
         for label in labels:
-            named = responses.get(label["item_id"], [])
+            named, earlier = responses.get(label["item_id"], []), revisions.get(label["pk"], [])
+            if not label.get("in_words", True):
+                label |= WORDLESS
+                earlier = [row | WORDLESS | {"verdict": row["verdict"] | WORDLESS} for row in earlier]
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()} | _compared(label, named, compared)
             record["simulated"] = record["simulated"] or None
-            record["revisions"] = [_revision(row, named) for row in revisions.get(label["pk"], ())]
+            record["revisions"] = [_revision(row, named) for row in earlier]
             yield trimmed(record | _verdict(label, named))
 
 

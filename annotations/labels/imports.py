@@ -11,6 +11,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from annotations import ballots
+from annotations.labels.provenance import shown_by
 from annotations.models import (
     Annotator,
     Assignment,
@@ -21,7 +22,6 @@ from annotations.models import (
     Membership,
     new_pseudonym,
 )
-from bank import exposure
 from bank.database import bulk, chunks
 from bank.errors import BadInput
 from bank.intake.formats.reading import Row
@@ -30,6 +30,7 @@ from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
+from bank.intake.imports.provenance import Closing
 from bank.models.verdict import COLUMNS, LABEL, in_canonical_order, is_of_categories, turned
 from bank.samples.items import ItemSpec, StoredItem
 from judging.models import Judgment
@@ -86,6 +87,7 @@ class LabelImporter:
         self.changed: set[int] = set()  # of those, the ones that get labels
         self.positions: dict[str, int] = {}  # the next free one, by campaign
         self.most: dict[str, int] = {}  # labels of one item, by campaign
+        self.closing, self.closed_now = Closing(context), set[str]()  # campaigns that the import closes
 
     def check(self, rows: list[Row], report: Report) -> Batch | None:
         block = self._with_annotator(block_of(rows), report)
@@ -103,6 +105,8 @@ class LabelImporter:
         self._count(report, "campaigns", set(campaigns) - self.campaigns.keys())
         self._count(report, "annotators", set(annotators) - self.annotators.keys())
         report.made["labels"] += len(block)
+        report.closing += self.closing.count(columns["spec"])
+        report.closing_stored += sum(map(self._close, dict.fromkeys(campaigns)))
         self.pending_labels += len(block)
         members = self._new_members(dict.fromkeys(zip(campaigns, annotators, strict=True)))
         places, new_places = self._places(list(zip(campaigns, numbers, columns["two"], strict=True)))
@@ -228,6 +232,14 @@ class LabelImporter:
             left_out.add(row)
         return block.without(left_out) if left_out else block
 
+    def _close(self, name: str) -> int:
+        """How many stored labels of a campaign close, since these come with them; counted once."""
+        campaign = self.campaigns.get(name)
+        if self.context.saw_nothing or campaign is None or name in self.closed_now:
+            return 0
+        self.closed_now.add(name)
+        return self.closing.stored(Label.objects.filter(campaign=campaign, excluded=False), held="campaign__held")
+
     def expected_rows(self) -> dict[type[Model], int]:
         return self.items.expected_rows() | {
             Annotator: len(self.pending_names["annotators"]),
@@ -272,8 +284,10 @@ class LabelImporter:
         )
 
     def finish(self) -> None:
-        """Update the slots of items that existed before, the overlap of the campaigns, and their categories."""
+        """Update the slots of items that existed before; of campaigns what people saw, the overlap and categories."""
         bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
+        closed_now = [self.campaigns[name].pk for name in self.closed_now]
+        Campaign.objects.filter(pk__in=closed_now).update(held=self.context.held)
         for name, most in self.most.items():
             Campaign.objects.filter(pk=self.campaigns[name].pk, overlap__lt=most).update(overlap=most)
             if is_of_categories(self.campaigns[name].protocol):
@@ -433,7 +447,6 @@ class LabelImporter:
     def _make_campaign(self, name: str, protocol: str) -> Campaign:
         if not name.strip():
             raise BadInput("A campaign needs a name.")
-        shows = ballots.BALLOTS[protocol].shows if protocol in ballots.BALLOTS else ""
         return self.context.writer.make(
             Campaign(
                 name=name,
@@ -441,7 +454,7 @@ class LabelImporter:
                 protocol=protocol,
                 state=Campaign.State.CLOSED,
                 imported=True,
-                held=exposure.inputs_of("component") if shows == ballots.COMPONENTS else exposure.NOTHING,
+                held=self.context.held | shown_by(protocol),
             )
         )
 

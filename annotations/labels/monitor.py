@@ -26,7 +26,7 @@ from annotations.labels.agreement import (
 )
 from annotations.labels.verdicts import describe, main_column
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
-from bank import guard
+from bank import exposure, guard
 from bank.models import with_answers
 from bank.models.catalogue import known_to
 from bank.models.verdict import Choice
@@ -336,9 +336,9 @@ class RecentLabel:
 def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) -> list[RecentLabel]:
     """The newest labels. With ``noted`` only those with a flag or a comment."""
     place = "assignment__campaign_item"
-    labels = Label.objects.seen_by(viewer).filter(campaign=campaign).order_by("-changed_at", "-pk")
+    labels = Label.objects.seen_by(viewer).filter(campaign=campaign).order_by("-changed_at", "-pk").with_words(viewer)
     if noted:
-        labels = labels.filter(~Q(flags=[]) | ~Q(comment=""))
+        labels = labels.filter(~Q(flags=[]) | ~Q(comment=""), exposure.words_seen(viewer, held="campaign__held"))
     # Found before anything is joined to them: else the database joins all labels, and sorts them with it.
     newest = labels.filter(pk__in=list(labels.values_list("pk", flat=True)[:RECENT]))
     judges = (f"{place}__{judgment}__run__judge" for judgment in ("reviewed", "against"))  # of few campaigns
@@ -355,6 +355,8 @@ def recent_labels(campaign: Campaign, viewer: Viewer, *, noted: bool = False) ->
         who = label.annotator.shown(named=allowed(viewer, "read-names"))
         columns = label.verdict()
         verdict = describe(columns, campaign.protocol, letters=names) if main_column(columns) != "choice" else ""
+        if not label.in_words:
+            label.comment, label.flags = "", []
         flags = [ballots.FLAGS.get(flag, flag) for flag in label.flags]
         rows.append(RecentLabel(label, who, better, over, verdict, flags))
     return rows

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import mail
-from accounts.http import form_page, page_of, person, posted
+from accounts.http import done, form_page, page_of, person, posted
 from accounts.rules import ANYWHERE, admitted, allowed, requires, where
 from annotations import ballots
 from annotations.assignment.queries import annotator_of, campaigns_of
@@ -26,6 +26,7 @@ from annotations.campaigns.actions import (
 from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
 from annotations.campaigns.power import PLANNED, fits, outlooks
+from annotations.labels import provenance
 from annotations.labels.agreement import LabelRow, label_rows
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
@@ -85,6 +86,7 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "may_plan": may_plan,
         "power": power,
         "board": board_link(campaign.benchmark),
+        "for_staff": provenance.for_staff(campaign) if allowed(viewer, "publish", of=campaign.benchmark) else 0,
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
     }
     if allowed(viewer, "write-campaigns", of=campaign.benchmark) and not campaign.imported:
@@ -124,6 +126,16 @@ def campaign_pause(request: HttpRequest, pk: int) -> HttpResponse:
 def campaign_close(request: HttpRequest, pk: int) -> HttpResponse:
     close_campaign(campaign=get_object_or_404(Campaign, pk=pk), now=timezone.now())
     return redirect("annotations:campaign-detail", pk)
+
+
+@requires("publish", of=OF_CAMPAIGN)
+@require_POST
+@back_on_refusal("annotations:campaign-detail")
+def campaign_saw_nothing(request: HttpRequest, pk: int) -> HttpResponse:
+    """Note of the labels of a file that those who gave them saw nothing hidden."""
+    campaign = get_object_or_404(Campaign, pk=pk)
+    provenance.say_saw_nothing(campaign=campaign, by=person(request))
+    return done(request, "Noted. These labels are for everybody now.", "annotations:campaign-detail", pk)
 
 
 @requires("write-campaigns", of=OF_CAMPAIGN)

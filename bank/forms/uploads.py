@@ -8,6 +8,7 @@ from django import forms
 from accounts.forms import Styled
 from accounts.rules import allowed
 from bank.forms.fields import tick, whole_number
+from bank.intake.imports.provenance import VERDICTS
 from bank.intake.uploads import actions
 from bank.models import Benchmark, Upload
 
@@ -59,6 +60,10 @@ class ChoicesForm(Styled):
     annotator = forms.CharField(max_length=200, required=False, help_text="Of labels that name nobody.")
     campaign = forms.CharField(max_length=200, required=False, help_text="A closed campaign that takes the labels.")
     parts = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Bring in")
+    saw_nothing = tick(
+        "Whoever gave these verdicts saw nothing hidden: no answer keys, references, weights or other criteria",
+        help_text="Leave it empty where you do not know. What is said here is logged.",
+    )
     skip_bad = tick("Bring in the good rows, leave the bad ones out")
 
     def __init__(self, data: Any = None, *, upload: Upload) -> None:
@@ -82,6 +87,8 @@ class ChoicesForm(Styled):
         ):
             if part not in findings.get("parts", []):
                 del self.fields[name]
+        if not set(VERDICTS) & set(findings.get("parts", [])):
+            del self.fields["saw_nothing"]
         if not findings.get("bad"):
             del self.fields["skip_bad"]
         if upload.is_limited:

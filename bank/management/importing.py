@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from bank.intake import formats
 from bank.intake.formats import mapping
 from bank.intake.formats.mapping import Mapped
 from bank.intake.formats.reading import BadFile, Problem
-from bank.intake.imports import Progress, Report
+from bank.intake.imports import Progress, Report, provenance
 from bank.intake.imports.context import ImportOptions
-from bank.intake.imports.engine import run_import
+from bank.intake.imports.engine import nothing_more, run_import
 from bank.models import Benchmark
 
 MOST_ALIKE = 50
@@ -65,6 +66,11 @@ class ImportCommand(UncheckedCommand):
         )
         parser.add_argument("--propose-map", action="store_true", help="print a map to start from, and import nothing")
         parser.add_argument("--all-parts", action="store_true", help="import all that the file holds, not only this")
+        parser.add_argument(
+            "--saw-nothing",
+            action="store_true",
+            help="whoever gave these labels or judgments saw nothing hidden; else they count as having seen all of it",
+        )
         self.more_arguments(parser)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
@@ -92,6 +98,8 @@ class ImportCommand(UncheckedCommand):
                 dry_run=options["dry_run"],
                 skip_bad=options["skip_bad"],
                 progress=progress,
+                checked=self.tell_closing,
+                finish=partial(provenance.record, command=self.part) if options["saw_nothing"] else nothing_more,
             )
         for report in reports.values():
             self.tell(report, options)
@@ -100,6 +108,11 @@ class ImportCommand(UncheckedCommand):
         if bad and not (written and options["skip_bad"]):
             hint = "" if options["dry_run"] else " --skip-bad imports the good ones."
             raise Failed(f"{counted(bad, 'bad rows')}, nothing was written.{hint}")
+
+    def tell_closing(self, reports: dict[str, Report]) -> None:
+        """Say which verdicts will be for staff alone, before they are."""
+        if words := provenance.in_words(reports):
+            self.stdout.write(f"{words} If they saw nothing hidden, say so with --saw-nothing.")
 
     def tell(self, report: Report, options: dict[str, Any]) -> None:
         for line in gathered(report.warnings):

@@ -34,11 +34,18 @@ def load_llmfao() -> None:
         parts = ["samples", "responses", "labels"]
         # Its notes say what a right answer holds, and are published with it.
         run_import(
-            path=folder, format=llmfao, parts=parts, slug=SLUG, title="LLMFAO", visibility="public", open_keys=True
+            path=folder,
+            format=llmfao,
+            parts=parts,
+            slug=SLUG,
+            title="LLMFAO",
+            visibility="public",
+            open_keys=True,
+            saw_nothing=True,
         )
         for file, judge in JUDGES.items():
             votes = folder / f"{file}-crowd-comparisons.csv"
-            run_import(path=votes, format=llmfao, parts=["judgments"], slug=SLUG, judge=judge)
+            run_import(path=votes, format=llmfao, parts=["judgments"], slug=SLUG, judge=judge, saw_nothing=True)
     Benchmark.objects.filter(slug=SLUG).update(description=DESCRIPTION, licence="CC BY 4.0")
 
 

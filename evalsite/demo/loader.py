@@ -116,7 +116,8 @@ def imported(parts: list[str], path: Path, *, slug: str, description: str, **opt
 
 
 def bring_in(parts: list[str], path: Path, **options: Any) -> None:
-    for report in run_import(path=path, format=generic, parts=parts, **options).values():
+    """Files of the demo, whose people and judges are simulated from what everybody sees."""
+    for report in run_import(path=path, format=generic, parts=parts, saw_nothing=True, **options).values():
         _clean(report)
 
 

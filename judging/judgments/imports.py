@@ -8,15 +8,16 @@ from typing import Any
 from django.db.models import F, Model
 from django.utils import timezone
 
-from bank import exposure
 from bank.database import bulk, chunks, unfinished
 from bank.intake.formats.reading import Row
 from bank.intake.formats.seen import NameIndex, SeenNames
 from bank.intake.imports import Report
 from bank.intake.imports.context import ImportContext
 from bank.intake.imports.items import Block, NewItems, VerdictItems, block_of, describe
+from bank.intake.imports.provenance import Closing
 from bank.models.verdict import COLUMNS, in_canonical_order
 from bank.samples.items import StoredItem
+from judging.judgments.provenance import note_held_by_juries
 from judging.models import Judge, Judgment, Run, RunItem, reason_key
 from judging.protocols import settings_hash
 
@@ -57,12 +58,13 @@ class Judgments:
             self.runs[(run.judge.name, run.protocol, run.settings_hash)] = run
         self.judges: dict[str, Judge] = {}  # of runs that the import creates
         self.pending_runs: set[RunKey] = set()
+        self.closing, self.closed_now = Closing(context), set[RunKey]()  # runs that the import closes
         self.counts: Counter[tuple[RunKey, str]] = Counter()  # of all batches that were written
         self.run_items = NameIndex()  # items that runs have or will have, as far as they were looked for
         self.pending_run_items = self.pending_judgments = 0
 
     def check(self, rows: list[Row], report: Report) -> Batch | None:
-        block = self._with_judge(block_of(rows), report)
+        block = self._without_told(self._with_judge(block_of(rows), report), report)
         block, specs = self.items.resolved(block, report)
         if not specs:
             return None
@@ -90,6 +92,8 @@ class Judgments:
         self.pending_judgments += len(fresh)
         report.made["runs"] = len(self.pending_runs - self.runs.keys())
         report.made["judgments"] += len(fresh)
+        report.closing += self.closing.count(specs)
+        report.closing_stored += sum(map(self._close, dict.fromkeys(keys)))
         run_items = self._missing_run_items(dict.fromkeys(zip(keys, numbers, strict=True)))
         if not (self.context.writes and fresh):
             return None
@@ -118,6 +122,14 @@ class Judgments:
             counts=counts,
         )
 
+    def _close(self, key: RunKey) -> int:
+        """How many stored judgments of a run close, since these come with them; counted once."""
+        run = self.runs.get(key)
+        if self.context.saw_nothing or run is None or key in self.closed_now:
+            return 0
+        self.closed_now.add(key)
+        return self.closing.stored(Judgment.objects.filter(run=run, status=Judgment.Status.OK), held="run__held")
+
     def expected_rows(self) -> dict[type[Model], int]:
         runs = len(self.pending_runs - self.runs.keys())
         own = {Judge: runs, Run: runs, RunItem: self.pending_run_items, Judgment: self.pending_judgments}
@@ -138,7 +150,13 @@ class Judgments:
         self.counts += batch.counts
 
     def finish(self) -> None:
-        """Count what came in. A run that was imported before runs counted themselves stays uncounted."""
+        """Note of which runs nobody knows any more what they held, and count what came in.
+
+        A run that was imported before runs counted themselves stays uncounted.
+        """
+        closed_now = [self.runs[key].pk for key in self.closed_now]
+        Run.objects.filter(pk__in=closed_now).update(held=self.context.held)
+        note_held_by_juries(closed_now)
         with unfinished.included():
             for key in {key for key, _ in self.counts}:
                 added = {name: F(name) + self.counts[key, name] for name in COUNTED}
@@ -152,6 +170,17 @@ class Judgments:
         for row in sorted(refused):
             report.refuse(block.places[row], "judge", "is missing; name it with --judge")
         return block.without(refused)
+
+    def _without_told(self, block: Block, report: Report) -> Block:
+        """Without rows of judges that were shown criteria, where it is said that they saw nothing: they are refused."""
+        if not self.context.saw_nothing:
+            return block
+        told = {row for row, settings in enumerate(block.columns["settings"]) if settings.get("criteria") is True}
+        for row in sorted(told):
+            report.refuse(
+                block.places[row], "settings", "says that the judge was shown criteria; it did not see nothing"
+            )
+        return block.without(told) if told else block
 
     def _fresh(
         self,
@@ -237,7 +266,7 @@ class Judgments:
                 settings_hash=hash_of_settings,
                 state=Run.State.FINISHED,
                 imported=True,
-                held=exposure.UNKNOWN if settings.get("criteria", True) else exposure.NOTHING,
+                held=self.context.held,
                 reported_model=reported,
                 finished_at=timezone.now(),
                 **dict.fromkeys(COUNTED, 0),

@@ -1,5 +1,6 @@
 """Pages of runs, and the front page of judging."""
 
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -17,7 +18,7 @@ from bank.views.common import act, faults_in
 from judging import protocols
 from judging.forms import AttackForm, CollectForm, JuryForm, RequestForm, RunForm, as_form
 from judging.inputs import add_errors
-from judging.judgments import analyses, releases
+from judging.judgments import analyses, provenance, releases
 from judging.models import OVERLAP, Judgment, Run
 from judging.runs import actions, collecting, item_sets, juries, plan, queries, tryouts
 from judging.runs.attack_report import report_for
@@ -103,6 +104,7 @@ def _run_context(request: SignedInRequest, pk: int) -> dict[str, Any]:
         "moved": report_for(run, request.user) if run.kind == Run.Kind.ATTACKS else None,
         "members": Run.objects.filter(pk__in=members).select_related("judge"),
         "standing": None if progress.withheld else releases.release_counts(run),
+        "for_staff": provenance.for_staff(run) if allowed(request.user, "publish", of=run.benchmark) else 0,
         "stale": bool(members) and not progress.withheld and juries.is_stale(run),
     }
 
@@ -308,6 +310,14 @@ def run_resume(request: SignedInRequest, pk: int) -> HttpResponse:
 @requires("write-judging", of=OF_RUN)
 def run_cancel(request: SignedInRequest, pk: int) -> HttpResponse:
     return _act(request, pk, actions.cancel_run, "The run is cancelled. Its verdicts stay.")
+
+
+@require_POST
+@requires("publish", of=OF_RUN)
+def run_saw_nothing(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Note of a judge whose verdicts came from a file that it saw nothing hidden."""
+    say = partial(provenance.say_saw_nothing, by=request.user)
+    return _act(request, pk, say, "Noted. These verdicts are for everybody now.")
 
 
 @require_POST

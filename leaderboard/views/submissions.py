@@ -160,7 +160,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("submit")
 @require_safe
-def submission_problems(request: HttpRequest, pk: int) -> HttpResponse:
+def submission_problems(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Every fault of a file that did not pass, as CSV."""
     submission = get_object_or_404(_visible(request), pk=pk)
     rows = shown.fault_rows(submission.problems)
@@ -169,7 +169,7 @@ def submission_problems(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("submit")
 @require_safe
-def submission_marks(request: HttpRequest, pk: int) -> HttpResponse:
+def submission_marks(request: HttpRequest, pk: int) -> HttpResponseBase:
     """The marked answers, those whose keys are open to everybody, as CSV."""
     submission = get_object_or_404(_visible(request), pk=pk)
     rows = (
@@ -245,7 +245,7 @@ def submission_rescore(request: HttpRequest, submission: Submission) -> str:
 
 @requires("manage-submissions")
 @require_safe
-def submission_export(request: HttpRequest) -> HttpResponse:
+def submission_export(request: HttpRequest) -> HttpResponseBase:
     """Every submission with its main numbers, as CSV."""
     header = ["id", "benchmark", "model", "organisation", "by", "state", "reason", "sent", "split", "part", "kind", "n"]
     measures = list(shown.NAMES)
@@ -268,7 +268,7 @@ def submission_export(request: HttpRequest) -> HttpResponse:
 
 @requires("submit")
 @require_safe
-def submission_template(request: HttpRequest, name: str) -> HttpResponse:
+def submission_template(request: HttpRequest, name: str) -> HttpResponseBase:
     """The samples to answer, as a file to fill in."""
     benchmark = _benchmark(request, name)
     shape = request.GET.get("shape", "jsonl")

@@ -32,7 +32,8 @@ def never() -> bool:
 class Report:
     """What an import made, or would make, of one part: counts by noun, unchanged rows, problems, warnings.
 
-    ``bad`` counts all bad rows; ``problems`` lists the first hundred thousand problems.
+    ``bad`` counts all bad rows; ``problems`` lists the first hundred thousand problems. ``closing`` counts the new
+    verdicts that nobody below staff would see, ``closing_stored`` those that such a file would close with them.
     """
 
     made: Counter[str] = field(default_factory=Counter)
@@ -41,6 +42,8 @@ class Report:
     warnings: list[Problem] = field(default_factory=list)
     rows: int = 0
     bad: int = 0
+    closing: int = 0
+    closing_stored: int = 0
     written: bool = False
     _last: Where | None = None
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db.models import Model
 
-from bank import media, objects
+from bank import exposure, media, objects
 from bank.database import batched
 from bank.errors import BadInput
 from bank.intake.formats.seen import NameIndex
@@ -34,6 +34,8 @@ class ImportOptions:
     anyway.
     Without ``takes_anchor`` a file does not name the model that others are compared with.
     ``untrusted`` responses are treated as submitted ones are: they may hold instructions to a judge.
+    ``saw_nothing``: whoever gave the verdicts saw nothing hidden; otherwise they count as having seen all that the
+    benchmark has closed.
     """
 
     slug: str
@@ -47,6 +49,7 @@ class ImportOptions:
     campaign: str = ""
     open_keys: bool = False
     untrusted: bool = False
+    saw_nothing: bool = False
     takes_anchor: bool = True
 
     def __post_init__(self) -> None:
@@ -76,6 +79,7 @@ class ImportContext(ImportOptions):
     benchmark: Benchmark | None = None
     writer: ImportWriter = field(init=False)  # set once all rows are checked
     pending_samples: int = 0  # samples that will be made
+    pending_closed: bytearray = field(default_factory=bytearray)  # what of each is closed, if verdicts follow
     # Other ways than keys to name a sample, if responses follow.
     addresses: PendingAddresses = field(default_factory=PendingAddresses)
     responses: NameIndex = field(default_factory=NameIndex)  # pending ones, by sample, model and variant
@@ -104,6 +108,11 @@ class ImportContext(ImportOptions):
     def writes(self) -> bool:
         """False for a dry run."""
         return self.scratch is not None
+
+    @property
+    def held(self) -> int:
+        """What those who gave its verdicts count as having seen (``exposure.Inputs``)."""
+        return exposure.NOTHING if self.saw_nothing else exposure.UNKNOWN
 
     @property
     def hidden_splits(self) -> list[str]:

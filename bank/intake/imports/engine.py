@@ -34,6 +34,10 @@ def nothing_more(benchmark: Benchmark, reports: dict[str, Report]) -> None:
     """For imports without a final step of their own."""
 
 
+def no_one_asks(reports: dict[str, Report]) -> None:
+    """For imports that tell nobody what they found before they write."""
+
+
 BATCH = 2000
 IN_MEMORY = 16 * 2**20
 HEAVY = 32 * 2**20
@@ -84,6 +88,7 @@ def run_import(
     skip_bad: bool = False,
     progress: Progress = no_progress,
     cancelled: Callable[[], bool] = never,
+    checked: Callable[[dict[str, Report]], None] = no_one_asks,
     finish: Finish = nothing_more,
     **options: Any,
 ) -> dict[str, Report]:
@@ -93,6 +98,7 @@ def run_import(
     With ``dry_run`` nothing is written or locked; each part counts on what the parts before it would make.
     ``progress(part, rows)`` receives the number of checked rows and, under the name "write", of written ones.
     ``cancelled`` is polled between batches; if it returns true, nothing stays and Cancelled is raised.
+    ``checked(reports)`` is called when every row is checked, before anything is written.
     ``finish(benchmark, reports)`` is called inside the last transaction, when all is written. ``images`` is the folder
     that the paths of pictures start from or lead to; default: beside the file.
 
@@ -118,7 +124,7 @@ def run_import(
                     images=PictureFolder(images or source.images, given=images is not None),
                     scratch=None if dry_run else scratch_folder,
                 )
-                reports = _attempt(context, skip_bad, progress, cancelled, finish)
+                reports = _attempt(context, skip_bad, progress, cancelled, checked, finish)
                 break
             except (IntegrityError, writer.Outdated):
                 if not left:
@@ -141,6 +147,7 @@ def _attempt(
     skip_bad: bool,
     progress: Progress,
     cancelled: Callable[[], bool],
+    checked: Callable[[dict[str, Report]], None],
     finish: Finish,
 ) -> dict[str, Report]:
     """Check all rows and, where that may be, write them."""
@@ -155,6 +162,7 @@ def _attempt(
             complete &= _check(context, name, importer, reports[name], spool, progress, cancelled)
         if complete:
             context.images.refuse_if_wrong()
+        checked(reports)
         bad = any(report.problems for report in reports.values())
         if context.scratch is None or not complete or (bad and not skip_bad):
             return reports

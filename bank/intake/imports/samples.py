@@ -124,12 +124,16 @@ class Samples:
         self.paths.update(paths)
         self.pending_pictures += len(pictures)
         self.pending_criteria += len(criteria[0])
-        if not (self.context.writes and keys):
+        if not keys:
             return None
         if self.context.open_keys:
             importing.open_keys(criteria)
         splits = values[OWN.index("split")]
         closed = importing.closed_of(criteria, [split in self.context.hidden_splits for split in splits])
+        if not {"judgments", "labels"}.isdisjoint(self.context.source.parts):
+            self.context.pending_closed.extend(closed)
+        if not self.context.writes:
+            return None
         columns = list(map(bulk.compact, [closed, *values]))
         return paths, columns, pictures, importing.encrypt(*criteria)
 

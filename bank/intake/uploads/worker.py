@@ -23,7 +23,7 @@ from bank.errors import BadInput, outage
 from bank.intake.formats import UnknownFormat, mapping, reader
 from bank.intake.formats.mapping import Mapped
 from bank.intake.formats.reading import BadFile, Problem, first_names
-from bank.intake.imports import Cancelled, Report, diff, engine, kept_maps, sources, writer
+from bank.intake.imports import Cancelled, Report, diff, engine, kept_maps, provenance, sources, writer
 from bank.intake.imports.context import ImportOptions
 from bank.intake.uploads import actions, preview, staging
 from bank.intake.uploads.preview import keep_preview
@@ -302,6 +302,7 @@ def summary(reports: dict[str, Report], upload: Upload) -> dict[str, Any]:
         "counted": [_counted(name, report) for name, report in reports.items()],
         "made": filled(made),
         "words": preview.counts(made),
+        "closing": provenance.in_words(reports),
         "bad": sum(report.bad for report in reports.values()),
         "warnings": len({problem.where for _, problem in faults if problem.warning}),
         "following": sum(reason["count"] for reason in reasons if reason["follows"]),
@@ -358,6 +359,8 @@ def _import(upload: Upload, stop: Callable[[], bool]) -> None:
     def finish(benchmark: Benchmark, reports: dict[str, Report]) -> None:
         """Inside the import's transaction: its rows and its completion take effect together."""
         _move(upload, Upload.State.DONE, report=_report(upload, reports, seconds=time.monotonic() - began))
+        if upload.choices.get("saw_nothing"):
+            provenance.record(benchmark, reports, by=upload.by)
         if upload.map and upload.keeps_map and not upload.is_limited:
             kept_maps.keep(mapping.checked(upload.map), columns=upload.found["columns"], by=upload.by)
 

@@ -14,18 +14,22 @@ from django.db.models import Manager, QuerySet
 
 from accounts.installation_key import check_keys
 from accounts.management.base import INSTALLATION
+from annotations.labels import provenance as labels
 from annotations.models import Label
 from bank import exposure
 from bank.models import Benchmark, Item, Response
 from bank.models.catalogue import in_hidden_splits
 from evalsite import doctor
+from judging.judgments import provenance as judgments
 from judging.models import Judgment, Run
+from stats.figures import listed, number_of
 
 VERDICTS: tuple[tuple[Manager[Any], str, str], ...] = (
     (Judgment.objects, "run__held", "judges"),
     (Label.objects, "campaign__held", "people"),
 )
-UPDATE = ("bank", "0006_sealing")
+# The updates after which it is said what they closed.
+SEALING, PROVENANCE = ("bank", "0006_sealing"), ("judging", "0017_unknown_provenance")
 
 
 class Command(migrate.Command):
@@ -34,12 +38,12 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if doctor.older(connections[options["database"]]):
             raise CommandError(doctor.of_another_version(doctor.OLDER))
-        is_ahead = _update_is_ahead()
+        ahead = [update for update in (SEALING, PROVENANCE) if _is_ahead(update)]
         with _alone(connections[options["database"]]):
             super().handle(*args, **options)
-        if is_ahead and not _update_is_ahead():
-            for paragraph in closed_in_words():
-                self.stdout.write(f"\n{paragraph}")
+        for update, in_words in ((SEALING, closed_in_words), (PROVENANCE, unknown_in_words)):
+            if update in ahead and not _is_ahead(update):
+                self.stdout.writelines(f"\n{paragraph}" for paragraph in in_words())
         if not doctor.migrations().is_fault:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
 
@@ -59,10 +63,30 @@ def _alone(database: BaseDatabaseWrapper) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(hashtext('evalsite migrate'))")
 
 
-def _update_is_ahead() -> bool:
+def _is_ahead(update: tuple[str, str]) -> bool:
     """Whether the database holds tables that this update has not changed yet."""
     applied = MigrationRecorder(connection).applied_migrations()
-    return bool(applied) and UPDATE not in applied
+    return bool(applied) and update not in applied
+
+
+def unknown_in_words() -> Iterator[str]:
+    """Which verdicts from files are for staff alone since nobody said what was seen, and how they are opened: a
+    paragraph for each benchmark.
+    """
+    for benchmark in Benchmark.objects.order_by("slug", "pk"):
+        told = []
+        for campaign in benchmark.campaigns.filter(imported=True).order_by("pk"):
+            if count := labels.for_staff(campaign):
+                told.append(f"{number_of(count, 'label')} of the campaign '{campaign.name}' ('{campaign.name}')")
+        for run in benchmark.runs.filter(imported=True).select_related("judge").order_by("pk"):
+            if count := judgments.for_staff(run):
+                told.append(f"{number_of(count, 'judgment')} of {run.judge} ({run.pk})")
+        if told:
+            yield (
+                f"{benchmark}: verdicts from files count as given by somebody who may have seen what is closed. For "
+                f"staff alone are: {listed(told)}. Where nothing hidden was seen, `manage.py publish {benchmark} "
+                "--saw-nothing` with what stands in brackets opens them."
+            )
 
 
 def closed_in_words() -> Iterator[str]:

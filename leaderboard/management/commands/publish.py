@@ -1,5 +1,5 @@
-"""manage.py publish {SLUG [--private | --keys | --edition KIND [--split NAME] [--run ID] [--judges] [--dry-run]] |
-NAME --recipe}
+"""manage.py publish {SLUG [--private | --keys | --saw-nothing CAMPAIGN|RUN | --edition KIND [--split NAME] [--run ID]
+[--judges] [--dry-run]] | NAME --recipe}
 """
 
 from typing import Any
@@ -7,14 +7,18 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.management.base import InstallationCommand
+from annotations.labels import provenance as labels
 from bank.management.importing import Failed, bad_input_fails
+from bank.models import Benchmark
 from bank.recipes import store
 from bank.samples.benchmarks import find_benchmark, open_keys, set_visibility
+from judging.judgments import provenance as judgments
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.editions import recipes as recipe_editions
 from leaderboard.kinds import WITH_EDITIONS
 from leaderboard.view import scope_of
+from stats.figures import number_of
 
 
 class Command(InstallationCommand):
@@ -33,6 +37,11 @@ class Command(InstallationCommand):
             help="show everybody the answer keys, references and weights of approved samples outside hidden splits; it "
             "cannot be taken back",
         )
+        group.add_argument(
+            "--saw-nothing",
+            metavar="CAMPAIGN|RUN",
+            help="a campaign's name or a run's number: whoever gave these verdicts of a file saw nothing hidden",
+        )
         group.add_argument("--edition", choices=WITH_EDITIONS, metavar="KIND", help=", ".join(WITH_EDITIONS))
         group.add_argument("--recipe", action="store_true", help="an edition of the board of this recipe")
         parser.add_argument("--split", default="", metavar="NAME", help="a hidden split, with --edition")
@@ -45,6 +54,7 @@ class Command(InstallationCommand):
         *,
         private: bool,
         keys: bool,
+        saw_nothing: str | None,
         recipe: bool,
         edition: str | None,
         split: str,
@@ -62,6 +72,9 @@ class Command(InstallationCommand):
                 opened = open_keys(benchmark=benchmark, command="publish")
                 self.stdout.write(f"The keys of {opened:,} samples of {benchmark} are open to everybody from now on.")
                 return
+            if saw_nothing:
+                self._open_verdicts(benchmark, saw_nothing)
+                return
             if not edition:
                 set_visibility(benchmark=benchmark, visibility="private" if private else "public", command="publish")
                 self.stdout.write(f"{benchmark} is {'for staff only' if private else 'published'}.")
@@ -77,6 +90,23 @@ class Command(InstallationCommand):
             published = editions.publish(**view, judges=judges, command="publish")
         board = f"{edition} board of {'judges of ' if judges else ''}{benchmark}"
         self.stdout.write(f"Published edition {published.number} of the {board}.")
+
+    def _open_verdicts(self, benchmark: Benchmark, name: str) -> None:
+        campaign = benchmark.campaigns.filter(name=name).first()
+        run = benchmark.runs.filter(pk=int(name)).first() if name.isascii() and name.isdigit() else None
+        if (campaign is None) == (run is None):
+            which = "both a campaign and a run" if run else "neither a campaign nor a run"
+            raise Failed(f"{benchmark} has {which} {name!r}.")
+        if campaign:
+            opened = labels.for_staff(campaign)
+            labels.say_saw_nothing(campaign=campaign, command="publish")
+        elif run:
+            opened = judgments.for_staff(run)
+            judgments.say_saw_nothing(run=run, command="publish")
+        verdicts = number_of(opened, "label" if campaign else "judgment")
+        self.stdout.write(
+            f"{verdicts} of {name} that were for staff alone follow what is open to everybody from now on."
+        )
 
     def _describe(self, draft: editions.Draft) -> None:
         self.stdout.write(f"Edition {draft.number} is not published: this is what it would tell.")

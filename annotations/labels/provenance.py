@@ -1,0 +1,31 @@
+"""What those who gave the labels of a file saw: said when the file comes in or later, and never by the file itself."""
+
+from django.db import transaction
+
+from accounts.models import User
+from annotations import ballots
+from annotations.models import Campaign, Label
+from bank import exposure
+from bank.intake.imports import provenance
+
+
+def shown_by(protocol: str) -> int:
+    """What this protocol shows to everybody who labels by it, of what may be hidden (``exposure.Inputs``)."""
+    shows_parts = protocol in ballots.BALLOTS and ballots.BALLOTS[protocol].shows == ballots.COMPONENTS
+    return exposure.inputs_of("component") if shows_parts else exposure.NOTHING
+
+
+@transaction.atomic
+def say_saw_nothing(*, campaign: Campaign, by: User | None = None, command: str = "") -> None:
+    """Note that those who gave the labels of a file saw nothing hidden, so that everybody may see them. It is logged.
+    Raises BadInput of labels that were given here.
+    """
+    left = shown_by(campaign.protocol)
+    provenance.open_verdicts(campaign, leaves=left, by=by, command=command, campaign=campaign.name)
+
+
+def for_staff(campaign: Campaign) -> int:
+    """How many labels of a file are for staff alone, since nobody said what those who gave them saw."""
+    if not campaign.imported or campaign.held != exposure.UNKNOWN:
+        return 0
+    return provenance.closed_among(Label.objects.filter(campaign=campaign, excluded=False), held="campaign__held")
