@@ -31,9 +31,9 @@ UNCOUNTED = frozenset(
     accounts.Mail accounts.Notice accounts.SavedView accounts.SecondFactor accounts.Session accounts.SignInCount
     accounts.SignOn accounts.Team accounts.Token accounts.Webhook annotations.Assignment annotations.Consent
     annotations.GuidelinePicture annotations.Invitation annotations.LabelReturn
-    annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.FileLease bank.PictureStorage
-    bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim judging.RunHold
-    judging.WorkerBeat leaderboard.Change
+    annotations.LabelRevision bank.AccessedSample bank.CriteriaAccess bank.Draft bank.ExactTotal bank.FileLease
+    bank.PictureStorage bank.SubmissionCount bank.Upload judging.Attempt judging.JudgeShare judging.RunClaim
+    judging.RunHold judging.WorkerBeat leaderboard.Change
     leaderboard.PreparedPage
     """.split()
 )

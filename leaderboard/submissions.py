@@ -23,19 +23,20 @@ from accounts.http import attached
 from accounts.models import User
 from accounts.rules import Viewer, allowed
 from bank.models import Benchmark, ResponseMark, Submission, SubmissionRules
-from bank.submissions import actions, quota, scoring
+from bank.submissions import actions, quota, scoring, totals
+from bank.submissions.addressed import answers_to_judges
 from bank.submissions.check import Checked, required_splits, wanted_samples
 from judging import protocols
 from judging.models import QueuedSubmission, Run, SubmissionJudging
 from judging.runs.submissions import Progress, judging_of
 from leaderboard import boards, editions, votes
 from leaderboard.boards.base import ModelRow, ModelsBoard, by_rank
+from leaderboard.editions import in_steps
 from leaderboard.hidden import rests_on_hidden
 from leaderboard.methods import PROVISIONAL
 from leaderboard.rows import Number
 from leaderboard.scope import BadScope, Scope
 from leaderboard.view import scope_of
-from stats import ladder
 
 SHAPES = ("jsonl", "csv", "tsv")
 NO_BETTER = "No better than your best, or by too little to be told."
@@ -193,6 +194,28 @@ def may_be_tsv(benchmark: Benchmark) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Ledger:
+    """For curators: how many exact totals are ``told`` about the answers of a submission's sender, and how many may be;
+    of how many of its ``answers`` the text speaks of the judge, criteria or votes.
+    """
+
+    told: int
+    most: int
+    addressed: int
+    answers: int
+
+    @property
+    def is_full(self) -> bool:
+        return self.told >= self.most
+
+
+def ledger_of(submission: Submission) -> Ledger:
+    addressed, answers = answers_to_judges(submission)
+    told = totals.told_to(benchmark=submission.benchmark, person=submission.by)
+    return Ledger(told, totals.most(submission.benchmark), addressed, answers)
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Where a judged submission stands on the board of its judge's verdicts with the same protocol and settings, beside
     the best of the others there. As on the board, models with fewer than 30 items have no rank.
@@ -253,24 +276,16 @@ def standing(submission: Submission, judged: Progress, viewer: Viewer) -> Standi
 
 
 def _told_row(submission: Submission, board: ModelsBoard, scope: Scope) -> ModelRow | None:
-    """The submission with its main number alone, as its sender is told it: by the Ladder (``stats.ladder.last_told``),
-    since a judge may have been asked about hidden text. None where it is no better than what they were told of.
+    """The submission with its main number alone, as its sender is told it (``editions.in_steps``), since a judge may
+    have been asked about hidden text. None where it is no better than what they were told of.
     """
-    main = scope.kind.shape.main.name
-    low, high = (0.0, 1.0) if scope.kind.pairwise else scope.kind.ends(scope.benchmark)
-    rows = {row.model: row for row in board.rows if row.number(main).value is not None and row.n >= ladder.LEAST}
-    sent = Submission.objects.filter(by=submission.by_id, benchmark=submission.benchmark_id, pk__lte=submission.pk)
-    judged = [rows[each.name] for each in sent.order_by("pk") if each.name in rows]
-    if not judged or judged[-1].model != submission.name:
+    told = in_steps.told_to_senders(scope, board.rows).get(submission.name)
+    row = _row_of(submission, board)
+    if told is None or told.share is None or row is None:
         return None
-    shares = (((row.number(main).value or 0.0) - low) / (high - low) for row in judged)
-    # Steps of the samples there are: how many of the calls gave a verdict can follow hidden text, too.
-    samples = submission.benchmark.samples.in_use().count()
-    told = ladder.last_told((share, samples) for share in shares)
-    if told is None:
-        return None
-    alone: dict[str, Any] = {main: Number(low + told * (high - low))}
-    return replace(judged[-1], rank=None, **alone)
+    low, high = in_steps.scale_of(scope)
+    alone: dict[str, Any] = {scope.kind.shape.main.name: Number(low + told.share * (high - low))}
+    return replace(row, rank=None, **alone)
 
 
 def _board_like(run: Run, scope: Scope) -> ModelsBoard:

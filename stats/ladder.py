@@ -42,19 +42,23 @@ def told(*, hits: npt.ArrayLike, base: npt.ArrayLike, best: float, cluster: npt.
     return size * (right // size) / len(marks)
 
 
-def last_told(scores: Iterable[tuple[float, int]]) -> float | None:
-    """The share that is told of the last of somebody's scores, (share, n) in the order in which they came; None where
-    it is no better than one before, or of fewer than ten.
-
-    Of scores of which nothing but the share is known: the step is the larger of ten and three standard errors of the
-    difference of two independent shares, in tens.
+def step_of(n: int) -> int:
+    """By how many of n samples a score must beat another of which nothing but the share is known: the larger of ten and
+    three standard errors of the difference of two independent shares, in tens.
     """
-    best, last = -math.inf, None
-    for share, n in scores:
-        last = None
-        if n < LEAST:
-            continue
-        size = LEAST * max(1, math.ceil(ERRORS * math.sqrt(n / 2) / LEAST)) / n
-        if share > best + size:
-            best = last = size * math.floor(share / size + 1e-9)
-    return last
+    return LEAST * max(1, math.ceil(ERRORS * math.sqrt(n / 2) / LEAST))
+
+
+def told_in_turn(shares: Iterable[float], n: int) -> list[float | None]:
+    """What is told of each of somebody's scores over n samples, in the order in which they came: the share, rounded
+    down to whole steps (``step_of``); None where it is no better than one before, or n is below ten.
+    """
+    found: list[float | None] = []
+    best = -math.inf
+    for share in shares:
+        size = step_of(n) / n if n >= LEAST else math.inf
+        is_better = share > best + size
+        if is_better:
+            best = size * math.floor(share / size + 1e-9)
+        found.append(best if is_better else None)
+    return found

@@ -11,6 +11,7 @@ from bank.models.recipes import Recipe
 from bank.models.responses import EvaluatedModel, Response, models_with
 from bank.models.reviews import ReviewRound, SampleReview, SampleRevision
 from bank.models.submissions import (
+    ExactTotal,
     FileLease,
     ResponseMark,
     Submission,
@@ -29,6 +30,7 @@ __all__ = [
     "CriteriaAccess",
     "Draft",
     "EvaluatedModel",
+    "ExactTotal",
     "ExportFile",
     "FileLease",
     "HeldOutHalf",

@@ -138,6 +138,23 @@ class ToldScore(models.Model):
         constraints = [models.UniqueConstraint(fields=["submission", "split", "kind", "kept"], name="told_once")]
 
 
+class ExactTotal(models.Model):
+    """An exact total about a submission's answers that was told, to anybody in any place; it never changes.
+
+    See ``bank.submissions.totals``.
+    """
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="exact_totals")
+    digest = models.CharField(max_length=64)  # keyed, of what it is made of
+    of = models.CharField(max_length=200)  # what it is, in words
+    samples = models.PositiveIntegerField()  # behind it
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["submission", "digest"], name="exact_total_once")]
+
+
 class ResponseMark(models.Model):
     """One response compared with a public key. Read it through ``bank.submissions.scoring.marks``."""
 

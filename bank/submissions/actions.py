@@ -23,7 +23,7 @@ from bank.intake.formats.reading import Problem, Row
 from bank.intake.formats.records import Name, ResponseRecord
 from bank.models import Benchmark, EvaluatedModel, Response, Submission, SubmissionRules
 from bank.picked import picked
-from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring
+from bank.submissions import Closed, NameTaken, Refused, ladder, quota, scoring, totals
 from bank.submissions.announcements import announce_submission
 from bank.submissions.check import Checked, check, most_rows, read_responses, wanted_samples
 from bank.submissions.scoring import even_seed
@@ -157,15 +157,19 @@ def restore(*, submission: Submission, by: User, reason: str, now: datetime) -> 
 
 
 @transaction.atomic
-def release(*, submission: Submission, now: datetime, by: User | None = None) -> None:
-    """Tell the submitter the figure of the kept half, as it is now. Raises Refused.
+def release(*, submission: Submission, now: datetime, by: User | None = None, more: bool = False) -> None:
+    """Let the exact figures of a submission be told: of answers that are marked its sender reads the kept half's, as it
+    is now, and the next editions have it without steps. Raises Refused.
 
-    Refused, too, where another released model's answers to the kept half are nearly the same: the difference of the two
-    figures would tell the few keys.
+    Refused where as many totals about its sender's answers are out as may be, unless ``more`` are wanted. Refused, too,
+    where another released model's answers to the kept half are nearly the same: the difference of the two figures would
+    tell the few keys.
     """
-    scored = Submission.objects.filter(pk=submission.pk, state=Submission.State.SCORED, released_at=None)
-    if not scored.update(released_at=now):
-        raise Refused("Only a scored submission has a final score to release, and each only once.")
+    stored = [Submission.State.CHECKED, Submission.State.SCORED]
+    if not Submission.objects.filter(pk=submission.pk, state__in=stored, released_at=None).update(released_at=now):
+        raise Refused("Only a submission that passed has figures to release, and each only once.")
+    if not more:
+        totals.refuse_more(submission)
     if alike := scoring.nearly_the_same(submission, rules_of(submission.benchmark)):
         raise Refused(
             f"In fewer than {MIN_SAMPLES} samples of the kept half its answers differ from those of {alike.name}, "

@@ -12,6 +12,7 @@ from typing import Protocol
 from django.db.models import Count
 
 from bank.models import Benchmark, Submission, SubmissionRules, SubmissionScore, ToldScore
+from bank.submissions import totals
 from stats import ladder
 from stats.disclosure import MIN_SAMPLES
 
@@ -100,6 +101,8 @@ def release(submission: Submission) -> None:
         number = main_number(score)
         if number is not None and min(score.n, score.numbers.get("answered", score.n)) >= MIN_SAMPLES:
             value = round(number, DIGITS)
+            kept = f"kept half of {score.split or 'no split'}, {score.get_kind_display().lower()}"
+            totals.note(submission=submission, made_of={"kept": kept}, of=kept, samples=score.n)
             ToldScore.objects.get_or_create(
                 submission=submission,
                 split=score.split,

@@ -93,6 +93,10 @@ class ReasonIn(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
 
 
+class ReleaseIn(serializers.Serializer[Any]):
+    more = serializers.BooleanField(required=False, default=False)
+
+
 class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Submission]):
     """One's own submissions, for curators and administrators all; POST sends one (multipart)."""
 
@@ -162,12 +166,14 @@ class Submissions(Visible, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         """Take a withdrawal back, with the reason. For curators and administrators."""
         return self._changed(request, needs_reason=True, change=actions.restore)
 
-    @posted(None, SubmissionSerializer)
+    @posted(ReleaseIn, SubmissionSerializer)
     def release(self, request: Request, pk: str) -> Response:
-        """Show the kept half's score to whoever submitted. For curators and administrators."""
+        """Let exact figures be told: the kept half's to whoever submitted, others with the next edition. `more`: also
+        where as many totals about its sender's answers are out as may be. For curators and administrators."""
         submission = self.get_object()
+        by, more = cast(User, request.user), sent(request, ReleaseIn)["more"]
         with conflicts(Refused):
-            actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
+            actions.release(submission=submission, now=timezone.now(), by=by, more=more)
         return Response(self.get_serializer(submission).data)
 
     @posted(None, SubmissionSerializer, url_path="judge-again")

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import or_
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -28,8 +29,10 @@ from annotations.models import Campaign
 from bank import exposure
 from bank.announcements import announce
 from bank.errors import BadInput
-from bank.models import Benchmark, Capability, EvaluatedModel, Sample
+from bank.models import Benchmark, Capability, EvaluatedModel, Sample, Submission
 from bank.models.items import ItemResponse
+from bank.submissions import totals
+from bank.submissions.addressed import answers_to_judges
 from judging.models import Run
 from leaderboard import votes
 from leaderboard.boards import judge_board, keyed, models, pairs, scores
@@ -48,6 +51,8 @@ from leaderboard.boards.keyed import fact_hash
 from leaderboard.boards.pairs import PairRow, PairsBoard
 from leaderboard.boards.scores import ScoresBoard
 from leaderboard.definitions import WRONG
+from leaderboard.editions.in_steps import Told, best_alone, is_told, strengths, told_to_senders, unreleased
+from leaderboard.editions.in_steps import rows_of as stepped_rows
 from leaderboard.hidden import (
     closed_of,
     hidden_split,
@@ -91,7 +96,8 @@ class Published:
 @dataclass(frozen=True, kw_only=True)
 class Draft:
     """The next edition as it would be: what it tells, and what it leaves out and why. ``problem`` says why it must not
-    be published; ``changed`` by model how many samples differ from the last edition.
+    be published; ``changed`` by model how many samples differ from the last edition; ``in_steps`` submitted models that
+    it tells by the Ladder.
     """
 
     scope: Scope
@@ -104,6 +110,7 @@ class Draft:
     left_out: dict[str, str] = field(default_factory=dict)
     without_levels: list[str] = field(default_factory=list)
     changed: dict[str, int] = field(default_factory=dict)
+    in_steps: dict[str, Told] = field(default_factory=dict)
     last: Edition | None = None
 
     @property
@@ -129,11 +136,15 @@ class Draft:
             rows.append(("Compared with the last", "this would be the first edition"))
         elif self.board is not None:
             rows.append((f"Compared with edition {self.last.number}", self.changes_in_words()))
+        if self.in_steps:
+            rows.append(("In steps", self.steps_in_words()))
         if names := self.as_intervals():
             rows.append(("As intervals", f"{listed(names)}: a share would tell nearly every sample behind it"))
         if levels := self.levels_kept_out():
             rows.append(("Levels kept out", levels))
         rows += [(f"Left out: {name}", reason) for name, reason in self.left_out.items()]
+        if speaking := self.addressed_in_words():
+            rows.append(("Answers to the judge", speaking))
         public = self.scope.benchmark.visibility == Benchmark.Visibility.PUBLIC
         rows.append(("Who sees it", "everybody" if public else "staff, and everybody once the benchmark is published"))
         rows.append(("Afterwards", "it cannot be taken back: it stays beside all other editions"))
@@ -155,11 +166,37 @@ class Draft:
                 for column in fields(row)
                 if isinstance(value := getattr(row, column.name), Number) and value.ends != UNKNOWN.ends
             )
-        return f"{listed(list(columns)) or 'no numbers'} of {number_of(len(self.cells), self.noun)}, rounded"
+        told = number_of(len({*self.cells, *self.in_steps}), self.noun)
+        return f"{listed(list(columns)) or 'no numbers'} of {told}, rounded"
+
+    def steps_in_words(self) -> str:
+        """Of which submitted models it tells a number, and in which steps."""
+        told = next(iter(self.in_steps.values()))
+        best = sorted(name for name, one in self.in_steps.items() if one.share is not None)
+        return (
+            f"{number_of(len(self.in_steps), 'submitted model')} that {'is' if len(self.in_steps) == 1 else 'are'} not "
+            f"released, in steps of {told.step} of {told.n} samples; a number for the best of each sender alone: "
+            f"{listed(best) or 'of none'}"
+        )
+
+    def addressed_in_words(self) -> str:
+        """Of which submitted models how many answers speak of the judge, criteria or votes; "" where none does."""
+        if self.what == JUDGES:
+            return ""
+        told = []
+        for submission in Submission.objects.filter(
+            benchmark=self.scope.benchmark, name__in={*self.cells, *self.in_steps}, model__isnull=False
+        ).order_by("name"):
+            speaking, answers = answers_to_judges(submission)
+            if speaking:
+                told.append(f"{submission.name}: {speaking:,} of {number_of(answers, 'answer')}")
+        return f"{'; '.join(told)} speak of the judge, criteria or votes" if told else ""
 
     def changes_in_words(self) -> str:
         """Who enters, and how many samples changed since the last edition."""
+        before = models_in_steps(self.last) if self.last else set()
         new = [name for name in self.cells if name not in self.changed]
+        new += [name for name in self.in_steps if name not in before]
         words = [f"{listed(new)} {'enters' if len(new) == 1 else 'enter'}"] if new else []
         changed = [n for n in self.changed.values() if n]
         if changed:
@@ -262,6 +299,7 @@ def publish(
             by=by,
         )
         of = "judges, " if judges else ""
+        _note_totals(made, f"edition {edition.number} of {kind}")
         subject = f"{benchmark}, {of}{kind}{', ' + split if split else ''}, edition {edition.number}"
         audit.record("edition-published", by=by, command=command, about=subject)
         announce(
@@ -275,6 +313,26 @@ def publish(
             kind=str(kind),
         )
         return edition
+
+
+def models_in_steps(edition: Edition) -> set[str]:
+    """The submitted models of which an edition told by the Ladder alone."""
+    if edition.what == JUDGES or KINDS[edition.kind].keyed:
+        return set()
+    main = KINDS[edition.kind].shape.main.name
+    rows = json.loads(edition.board)["rows"]
+    return {row["model"] for row in rows if is_told(row[main].get("method", ""), row[main].get("reason", ""))}
+
+
+def _note_totals(made: Draft, edition: str) -> None:
+    """Note in the ledger what is told exactly of submitted models."""
+    if made.what == JUDGES:
+        return
+    submissions = Submission.objects.filter(benchmark=made.scope.benchmark, model__isnull=False, name__in=made.cells)
+    for submission in submissions:
+        for number, cell in made.cells[submission.name].items():
+            of = f"{edition}{number and ', '}{number}"
+            totals.note(submission=submission, made_of=_values(cell), of=of, samples=len(cell))
 
 
 def draft(
@@ -300,8 +358,11 @@ def draft(
 
 def _draft_of_models(scope: Scope) -> Draft:
     earlier = published_before(scope)
-    scope, left_out, without_levels = _without_few(scope, earlier)
-    board, cells = _board_and_cells(scope)
+    every, waiting = scope, [] if scope.kind.keyed else [each.name for each in unreleased(scope)]
+    scope, left_out, without_levels = _without_few(replace(scope, without=tuple(waiting)), earlier)
+    stepped, told = _in_steps(every, waiting) if waiting else ([], {})
+    left_out |= {name: FEW_VERDICTS for name in waiting if name not in told and name in {r.model for r in stepped}}
+    board, cells = _board_and_cells(scope, stepped)
     last = _earlier(scope, MODELS).last()
     made = Draft(
         scope=scope,
@@ -309,9 +370,10 @@ def _draft_of_models(scope: Scope) -> Draft:
         number=(last.number if last else 0) + 1,
         left_out=left_out,
         without_levels=without_levels,
+        in_steps=told,
         last=last,
     )
-    if not board.rows or not cells:
+    if not board.rows or not (cells or stepped):
         nothing = f"No model has answers to {MIN_SAMPLES} samples or more that could be counted."
         if left_out:
             nothing += f" {_first([f'{name}: {reason}.' for name, reason in left_out.items()])}"
@@ -551,10 +613,10 @@ def _without_few(scope: Scope, earlier: Sequence[Published]) -> tuple[Scope, dic
     each is left out; and which models have no levels for the second reason.
     """
     left_out: dict[str, str] = {}
-    cells = cells_of(scope)
+    waiting, cells = scope.without, cells_of(scope)
     while few := [name for name, of in cells.items() if not scope.kind.keyed and len(of[WHOLE]) < MIN_SAMPLES]:
         left_out |= dict.fromkeys(few, FEW_VERDICTS)
-        scope = replace(scope, without=tuple(left_out))
+        scope = replace(scope, without=(*waiting, *left_out))
         cells = cells_of(scope)
     paths, binary = paths_of(scope.benchmark.slug), binary_samples(scope.benchmark.slug) if scope.kind.keyed else set()
     near = near_models(cells, earlier, paths, binary)
@@ -750,12 +812,21 @@ def _distinct(form: Any, *numbers: Mapping[str, Cell]) -> list[Cell]:
 # ---- numbers as they are told ----
 
 
-def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
+def _in_steps(scope: Scope, waiting: Collection[str]) -> tuple[list[ModelRow], dict[str, Told]]:
+    """The rows of submitted models that are not released, and what is told of each, see ``in_steps``."""
+    exact = models(scope).rows
+    told = told_to_senders(scope, exact)
+    told = best_alone({name: told[name] for name in waiting if name in told})
+    return stepped_rows(scope, exact, told), told
+
+
+def _board_and_cells(scope: Scope, stepped: Sequence[ModelRow]) -> tuple[ModelsBoard, Cells]:
     """The board rounded, with intervals where a number would settle what it is made of, and with ranks that follow from
-    the numbers as they are told; and what they are made of.
+    the numbers as they are told; and what they are made of. ``stepped`` rows, of models that the view leaves out, are
+    added: no other row counts their verdicts.
     """
     cells = cells_of(scope)
-    if not cells:
+    if not cells and not stepped:
         return ModelsBoard(), cells
     if scope.kind.pairwise:
         board, cells = _pairs_as_told(scope, cells)
@@ -764,8 +835,12 @@ def _board_and_cells(scope: Scope) -> tuple[ModelsBoard, Cells]:
         if not scope.kind.keyed:
             board = _scores_as_told(scope, cast(ScoresBoard, board), cells)
     digits, ends = digits_of(scope)
+    board = replace(board, rows=[*board.rows, *stepped])
     told = whole_from_text(type(board), json.dumps(rounded(as_stored(board), digits=digits, ends=ends)))
-    return replace(told, rows=placed(told.rows, board.ranked_by, scope.kind.ends(scope.benchmark))), cells
+    names = {row.model for row in stepped}
+    anchor = next((row.number(board.ranked_by) for row in told.rows if row.model == scope.anchor), UNKNOWN)
+    steps = strengths(scope, [row for row in told.rows if row.model in names], anchor)
+    return replace(told, rows=placed(told.rows, board.ranked_by, scope.kind.ends(scope.benchmark), steps)), cells
 
 
 def _pairs_as_told(scope: Scope, cells: Cells) -> tuple[ModelsBoard, Cells]:
@@ -831,12 +906,22 @@ def _scores_as_told(scope: Scope, board: ScoresBoard, cells: Cells) -> ModelsBoa
     return replace(board, rows=rows)
 
 
-def placed(rows: Sequence[Any], column: str, scale: tuple[float, float]) -> list[Any]:
+def placed(
+    rows: Sequence[Any], column: str, scale: tuple[float, float], steps: Mapping[str, Number] = MappingProxyType({})
+) -> list[Any]:
     """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a model is
-    in a lower tier than those alone whose interval lies above its own.
+    in a lower tier than those alone whose interval lies above its own. ``steps``: what stands for the number of models
+    that are told in steps.
     """
-    strengths = {row.model: strength for row in rows if (strength := _strength(row, column, scale)) is not None}
-    ends = {row.model: row.number(column) for row in rows if row.number(column).low is not None}
+    strengths: dict[str, float] = {}
+    ends: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        told = steps.get(row.model) or row.number(column)
+        strength = told.value if row.model in steps else _strength(row, column, scale)
+        if strength is not None:
+            strengths[row.model] = strength
+        if told.between:
+            ends[row.model] = told.between
 
     def place(row: Any) -> dict[str, int | None]:
         if row.model not in strengths:
@@ -844,9 +929,9 @@ def placed(rows: Sequence[Any], column: str, scale: tuple[float, float]) -> list
         rank = 1 + sum(other > strengths[row.model] for other in strengths.values())
         if row.model not in ends:
             return {"rank": rank, "rank_low": None, "rank_high": None, "tier": None}
-        own = ends[row.model]
-        above = sum(other.low > own.high for other in ends.values())
-        below = sum(other.high < own.low for other in ends.values())
+        low, high = ends[row.model]
+        above = sum(other_low > high for other_low, _ in ends.values())
+        below = sum(other_high < low for _, other_high in ends.values())
         return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": 1 + above}
 
     return sorted((replace(row, **place(row)) for row in rows), key=by_rank)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leaderboard.boards.base import ModelRow, ModelsBoard, whole_from_text
-from leaderboard.editions import Cells, Draft
+from leaderboard.editions import Cells, Draft, models_in_steps
 from stats.figures import NONE, listed, rank_range
 
 
@@ -35,6 +35,8 @@ class Revealed:
 def revealed_by(draft: Draft) -> Revealed:
     then: Cells = draft.last.cells if draft.last else {}
     now = draft.cells
+    before = {*then, *(models_in_steps(draft.last) if draft.last else ())}
+    entering, leaving = {*now, *draft.in_steps} - before, before - {*now, *draft.in_steps}
     board = draft.board if isinstance(draft.board, ModelsBoard) else None
     rows: Sequence[ModelRow] = board.rows if board else []
     last: Sequence[ModelRow] = whole_from_text(type(board), draft.last.board).rows if board and draft.last else []
@@ -42,8 +44,8 @@ def revealed_by(draft: Draft) -> Revealed:
     ranks = {row.model: _rank(row) for row in last}
     intervals = draft.as_intervals()
     return Revealed(
-        entering=sorted(set(now) - set(then)),
-        leaving=sorted(set(then) - set(now)),
+        entering=sorted(entering),
+        leaving=sorted(leaving),
         most_then=_most(then),
         most=_most(now),
         levels_then=len(levels_then),

@@ -280,6 +280,10 @@ def _model_columns(
         return _votes(address, row.model)
 
     def win(row: PairRow) -> Cell:
+        if row.win_rate.reason:  # an interval alone, or a step, which no list of votes is behind
+            rate = row.win_rate
+            missing = rate.value is None and rate.low is None
+            return Cell(value_or_interval(rate, percent), rate.reason if missing else "", title=rate.reason)
         won = row.win_rate.value is not None
         return Cell(
             value_or_interval(row.win_rate, percent),

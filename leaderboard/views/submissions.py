@@ -152,6 +152,7 @@ def submission_detail(request: HttpRequest, pk: int) -> HttpResponse:
         "on_boards": on_boards(submission.model, request.user) if submission.model else None,
         "page": page,
         "staff": allowed(request.user, "manage-submissions"),
+        "ledger": submissions.ledger_of(submission) if allowed(request.user, "manage-submissions") else None,
         "kept": any(block.kept for block in blocks),
         "next": shown.next_of(submission, request.user, blocks),
     }
@@ -231,9 +232,10 @@ def submission_judge_again(request: HttpRequest, submission: Submission) -> str:
 
 @_changing("manage-submissions")
 def submission_release(request: HttpRequest, submission: Submission) -> str:
-    """Let the model rank, and tell the submitter the figure of the kept half."""
-    actions.release(submission=submission, now=timezone.now(), by=cast(User, request.user))
-    return f"{submission.by} sees the score that ranks now, and is told so."
+    """Let the model's exact figures be told: that of the kept half now, others with the next edition."""
+    by, more = cast(User, request.user), "more" in request.POST
+    actions.release(submission=submission, now=timezone.now(), by=by, more=more)
+    return f"{submission.name} is released, and {submission.by} is told so."
 
 
 @_changing("manage-submissions")

@@ -52,9 +52,8 @@ def test_nothing_is_told_of_no_samples():
 
 
 def test_of_scores_by_their_share_alone_a_step_is_told_and_what_is_no_better_is_not():
-    assert ladder.last_told([(0.61, 420)]) == pytest.approx(5 * 50 / 420)
-    assert ladder.last_told([(0.61, 420), (0.66, 420)]) is None
-    assert ladder.last_told([(0.61, 420), (0.66, 420), (0.75, 420)]) == pytest.approx(6 * 50 / 420)
-    assert ladder.last_told([(0.0, 40)]) == 0.0
-    assert ladder.last_told([(1.0, 9)]) is None, "of fewer than ten"
-    assert ladder.last_told([]) is None
+    assert ladder.step_of(420) == 50
+    assert ladder.told_in_turn([0.61, 0.66, 0.75], 420) == [pytest.approx(250 / 420), None, pytest.approx(300 / 420)]
+    assert ladder.told_in_turn([0.0, 1.0], 40) == [0.0, 1.0]
+    assert ladder.told_in_turn([1.0, 0.5], 9) == [None, None], "of fewer than ten"
+    assert ladder.told_in_turn([], 420) == []
