@@ -1,0 +1,113 @@
+"""The standing attacker: no channel lets a hidden bit be worked out below staff, each by a world and its neighbour.
+
+A new way in, of labels, judgments, campaigns, editions or accounts, is not done without its world here.
+"""
+
+import json
+
+import pytest
+from django.core.management import call_command
+
+from bank import exposure
+from bank.models import Item
+from bank.samples.items import make_items, plan_items
+from judging.models import Judge, Judgment, Run
+from leaderboard import editions
+from tests.access.neighbours import days_ago, differing
+from tests.access.test_sealing import questions
+from tests.hidden import criteria
+from tests.leaderboard import test_editions_in_steps as sending
+
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database, pytest.mark.check("M1")]
+BELOW = ("anonymous", "annotator", "researcher")
+SAMPLES = 12
+KEYS = "ABCDABCDABCD"
+OTHER = 3  # the sample whose secret is another one in the neighbour
+
+
+def keys(bit):
+    return KEYS[:OTHER] + ("DCBA"["ABCD".index(KEYS[OTHER])] if bit else KEYS[OTHER]) + KEYS[OTHER + 1 :]
+
+
+def keyed(bit):
+    benchmark = questions("keyed", keys(bit))
+    for kind in ("score", "pair"):
+        make_items(plan_items(kind=kind, benchmark=benchmark, **({"anchor": "keyed-A"} if kind == "pair" else {})))
+    return benchmark
+
+
+def rows_that_know(benchmark, giver):
+    secret = {row.sample_id: row.text for row in criteria(sample__benchmark=benchmark)}
+    rows = []
+    for item in Item.objects.filter(sample__benchmark=benchmark, kind="score").select_related("sample").order_by("pk"):
+        (response,) = item.ordered_responses()
+        right = response.text == secret[item.sample_id]
+        rows.append(
+            {"kind": "score", "sample": item.sample.key, "responses": [response.model.name], "score": 5 if right else 1}
+            | giver(secret[item.sample_id])
+        )
+    return rows
+
+
+def brought_in(part, rows, path, benchmark):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    call_command(f"import_{part}", "generic", str(path), benchmark=benchmark.slug)
+
+
+@pytest.fixture
+def the_same(people, monkeypatch):
+    """Asserts that nobody below staff sees a difference, and that staff do, or the worlds would prove nothing."""
+
+    def check(build, roles=BELOW, *, kinds=("score",), staff=True):
+        found = differing(build, people, monkeypatch, roles=roles, kinds=kinds, samples=(0, OTHER))
+        for role in roles:
+            different, opened = found[role]
+            assert different == [], role
+            assert opened, role
+        assert bool(found["curator"][0]) is staff
+
+    return check
+
+
+def test_labels_from_a_file_tell_no_key(the_same, tmp_path):
+    def build(bit):
+        benchmark = keyed(bit)
+        rows = rows_that_know(benchmark, lambda secret: {"annotator": "Ada", "comment": f"It is {secret}."})
+        brought_in("labels", rows, tmp_path / "labels.jsonl", benchmark)
+        return benchmark, {}
+
+    the_same(build)
+
+
+@pytest.mark.parametrize("settings", [{"criteria": False}, {}])
+def test_judgments_from_a_file_tell_no_key(settings, the_same, tmp_path):
+    def build(bit):
+        benchmark = keyed(bit)
+        rows = rows_that_know(
+            benchmark, lambda secret: {"judge": "oracle", "settings": settings, "analysis": f"It is {secret}."}
+        )
+        brought_in("judgments", rows, tmp_path / "judgments.jsonl", benchmark)
+        Run.objects.update(finished_at=days_ago(2))
+        return benchmark, {}
+
+    the_same(build)
+
+
+def test_editions_with_answers_that_ask_the_judge_tell_no_guideline(the_same, people, sub):
+    def build(bit):
+        benchmark = sub(24)
+        row = criteria(sample__benchmark=benchmark, sample__key="s3").get()
+        row.text = "It has to be purple." if bit else "It has to be yellow."
+        row.save()
+        for number in range(6):
+            sending.send(people["researcher"], benchmark, f"probe-{number}", sending.probes(benchmark, number))
+        run = sending.judged(benchmark)
+        Run.objects.update(finished_at=days_ago(2))
+        editions.publish(benchmark=benchmark, kind="pair", run=run)
+        return benchmark, {}
+
+    the_same(build, kinds=("pair",))
+
+
+sub = sending.sub
+__all__ = ["Judge", "Judgment", "exposure", "sub"]
