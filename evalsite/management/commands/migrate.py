@@ -7,13 +7,16 @@ from typing import Any
 from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Manager, QuerySet
+from django.template.defaultfilters import pluralize
 
+from accounts import audit
 from accounts.installation_key import check_keys
 from accounts.management.base import INSTALLATION
+from accounts.models import Role, User
 from annotations.models import Label
 from bank import exposure
 from bank.models import Benchmark, Item, Response
@@ -25,7 +28,7 @@ VERDICTS: tuple[tuple[Manager[Any], str, str], ...] = (
     (Judgment.objects, "run__held", "judges"),
     (Label.objects, "campaign__held", "people"),
 )
-UPDATE = ("bank", "0006_sealing")
+SEALING, GUESTS = ("bank", "0006_sealing"), ("annotations", "0011_guests")
 
 
 class Command(migrate.Command):
@@ -34,12 +37,19 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if doctor.older(connections[options["database"]]):
             raise CommandError(doctor.of_another_version(doctor.OLDER))
-        is_ahead = _update_is_ahead()
+        ahead = [update for update in (SEALING, GUESTS) if _is_ahead(update)]
         with _alone(connections[options["database"]]):
             super().handle(*args, **options)
-        if is_ahead and not _update_is_ahead():
-            for paragraph in closed_in_words():
-                self.stdout.write(f"\n{paragraph}")
+        done = [update for update in ahead if not _is_ahead(update)]
+        for paragraph in closed_in_words() if SEALING in done else ():
+            self.stdout.write(f"\n{paragraph}")
+        if GUESTS in done and (count := note_guests()):
+            self.stdout.write(
+                f"\n{count:,} account{pluralize(count)} that came by an invitation or a link for people from outside "
+                f"{pluralize(count, 'is a guest,are guests')} now: they label on the benchmarks of their campaigns, "
+                "and see elsewhere what visitors see. They are under People with the role guest, where an "
+                "administrator makes annotators of those who may label everywhere."
+            )
         if not doctor.migrations().is_fault:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
 
@@ -59,10 +69,21 @@ def _alone(database: BaseDatabaseWrapper) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(hashtext('evalsite migrate'))")
 
 
-def _update_is_ahead() -> bool:
+def _is_ahead(update: tuple[str, str]) -> bool:
     """Whether the database holds tables that this update has not changed yet."""
     applied = MigrationRecorder(connection).applied_migrations()
-    return bool(applied) and UPDATE not in applied
+    return bool(applied) and update not in applied
+
+
+@transaction.atomic
+def note_guests() -> int:
+    """Note in the audit log whom the update made guests: before it there were none. Returns how many."""
+    guests = User.objects.filter(role=Role.GUEST).order_by("pk")
+    for person in guests:
+        benchmarks = sorted(person.grants.filter(invited=True).values_list("benchmark", flat=True))
+        change: dict[str, Any] = {"old": Role.ANNOTATOR.value, "new": Role.GUEST.value, "labels_on": benchmarks}
+        audit.record("role-changed", command="migrate", about=person.username, **change)
+    return guests.count()
 
 
 def closed_in_words() -> Iterator[str]:
