@@ -18,6 +18,8 @@ from annotations.campaigns.members import add_annotators, make_annotator, remove
 from annotations.models import Assignment, Campaign, Invitation, Label, Membership
 from bank.models import Benchmark
 from evalsite.management.commands import migrate
+from leaderboard import prepared
+from leaderboard.models import PreparedPage
 from tests.access.crawl import FORMS, crawl
 from tests.access.test_one_benchmark import OPEN_DOORS
 from tests.access.test_routes import SIGNED_IN, TABLE, doors, refused
@@ -371,3 +373,27 @@ def test_accounts_that_came_by_an_invitation_before_become_guests_with_the_updat
     assert migrate.note_guests() == 5
     noted = AuditEntry.objects.get(action="role-changed", about="in-both")
     assert (noted.command, noted.details["labels_on"]) == ("migrate", [PRIVATE, PUBLIC])
+
+
+def test_guests_share_the_pages_that_are_kept_for_their_role(world, people, monkeypatch):
+    """Thousands may come by a link: none of them has a large board drawn anew."""
+    monkeypatch.setattr(prepared, "MANY", -1)
+    rights.let_in(person=people["guest"], benchmark=PUBLIC)
+    other = User.objects.create_user("another", password=PASSWORD, role="guest")
+    rights.let_in(person=other, benchmark=PUBLIC)
+    for person in (people["guest"], other):
+        client = Client()
+        client.force_login(fresh(person))
+        assert client.get(f"/leaderboards/{PUBLIC}/models/?source=some-judge").status_code == 202
+    assert PreparedPage.objects.count() == 1
+
+
+def test_who_may_not_freeze_a_view_is_not_offered_it(world, people, client_of):
+    def offered(client):
+        return "Cite this view" in flat(client.get(f"/leaderboards/{PUBLIC}/models/?source=some-judge"))
+
+    assert not offered(client_of("anonymous"))
+    assert not offered(client_of("guest"))
+    assert offered(client_of("annotator"))
+    rights.let_in(person=people["guest"], benchmark=PUBLIC)
+    assert offered(client_of("guest"))
