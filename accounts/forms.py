@@ -20,6 +20,7 @@ from accounts.models import Right, Role, Scope, Team, User
 from accounts.rules import scopes_of
 
 MAY = {
+    Role.GUEST: "labels where an invitation or a right lets them, and sees what visitors see",
     Role.ANNOTATOR: "labels answers in the browser",
     Role.RESEARCHER: "reads leaderboards, runs and labels, submits responses",
     Role.CURATOR: "bank, criteria, campaigns, judges and runs",
@@ -126,7 +127,7 @@ class ResetForm(Styled, PasswordResetForm):
 
 class NewAccount(Styled):
     name = forms.CharField(max_length=150, help_text="Letters, digits and @ . + - _")
-    role = forms.ChoiceField(choices=[(role, f"{role}: {may}") for role, may in MAY.items()])
+    role = forms.ChoiceField(choices=[(role, f"{role}: {may}") for role, may in MAY.items() if role != Role.GUEST])
     email = forms.EmailField(
         max_length=LONGEST_ADDRESS,
         required=False,

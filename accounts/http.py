@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from accounts.models import User
+from accounts.rules import labels_only
 
 UNKNOWN = "unknown"  # a local socket has no address
 form_page = require_http_methods(["GET", "HEAD", "POST"])  # a page whose form is sent back to it
@@ -119,4 +120,4 @@ def way_on(request: HttpRequest, person: User, wanted: str) -> str:
     """Where signing in leads: to the person's work, unless a link of this site said where they were going."""
     if wanted and url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure()):
         return wanted
-    return reverse(settings.LANDING.get(person.role, settings.LOGIN_REDIRECT_URL))
+    return reverse(settings.LANDING_OF_ANNOTATORS if labels_only(person) else settings.LOGIN_REDIRECT_URL)

@@ -12,8 +12,8 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from accounts import second_factor
-from accounts.models import Role, User
-from accounts.rules import admitted, opened_by, role_of, rule_of
+from accounts.models import User
+from accounts.rules import admitted, labels_only, opened_by, rule_of
 
 # Annotators' pages are fully translated, into the language of the person or else the browser. All other pages are in
 # English, and say so: a half-translated page is worse than one in a language the reader did not choose.
@@ -36,7 +36,7 @@ def speak(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[Http
 
 def is_translated(request: HttpRequest) -> bool:
     if request.path in HOME_OF_ANNOTATORS:
-        return role_of(request.user) == Role.ANNOTATOR
+        return labels_only(request.user)
     return request.path.startswith(TRANSLATED)
 
 

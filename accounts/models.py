@@ -19,8 +19,9 @@ from accounts.fields import doer
 
 
 class Role(models.TextChoices):
-    """``accounts.rules`` says what each may do."""
+    """``accounts.rules`` says what each may do. A guest came by an invitation: the role gives nothing by itself."""
 
+    GUEST = "guest", lazy("Guest")
     ANNOTATOR = "annotator", lazy("Annotator")
     RESEARCHER = "researcher", lazy("Researcher")
     CURATOR = "curator", lazy("Curator")
@@ -43,7 +44,7 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     # Language and appearance of pages, on every device; see accounts.forms.Preferences.
     preferences = models.JSONField(default=dict, blank=True, db_default={})
 
-    granted: "dict[str, Right] | None" = None  # set on the object when accounts.rules first asks
+    granted: "dict[str, frozenset[Right]] | None" = None  # set on the object when accounts.rules first asks
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(role__in=Role.values), name="user_role_known")]
@@ -68,6 +69,10 @@ class Right(models.TextChoices):
         """This one and those that it includes."""
         return list(Right)[: list(Right).index(self) + 1]
 
+    def gives(self, *, invited: bool) -> "frozenset[Right]":
+        """The rights that a grant of this one gives."""
+        return frozenset([self] if invited else self.included)
+
 
 class Team(models.Model):
     """A list of people that rights are granted to together."""
@@ -83,12 +88,17 @@ class Team(models.Model):
 
 
 class Grant(models.Model):
-    """A right of a person or of a team for every version of one benchmark."""
+    """A right of a person or of a team for every version of one benchmark.
+
+    ``invited``: it came with an invitation, and ends with their last campaign there. It lets a guest label what they
+    are given, and shows nothing else of the benchmark while that is private.
+    """
 
     benchmark = models.CharField(max_length=80)  # its slug
     person = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="grants")
     team = models.ForeignKey(Team, on_delete=models.CASCADE, null=True, blank=True, related_name="grants")
     right = models.CharField(max_length=7, choices=Right.choices)
+    invited = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["benchmark", "pk"]
@@ -104,6 +114,11 @@ class Grant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.benchmark}: {self.person or self.team}, {self.right}"
+
+    @property
+    def words(self) -> str:
+        """What it lets them do."""
+        return "label what they are given there" if self.invited else Right(self.right).label
 
 
 class SignOn(models.Model):

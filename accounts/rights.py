@@ -9,18 +9,41 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from accounts import audit
-from accounts.models import Grant, Right, Team, User
+from accounts.models import Grant, Right, Role, Team, User
+from accounts.rules import allowed, grants_of
 
 
 @transaction.atomic
-def grant(*, benchmark: str, to: User | Team, right: str, by: User | None = None) -> Grant:
-    """Grant somebody a right for all versions of a benchmark (its slug), in place of the one that they had."""
+def grant(*, benchmark: str, to: User | Team, right: str, by: User | None = None, invited: bool = False) -> Grant:
+    """Grant somebody a right for all versions of a benchmark (its slug), in place of the one that they had.
+
+    ``invited``: as ``Grant.invited``.
+    """
     key: dict[str, Any] = {"benchmark": benchmark, "team" if isinstance(to, Team) else "person": to}
-    before = Grant.objects.filter(**key).values_list("right", flat=True).first()
-    made, _ = Grant.objects.update_or_create(**key, defaults={"right": Right(right)})
-    if right != before:
-        audit.record("right-granted", by=by, about=str(to), benchmark=benchmark, right=str(right), old=before or "")
+    before = Grant.objects.filter(**key).first()
+    made, _ = Grant.objects.update_or_create(**key, defaults={"right": Right(right), "invited": invited})
+    if before is None or (right, invited) != (before.right, before.invited):
+        how = {"command": "invitation"} if invited else {}
+        old = before.right if before else ""
+        audit.record("right-granted", by=by, about=str(to), benchmark=benchmark, right=str(right), old=old, **how)
     return made
+
+
+def let_in(*, person: User, benchmark: str, by: User | None = None) -> None:
+    """Grant a guest the right to label what they are given in a benchmark (its slug), unless they have it. Whom
+    somebody let see the benchmark goes on seeing it. Nobody else gets anything: they have what their role and grants
+    give.
+    """
+    if person.role != Role.GUEST or not person.is_active or allowed(person, "label", of=benchmark):
+        return
+    grant(benchmark=benchmark, to=person, right=Right.LABEL, by=by, invited=benchmark not in grants_of(person))
+    person.granted = None  # asked for anew
+
+
+def end_invited(*, person: User, benchmark: str, by: User | None = None) -> None:
+    """End what came with an invitation to a campaign of a benchmark (its slug)."""
+    for given in Grant.objects.filter(person=person, benchmark=benchmark, invited=True):
+        end(grant=given, by=by)
 
 
 @transaction.atomic

@@ -37,7 +37,8 @@ class Rule(NamedTuple):
 
 RULES: dict[str, Rule] = {
     "read-public": Rule(EVERYBODY, Scope.READ),  # public leaderboards, public samples
-    "be-signed-in": Rule(SIGNED_IN, Scope.READ),
+    "be-signed-in": Rule(SIGNED_IN, Scope.READ),  # one's own account
+    "freeze-views": Rule(SIGNED_IN - {Role.GUEST}, Scope.READ, Right.LABEL),  # of public boards
     "label": Rule(frozenset({Role.ANNOTATOR, *STAFF}), Scope.LABEL, Right.LABEL),  # own assignments only
     # Others' labels; pseudonymous below staff.
     "read-labels": Rule(frozenset({Role.RESEARCHER, *STAFF}), Scope.READ, Right.CURATE),
@@ -140,20 +141,20 @@ def where(viewer: Viewer, rule: str, benchmark: str = "") -> Q:
 def granted(viewer: Viewer, rule: str) -> list[str]:
     """The benchmarks, by slug, for which a grant gives this viewer the rule."""
     right = _rule(rule).right
-    return [] if right is None else sorted(slug for slug, given in grants_of(viewer).items() if right in given.included)
+    return [] if right is None else sorted(slug for slug, rights in grants_of(viewer).items() if right in rights)
 
 
-def grants_of(viewer: Viewer) -> Mapping[str, Right]:
-    """The highest right by benchmark that was granted to the viewer or to a team of theirs; read once for the object,
-    and so once for a request.
+def grants_of(viewer: Viewer) -> Mapping[str, frozenset[Right]]:
+    """The rights by benchmark that were granted to the viewer or to a team of theirs; read once for the object, and so
+    once for a request.
     """
     if not isinstance(viewer, User) or not viewer.is_active or viewer.pk is None:  # somebody of a role
         return {}
     if viewer.granted is None:
         rows = Grant.objects.filter(Q(person=viewer.pk) | Q(team__members=viewer.pk)).order_by()
-        found: dict[str, Right] = {}
-        for slug, given in rows.values_list("benchmark", "right"):
-            found[slug] = max(Right(given), found.get(slug, Right.VIEW), key=list(Right).index)
+        found: dict[str, frozenset[Right]] = {}
+        for slug, right, invited in rows.values_list("benchmark", "right", "invited"):
+            found[slug] = found.get(slug, frozenset()) | Right(right).gives(invited=invited)
         viewer.granted = found
     return viewer.granted
 
@@ -164,6 +165,7 @@ def who(rule: str, *, of: Named | None) -> QuerySet[User]:
     if of is None or right is None:
         return found.filter(role__in=roles)
     rights = Grant.objects.filter(benchmark=of.slug, right__in=[each for each in Right if right in each.included])
+    rights = rights if right == Right.LABEL else rights.exclude(invited=True)
     in_teams = User.teams.through.objects.filter(team__in=rights.values("team"))
     granted_to = Q(pk__in=rights.exclude(person=None).values("person")) | Q(pk__in=in_teams.values("user"))
     return found.filter(Q(role__in=roles) | granted_to)
@@ -173,7 +175,13 @@ def class_of(viewer: Viewer) -> tuple[Any, ...]:
     """What viewers have in common who may see the same: the role, and what was granted besides. Whatever is kept for
     several viewers is kept by it.
     """
-    return (role_of(viewer), *sorted((slug, str(right)) for slug, right in grants_of(viewer).items()))
+    return (role_of(viewer), *sorted((slug, *sorted(rights)) for slug, rights in grants_of(viewer).items()))
+
+
+def labels_only(viewer: Viewer) -> bool:
+    """Whether labelling is what the viewer comes for: annotators, and guests who were let in somewhere."""
+    role = role_of(viewer)
+    return role == Role.ANNOTATOR or (role == Role.GUEST and bool(granted(viewer, "label")))
 
 
 def requires(rule: str, *, of: Of | None = None) -> Callable[[View], View]:

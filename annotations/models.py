@@ -106,7 +106,7 @@ class Campaign(models.Model):
     seed = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=6, choices=State.choices, default=State.DRAFT)
     imported = models.BooleanField(default=False)
-    open_to_all = models.BooleanField(default=False)  # every annotator may join, by asking for an item
+    open_to_all = models.BooleanField(default=False)  # whoever may label there joins by asking for an item
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
     by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")  # who made it

@@ -176,7 +176,7 @@ keys.refuse_unknown("TIME_ZONE", TIME_ZONE, available_timezones(), words="Europe
 LOGIN_URL = "accounts:sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "home"
-LANDING = {"annotator": "annotations:index"}  # by role: where signing in leads, if not home
+LANDING_OF_ANNOTATORS = "annotations:index"  # where signing in leads those who come to label
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

@@ -48,7 +48,7 @@ class CampaignIn(StrictSerializer, CampaignSettings):
     name = serializers.CharField(max_length=200)
     benchmark = serializers.CharField(help_text="SLUG or SLUG@VERSION")
     protocol = serializers.ChoiceField(list(ballots.BALLOTS))
-    annotators = PeopleField(default=None, allow_null=True, help_text="null: every annotator may join")
+    annotators = PeopleField(default=None, allow_null=True, help_text="null: whoever may label on it may join")
     guidelines = serializers.CharField(default="", allow_blank=True, help_text="Markdown")
     blind = serializers.BooleanField(default=True, help_text="annotators see no results until it is closed")
     shows_criteria = serializers.BooleanField(default=False)
@@ -198,7 +198,8 @@ class Members(views.APIView):
     def post(self, request: Request, name: str) -> Response:
         """Let these people label."""
         campaign = _campaign(request, name)
-        members.add_annotators(campaign=campaign, people=sent(request, MembersIn)["people"])
+        people, by = sent(request, MembersIn)["people"], cast(User, request.user)
+        members.add_annotators(campaign=campaign, people=people, by=by)
         return Response(self.get(request, name).data, status=status.HTTP_201_CREATED)
 
 
@@ -212,7 +213,8 @@ class Member(views.APIView):
         """Remove an annotator, by pseudonym; their labels stay, and count unless they are excluded."""
         campaign, given = _campaign(request, name), sent(request, RemoveIn)
         person = get_object_or_404(Annotator, pseudonym=annotator, memberships__campaign=campaign)
-        members.remove_annotator(campaign=campaign, annotator=person, now=timezone.now(), **given)
+        by = cast(User, request.user)
+        members.remove_annotator(campaign=campaign, annotator=person, now=timezone.now(), by=by, **given)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -15,10 +15,11 @@ from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
 from annotations.ballots import BadVerdict
+from annotations.campaigns import choosing
 from annotations.campaigns.blinding import note_blind_in
 from annotations.labels.actions import clean_note
 from annotations.labels.verdicts import main_column, majority_word, verdict_key
-from annotations.models import Adjudication, Assignment, Campaign, CampaignItem, Label
+from annotations.models import Assignment, Campaign, CampaignItem
 from bank.errors import BadInput
 from bank.intake.formats import generic
 from bank.intake.formats.reading import BadFile, Problem
@@ -205,9 +206,11 @@ def _checked_verdict(campaign: Campaign, campaign_item: CampaignItem, verdict: M
 
 
 def _settled_verdicts(source: Campaign) -> dict[tuple[int, ...], dict[str, Any]]:
-    """The adjudicated or majority verdicts of a campaign, by ``CampaignItem.subject``."""
+    """The adjudicated or majority verdicts of a campaign, by ``CampaignItem.subject``: of those that may choose, since
+    which items everybody gets tells them, and practice says what is right.
+    """
     labels: dict[tuple[int, ...], list[dict[str, Any]]] = defaultdict(list)
-    counted = Label.objects.counted().filter(campaign=source)
+    counted = choosing.labels().counted().filter(campaign=source)
     for label in counted.select_related("assignment__campaign_item").order_by("pk"):
         labels[label.assignment.campaign_item.subject].append(label.verdict())
     settled = {}
@@ -216,7 +219,7 @@ def _settled_verdicts(source: Campaign) -> dict[tuple[int, ...], dict[str, Any]]
         majority = majority_word(keys) if len(keys) > 1 else None
         if majority:
             settled[subject] = verdicts[keys.index(majority)]
-    adjudications = Adjudication.objects.filter(campaign_item__campaign=source)
+    adjudications = choosing.adjudications().filter(campaign_item__campaign=source)
     for adjudication in adjudications.select_related("campaign_item"):
         settled[adjudication.campaign_item.subject] = adjudication.verdict()
     return settled

@@ -7,6 +7,7 @@ from django.db.models import F, QuerySet
 
 from accounts.installation_key import keyed
 from annotations.assignment.errors import Refused
+from annotations.campaigns import choosing
 from annotations.labels.verdicts import disagreement, is_right, verdict_key
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
@@ -92,11 +93,10 @@ def check_quality(*, label: Label, campaign_item: CampaignItem, member: Membersh
 
 
 def _update_priority(campaign_item: CampaignItem) -> None:
-    """Set the item's priority to the share of label pairs that differ, in thousandths."""
-    labels = Label.objects.filter(assignment__campaign_item=campaign_item, excluded=False)
+    """Set the item's priority to the share of label pairs that differ, in thousandths: of labels that may choose."""
+    labels = choosing.labels().filter(assignment__campaign_item=campaign_item, excluded=False)
     share = disagreement(key for label in labels if (key := verdict_key(label.verdict())))
-    if share is not None:
-        CampaignItem.objects.filter(pk=campaign_item.pk).update(priority=round(1000 * share))
+    CampaignItem.objects.filter(pk=campaign_item.pk).update(priority=round(1000 * (share or 0)))
 
 
 def finished_practice(campaign: Campaign, annotator: Annotator) -> bool:

@@ -66,10 +66,11 @@ def make_campaign(
 ) -> Campaign:
     """A campaign over the items that ``plan`` selects, by default all that fit the protocol.
 
-    If ``annotators`` is None, every annotator may join. ``seed`` decides the plan's random choices, the order of items
-    and, with the annotator, the order of answers; None draws one. ``ballot`` has the protocol's settings, see
-    annotations.ballots. Reviews cover every judgment that annotators may see, or those of one ``run``; comparisons
-    every two of them, see ``comparisons_for``. ``settings`` are ``CampaignSettings``. Raises BadInput.
+    If ``annotators`` is None, every annotator may join, and whoever has the right to label on the benchmark. ``seed``
+    decides the plan's random choices, the order of items and, with the annotator, the order of answers; None draws one.
+    ``ballot`` has the protocol's settings, see annotations.ballots. Reviews cover every judgment that annotators may
+    see, or those of one ``run``; comparisons every two of them, see ``comparisons_for``. ``settings`` are
+    ``CampaignSettings``. Raises BadInput.
     """
     name = _free_name(name)
     settings = checked_settings(settings)
@@ -106,7 +107,7 @@ def make_campaign(
     )
     _store_items(campaign, selection)
     if annotators is not None:
-        add_annotators(campaign=campaign, people=annotators)
+        add_annotators(campaign=campaign, people=annotators, by=by)
     analyze(CampaignItem)  # the next item is looked for among them
     return campaign
 

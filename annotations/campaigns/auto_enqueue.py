@@ -8,16 +8,18 @@ page; if there are no new judgments, that costs one index lookup per run.
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from annotations import ballots
 from annotations.assignment.errors import Refused
-from annotations.campaigns import run_doubts
+from annotations.campaigns import choosing, run_doubts
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import Candidate, candidates_of
 from annotations.campaigns.sampling import Selection, select_doubtful
 from annotations.models import Campaign
+from bank import guard
 from bank.database import chunks
 from bank.errors import BadInput
 from judging.models import OVERLAP, Judgment, Run
@@ -44,6 +46,7 @@ def set_rule(*, campaign: Campaign, runs: Iterable[int] | str, reasons: Iterable
     return enqueue_new_items(campaign)
 
 
+@guard.working()
 def enqueue_new_items(campaign: Campaign) -> int:
     """Add what the rule finds in judgments since it was last applied. Returns how many items."""
     if not campaign.rule or campaign.imported or campaign.state == Campaign.State.CLOSED:
@@ -63,8 +66,11 @@ def enqueue_new_items(campaign: Campaign) -> int:
 
 
 def _runs_with_new_judgments(campaign: Campaign) -> dict[Run, int]:
-    """The rule's runs that have judgments since it was last applied, with the newest one."""
-    runs = runs_for(campaign).exclude(state__in=Run.GOING)
+    """The rule's runs that have judgments since it was last applied, with the newest one. Not yet those that nobody
+    below staff is told of.
+    """
+    untold = Run.objects.filter(benchmark=campaign.benchmark_id).unseen_by(AnonymousUser())
+    runs = runs_for(campaign).exclude(state__in=Run.GOING).exclude(pk__in=untold)
     if campaign.rule["runs"] != ALL:
         runs = runs.filter(pk__in=campaign.rule["runs"])
     newest_by_run = {}
@@ -82,7 +88,7 @@ def add_doubtful_items(*, campaign: Campaign, run: Run, reasons: Iterable[str], 
 
 def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selection:
     """The items of these judgments that the campaign can take; in a review campaign, the judgments themselves; where
-    two are compared, every two of which one is among these.
+    two are compared, every two of which one is among these. Judgments that may not choose (``choosing``) are left out.
 
     Raises Refused, and takes none, if one of them is not about the campaign's benchmark.
     """
@@ -93,11 +99,15 @@ def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selectio
     of_judgments = ballots.get(campaign.protocol).of_judgments
     chosen: dict[tuple[int, ...], Candidate] = {}
     why: dict[tuple[int, ...], str] = {}
-    foreign = set(ids)
+    foreign, withheld = set(ids), 0
     for batch in chunks(ids):
         judgments = Judgment.objects.filter(pk__in=batch, run__benchmark=campaign.benchmark_id).order_by("pk")
+        choose = set(choosing.judgments().filter(pk__in=batch).values_list("pk", flat=True))
         for pk, item, run in judgments.values_list("pk", "item", "run"):
             foreign.discard(pk)
+            if pk not in choose:
+                withheld += 1
+                continue
             for candidate in candidates.get(pk if of_judgments else item, ()):
                 chosen.setdefault(candidate.subject, candidate)
                 why.setdefault(candidate.subject, f"chosen by hand (run {run})")
@@ -106,4 +116,4 @@ def select_judged_items(*, campaign: Campaign, ids: Collection[int]) -> Selectio
         raise Refused(
             f"{subject} not about {campaign.benchmark}, so nothing was added. Choose only judgments about it."
         )
-    return Selection(list(chosen.values()), why)
+    return Selection(list(chosen.values()), why, withheld)

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
 import bank.criteria
 from annotations import ballots
 from annotations.ballots import Ballot
+from annotations.campaigns import choosing
 from annotations.models import Campaign
-from bank import exposure
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample
-from bank.models.catalogue import in_hidden_splits
 from judging import protocols
 from judging.judgments import analyses
-from judging.models import OVERLAP, Judgment, Run
+from judging.models import Judgment, Run
 
 
 def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = False) -> QuerySet[Item]:
@@ -37,15 +35,9 @@ def items_for(*, benchmark: Benchmark, ballot: Ballot, shows_criteria: bool = Fa
 
 
 def judgments_for(*, benchmark: Benchmark, run: Run | None = None) -> QuerySet[Judgment]:
-    """Judgments whose single verdicts annotators may see: not the overlap baseline's, nor those on hidden splits, nor
-    what says a closed key or text, nor those of runs that nobody below staff is told of.
-    """
-    judgments = Judgment.objects.filter(run__benchmark=benchmark, status=Judgment.Status.OK)
-    judgments = judgments.filter(exposure.counted(held="run__held")).exclude(
-        run__in=Run.objects.unseen_by(AnonymousUser())
-    )
+    """Judgments whose single verdicts annotators may see: those that may choose items for them."""
+    judgments = choosing.judgments().filter(run__benchmark=benchmark, status=Judgment.Status.OK)
     judgments = judgments.filter(item__sample__status=Sample.Status.APPROVED)
-    judgments = judgments.exclude(run__judge__baseline=OVERLAP).exclude(in_hidden_splits("item__sample__"))
     return (judgments if run is None else judgments.filter(run=run)).order_by("pk")
 
 

@@ -1,7 +1,10 @@
 """Invitations to a campaign: a signed link that expires, can be revoked, and admits a limited number of people.
 
+Whoever makes an account by one is a guest: the role gives nothing, and a grant lets them label in this benchmark alone
+(ADR 42). It works as long as whoever made it may run the campaign.
+
 A link for people from outside, of Prolific or MTurk, takes who they are from the address: whoever has the link and the
-id of one of them is taken for that person. So it opens only accounts without a password, which can only label.
+id of one of them is taken for that person. So it opens only accounts of guests without a password, who can only label.
 """
 
 import re
@@ -26,6 +29,7 @@ from django.utils.translation import override
 
 from accounts.actions import make_account
 from accounts.models import Role, User
+from accounts.rules import allowed, granted
 from annotations.campaigns.members import add_annotators
 from annotations.models import Campaign, Invitation, Membership
 from bank.errors import BadInput
@@ -51,7 +55,11 @@ def find(token: str, *, now: datetime, outside_id: str = "") -> Invitation | Non
     came by it from outside comes again when it is used up.
     """
     usable = _usable(now, outside_id).filter(pk=_key_of(token))
-    return usable.select_related("campaign__benchmark").first()
+    found = usable.select_related("campaign__benchmark", "by").first()
+    if found is None or _is_backed(found):
+        return found
+    known = Membership.objects.filter(campaign=found.campaign_id, outside_id=outside_id)
+    return found if outside_id and known.exists() else None
 
 
 def outside_id_in(parameters: Mapping[str, str]) -> str:
@@ -85,10 +93,15 @@ def _usable(now: datetime, outside_id: str = "") -> "QuerySet[Invitation]":
     return _valid(now, outside_id).exclude(campaign__state=Campaign.State.CLOSED)
 
 
+def _is_backed(invitation: Invitation) -> bool:
+    """Whether whoever made it may still let people in: what was granted and ended is not handed on."""
+    return allowed(invitation.by, "write-campaigns", of=invitation.campaign.benchmark)
+
+
 def open_invitations(campaign: Campaign, request: HttpRequest) -> list[tuple[Invitation, str]]:
     """The invitations that still work, each with its link."""
-    invitations = _usable(timezone.now()).filter(campaign=campaign).select_related("by")
-    return [(invitation, link_of(invitation, request)) for invitation in invitations]
+    usable = _usable(timezone.now()).filter(campaign=campaign).select_related("by", "campaign__benchmark")
+    return [(invitation, link_of(invitation, request)) for invitation in usable if _is_backed(invitation)]
 
 
 @transaction.atomic
@@ -144,9 +157,16 @@ def revoke(invitation: Invitation, *, now: datetime) -> None:
     Invitation.objects.filter(pk=invitation.pk, revoked_at__isnull=True).update(revoked_at=now)
 
 
+def may_accept(person: User, invitation: Invitation) -> bool:
+    """Whether somebody who has an account may label where the invitation leads; guests may once they accept it."""
+    return person.role == Role.GUEST or allowed(person, "label", of=invitation.campaign.benchmark)
+
+
 @transaction.atomic
 def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
-    """Make somebody a member through an invitation. Members do not use it up. Raises BadInput."""
+    """Make somebody a member through an invitation; a guest may label in its benchmark from then on. Members do not use
+    it up. Raises BadInput.
+    """
     member = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person).first()
     if member and member.withdrawn_at:
         raise BadInput(_("You were removed from this campaign. Ask the curator who invited you."))
@@ -155,15 +175,15 @@ def accept(*, invitation: Invitation, person: User, now: datetime) -> None:
     # The update checks and counts in one step, so two people cannot take the last place.
     if not _usable(now).filter(pk=invitation.pk).update(used=F("used") + 1):
         raise BadInput(_("This invitation has been used up or has expired. Ask for a new one."))
-    add_annotators(campaign=invitation.campaign, people=[person])
+    add_annotators(campaign=invitation.campaign, people=[person], by=invitation.by)
 
 
 @transaction.atomic
 def sign_up(*, invitation: Invitation, username: str, password: str, now: datetime) -> User:
-    """Make an annotator's account through an invitation, as a member of the campaign. Raises BadInput."""
+    """Make a guest's account through an invitation, as a member of the campaign. Raises BadInput."""
     try:
         person, _password = make_account(
-            name=username.strip(), role=Role.ANNOTATOR, password=password, email=invitation.email, how="invitation"
+            name=username.strip(), role=Role.GUEST, password=password, email=invitation.email, how="invitation"
         )
     except ValidationError as error:
         raise BadInput(" ".join(error.messages)) from None
@@ -178,12 +198,12 @@ def come_from_outside(*, invitation: Invitation, outside_id: str, now: datetime)
     member = Membership.objects.filter(campaign=invitation.campaign_id, outside_id=outside_id).first()
     if member is None:
         name = f"guest-{secrets.token_hex(5)}"
-        person, _password = make_account(name=name, role=Role.ANNOTATOR, no_password=True, how="invitation")
+        person, _password = make_account(name=name, role=Role.GUEST, no_password=True, how="invitation")
         accept(invitation=invitation, person=person, now=now)
         members = Membership.objects.filter(campaign=invitation.campaign_id, annotator__person=person)
         members.update(outside_id=outside_id)
         return person
-    found = User.objects.filter(annotator=member.annotator_id, is_active=True, role=Role.ANNOTATOR).first()
-    if member.withdrawn_at or found is None or found.has_usable_password():
+    found = User.objects.filter(annotator=member.annotator_id, is_active=True, role=Role.GUEST).first()
+    if member.withdrawn_at or found is None or found.has_usable_password() or granted(found, "write-campaigns"):
         raise BadInput(_("You were removed from this campaign. Ask the curator who invited you."))
     return found

@@ -10,6 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts import rights
 from accounts.models import User
 from accounts.rules import allowed, where
 from annotations import ballots
@@ -102,12 +103,13 @@ def tell_curators(*, campaign: Campaign, annotator: Annotator, text: str, now: d
 
 
 @transaction.atomic
-def add_annotators(*, campaign: Campaign, people: Iterable[User]) -> int:
-    """Let these people label in the campaign. Returns how many are new. Raises BadInput for somebody who may not label
-    there.
+def add_annotators(*, campaign: Campaign, people: Iterable[User], by: User | None = None) -> int:
+    """Let these people label in the campaign; guests get the right to, for its benchmark. Returns how many are new.
+    Raises BadInput for somebody who may not label there.
     """
     added = 0
     for person in people:
+        rights.let_in(person=person, benchmark=campaign.benchmark.slug, by=by)
         if not allowed(person, "label", of=campaign.benchmark):
             raise BadInput(f"{person.username} is a {person.role} and cannot label.")
         member, created = Membership.objects.get_or_create(campaign=campaign, annotator=make_annotator(person))
@@ -117,8 +119,11 @@ def add_annotators(*, campaign: Campaign, people: Iterable[User]) -> int:
 
 
 @transaction.atomic
-def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime, exclude: bool = False) -> int:
-    """Remove an annotator and free what they hold. They cannot rejoin on their own.
+def remove_annotator(
+    *, campaign: Campaign, annotator: Annotator, now: datetime, exclude: bool = False, by: User | None = None
+) -> int:
+    """Remove an annotator and free what they hold. They cannot rejoin on their own. With their last campaign on the
+    benchmark ends what an invitation gave them there.
 
     Their labels stay and count. With ``exclude`` the labels stay but do not count, and their slots are free for others.
     Returns how many labels were excluded.
@@ -127,6 +132,10 @@ def remove_annotator(*, campaign: Campaign, annotator: Annotator, now: datetime,
     release_all(campaign=campaign, annotator=annotator, now=now)
     member.withdrawn_at = now
     member.save(update_fields=["withdrawn_at"])
+    slug = campaign.benchmark.slug
+    others = annotator.memberships.filter(campaign__benchmark__slug=slug, withdrawn_at=None)
+    if annotator.person is not None and not others.exists():
+        rights.end_invited(person=annotator.person, benchmark=slug, by=by)
     return exclude_labels(campaign=campaign, annotator=annotator) if exclude else 0
 
 

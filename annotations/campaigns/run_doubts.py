@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from django.db.models import QuerySet
 from rapidfuzz.distance import Levenshtein
 
+from annotations.campaigns import choosing
 from annotations.labels.verdicts import VERDICT_COLUMNS, main_column, majority_word, verdict_key, verdict_number
-from annotations.models import Adjudication, Label
+from annotations.models import Adjudication, Label, LabelQuerySet
 from bank.samples.held_out import held_out_samples
 from judging.models import Judgment, Run
 
@@ -41,17 +43,46 @@ COLUMNS = ("item", "repeat", "order", "status", *VERDICT_COLUMNS)
 
 
 def doubts_of(run: Run, *, reasons: Iterable[str] = REASONS) -> dict[int, set[str]]:
-    """The items of a run that are in doubt for one of these reasons, each with its reasons. Only finished items."""
+    """The items of a run that are in doubt for one of these reasons, each with its reasons, and may be given to people:
+    by verdicts that may choose (``choosing``). Only finished items.
+    """
+    return _in_doubt(
+        run, choosing.judgments(), labels=choosing.labels(), adjudications=choosing.adjudications(), reasons=reasons
+    )
+
+
+def withheld_doubts(run: Run) -> dict[int, set[str]]:
+    """The items that are in doubt as well, with their reasons, by verdicts that may not choose; for staff."""
+    every = _in_doubt(
+        run,
+        Judgment.objects.all(),
+        labels=Label.objects.all(),
+        adjudications=Adjudication.objects.all(),
+        reasons=REASONS,
+    )
+    given = doubts_of(run)
+    return {item: left for item, why in every.items() if (left := why - given.get(item, set()))}
+
+
+def _in_doubt(
+    run: Run,
+    judgments: QuerySet[Judgment],
+    *,
+    labels: LabelQuerySet,
+    adjudications: QuerySet[Adjudication],
+    reasons: Iterable[str],
+) -> dict[int, set[str]]:
     by_item: dict[int, list[Verdict]] = defaultdict(list)
-    for row in Judgment.objects.filter(run=run).order_by("item", "repeat", "order").values(*COLUMNS):
+    for row in judgments.filter(run=run).order_by("item", "repeat", "order").values(*COLUMNS):
         by_item[row["item"]].append(row)
     expected = 0 if run.imported else run.repeats
-    people = human_verdicts(by_item.keys() - _held_out(run), rule=run.benchmark.majority)
+    compared = by_item.keys() - _held_out(run)
+    people = human_verdicts(compared, rule=run.benchmark.majority, labels=labels, adjudications=adjudications)
     doubts: dict[int, set[str]] = {}
-    for item, judgments in by_item.items():
-        if len({judgment["repeat"] for judgment in judgments}) < expected:
+    for item, verdicts in by_item.items():
+        if len({verdict["repeat"] for verdict in verdicts}) < expected:
             continue
-        if why := _reasons(judgments, people.get(item)) & set(reasons):
+        if why := _reasons(verdicts, people.get(item)) & set(reasons):
             doubts[item] = why
     return doubts
 
@@ -180,17 +211,20 @@ def _in_line(verdict: Verdict) -> list[int]:
     return [position for group in verdict["ranking"] for position in group]
 
 
-def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
-    """People's verdict on each of these items: the adjudicated one, else the one their labels make together."""
+def human_verdicts(
+    items: Iterable[int], *, rule: str, labels: LabelQuerySet, adjudications: QuerySet[Adjudication]
+) -> dict[int, Verdict]:
+    """People's verdict on each of these items: the adjudicated one, else the one their labels make together. Of these
+    labels and adjudications alone.
+    """
     wanted = set(items)
-    answers = Label.objects.counted().of_answers()
-    labels = _verdicts_by_item(answers, wanted, "item")
-    choices = [(item, label["choice"]) for item, verdicts in labels.items() for label in verdicts if label["choice"]]
+    by_item = _verdicts_by_item(labels.counted().of_answers(), wanted, "item")
+    choices = [(item, label["choice"]) for item, verdicts in by_item.items() for label in verdicts if label["choice"]]
     people = _majorities(choices, rule) if choices else {}
-    for item, verdicts in labels.items():
+    for item, verdicts in by_item.items():
         if item not in people and (combined := combine_verdicts(verdicts)):
             people[item] = combined
-    adjudications = Adjudication.objects.filter(campaign_item__reviewed__isnull=True)
+    adjudications = adjudications.filter(campaign_item__reviewed__isnull=True)
     for item, verdicts in _verdicts_by_item(adjudications, wanted, "campaign_item__item").items():
         for adjudicated in filter(main_column, verdicts):
             people[item] = adjudicated
@@ -235,7 +269,12 @@ def subset_of(run: Run, name: str) -> list[int]:
     rows = list(Judgment.objects.filter(run=run, status="ok").order_by("pk").values("pk", "item", *VERDICT_COLUMNS))
     held = _held_out(run)
     rows = [row for row in rows if row["item"] not in held]
-    people = human_verdicts({row["item"] for row in rows}, rule=run.benchmark.majority)
+    people = human_verdicts(
+        {row["item"] for row in rows},
+        rule=run.benchmark.majority,
+        labels=Label.objects.all(),
+        adjudications=Adjudication.objects.all(),
+    )
     agreed, hallucinated = _reviews_of(run)
     subset = []
     for row in rows:

@@ -101,10 +101,13 @@ def _is_positive(number: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The candidates that a plan selects, in no particular order. ``why`` is stored with the item, by its subject."""
+    """The candidates that a plan selects, in no particular order. ``why`` is stored with the item, by its subject.
+    ``withheld``: how many of the verdicts that were to choose may not.
+    """
 
     candidates: list[Candidate]
     why: dict[tuple[int, ...], str]
+    withheld: int = 0
 
     @property
     def samples(self) -> int:

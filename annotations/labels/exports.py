@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, product
 from typing import Any
 
+from django.db.models import QuerySet
+
 from accounts.rules import Viewer, allowed, where
 from annotations.campaigns.run_doubts import human_verdicts
 from annotations.models import Adjudication, Label, LabelQuerySet, LabelRevision
@@ -219,12 +221,24 @@ def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
         preferred: dict[int, list[list[tuple[int, int]]]] = defaultdict(list)
         for label in labels.filter(item__in=batch):
             preferred[label.item_id].append(preferred_pairs(label.verdict()))
-        adjudications = Adjudication.objects.filter(campaign_item__item__in=batch)
+        adjudications = _adjudications_seen_by(viewer).filter(campaign_item__item__in=batch)
         adjudicated = set(adjudications.values_list("campaign_item__item", flat=True))
-        verdicts = human_verdicts(batch, rule=by_pk[batch[0]].sample.benchmark.majority)
+        verdicts = human_verdicts(
+            batch,
+            rule=by_pk[batch[0]].sample.benchmark.majority,
+            labels=labels_to_export(viewer),
+            adjudications=adjudications,
+        )
         for pk in batch:
             source = "adjudicated" if pk in adjudicated else "majority"
             yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), preferred[pk], source)
+
+
+def _adjudications_seen_by(viewer: Viewer | None) -> QuerySet[Adjudication]:
+    if viewer is None:
+        return Adjudication.objects.all()
+    seen = exposure.seen_singly(viewer, held="campaign_item__campaign__held", item="campaign_item__item__")
+    return Adjudication.objects.filter(seen)
 
 
 def _preference_records(

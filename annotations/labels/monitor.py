@@ -229,6 +229,7 @@ def _annotators(campaign: Campaign, labelled: Iterable[int]) -> QuerySet[Annotat
     member = Membership.objects.filter(annotator=OuterRef("pk"), campaign=campaign)
     return (
         Annotator.objects.filter(Exists(member) | Q(pk__in=list(labelled)))
+        .select_related("person")
         .annotate(belongs=Exists(member.filter(withdrawn_at__isnull=True)))
         .order_by("pk")
     )

@@ -11,7 +11,7 @@ def close(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotations', '0010_consent_and_completion'),
+        ('annotations', '0011_guests'),
     ]
 
     operations = [

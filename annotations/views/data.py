@@ -1,5 +1,6 @@
 """Exports of labels, and items that judges' runs leave in doubt."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from annotations.assignment.errors import Refused
 from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
 from annotations.campaigns.candidates import candidates_of
-from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset_of
+from annotations.campaigns.run_doubts import REASONS, SUBSETS, doubts_of, subset_of, withheld_doubts
 from annotations.labels.monitor import visible_campaigns
 from annotations.models import Campaign, Label
 from annotations.views.pages import OF_CAMPAIGN, back_on_refusal, render_campaign, row_number
@@ -151,10 +152,10 @@ def campaign_rule(request: HttpRequest, pk: int) -> HttpResponse:
 def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
     """The judgments of a run that people should look at, and its HQ and HARD subsets."""
     run = get_object_or_404(Run.objects.select_related("judge", "benchmark"), pk=pk)
-    doubts = doubts_of(run)
-    reasons = [(name, words, sum(name in why for why in doubts.values())) for name, words in REASONS.items()]
+    doubts, withheld = doubts_of(run), withheld_doubts(run)
+    reasons = [(name, words, _with(name, doubts), _with(name, withheld)) for name, words in REASONS.items()]
     parameters: list[tuple[str, Any]] = [("benchmark", run.benchmark_id), ("protocol", run.protocol), ("how", "run")]
-    parameters += [("run", run.pk), *(("reasons", name) for name, _, count in reasons if count)]
+    parameters += [("run", run.pk), *(("reasons", name) for name, _, count, _ in reasons if count)]
     context = {
         "section": "judging",
         "run": run,
@@ -163,8 +164,13 @@ def run_doubts(request: HttpRequest, pk: int) -> HttpResponse:
         "subsets": [(name, words, len(subset_of(run, name))) for name, words in SUBSETS.items()],
         "campaigns": Campaign.objects.filter(benchmark=run.benchmark, imported=False).exclude(state="closed"),
         "doubted": len(doubts),
+        "withheld": len(withheld),
     }
     return render(request, "annotations/run-doubts.html", context)
+
+
+def _with(reason: str, doubts: Mapping[int, set[str]]) -> int:
+    return sum(reason in why for why in doubts.values())
 
 
 @requires("read-analyses", of=OF_RUN)
@@ -205,8 +211,11 @@ def judgments_add(request: HttpRequest) -> HttpResponse:
     with told(request, Refused):
         selection = auto_enqueue.select_judged_items(campaign=campaign, ids=ids)
         added = add_items(campaign=campaign, selection=selection)
-        left = max(0, len(ids) - len(selection.candidates))
+        left = max(0, len(ids) - len(selection.candidates) - selection.withheld)
         more = f" {left:,} are on items that this campaign cannot take, or on the same item." if left else ""
+        if withheld := selection.withheld:
+            more += f" {withheld:,} may not choose items for annotators, so {pluralize(withheld, 'it was,they were')}"
+            more += " left out: which items they get would tell verdicts that they may not know."
         messages.success(request, f"{added:,} item{pluralize(added)} added to {campaign.name}.{more}")
     return redirect("annotations:campaign-items", campaign.pk)
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import Any, cast
 
 from django import forms
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as lazy
 
 from accounts.forms import Styled
-from accounts.models import User
+from accounts.models import Role, User
 from accounts.rules import Viewer, allowed, where, who
 from annotations import ballots
 from annotations.ballots import BadSettings, parse_number
@@ -402,7 +402,7 @@ class CampaignForm(SamplingForm, BallotForm, AssignmentForm):
     who = forms.ChoiceField(
         label="Who labels",
         choices=[
-            (EVERYONE, "Every annotator, including those who join later"),
+            (EVERYONE, "Every annotator, and guests who label on this benchmark, including those who join later"),
             (CHOSEN_PEOPLE, "These people and those invited"),
         ],
         initial=EVERYONE,
@@ -453,7 +453,10 @@ class AddAnnotatorsForm(Styled):
         super().__init__(*args, **kwargs)
         people: Any = self.fields["people"]
         members = Membership.objects.filter(campaign=campaign, withdrawn_at__isnull=True)
-        people.queryset = people_who_label(campaign.benchmark).exclude(annotator__in=members.values("annotator"))
+        removed = Q(role=Role.GUEST, is_active=True, annotator__memberships__in=campaign.memberships.all())
+        found = people_who_label(campaign.benchmark).values("pk")
+        every = User.objects.filter(Q(pk__in=found) | removed).distinct().select_related("annotator")
+        people.queryset = every.exclude(annotator__in=members.values("annotator")).order_by("username")
 
 
 class GuidelinesForm(Styled):

@@ -32,7 +32,8 @@ def campaign_add(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = get_object_or_404(Campaign, pk=pk)
     form = AddAnnotatorsForm(request.POST, campaign=campaign)
     if form.is_valid():
-        added = add_annotators(campaign=campaign, people=form.cleaned_data["people"])
+        by = cast(User, request.user)
+        added = add_annotators(campaign=campaign, people=form.cleaned_data["people"], by=by)
         messages.success(request, f"Added {added} annotator{pluralize(added)}.")
     else:
         messages.warning(request, "Choose at least one person.")
@@ -46,7 +47,9 @@ def campaign_remove(request: HttpRequest, pk: int, annotator: int) -> HttpRespon
     campaign = get_object_or_404(Campaign, pk=pk)
     member = get_object_or_404(campaign.memberships.select_related("annotator"), annotator=annotator)
     exclude = bool(request.POST.get("exclude"))
-    excluded = remove_annotator(campaign=campaign, annotator=member.annotator, now=timezone.now(), exclude=exclude)
+    excluded = remove_annotator(
+        campaign=campaign, annotator=member.annotator, now=timezone.now(), exclude=exclude, by=cast(User, request.user)
+    )
     labels = f"{excluded:,} labels are excluded and their items free again" if exclude else "Their labels still count"
     name = member.annotator.shown(named=allowed(request.user, "read-names"))
     messages.success(request, f"{name} was removed. {labels}.")
@@ -122,7 +125,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         return _from_outside(request, invite, outside_id)
     person = request.user if isinstance(request.user, User) else None
     form = JoinForm(request.POST if request.method == "POST" and person is None else None)
-    may_join = person is None or allowed(person, "label", of=invite.campaign.benchmark)
+    may_join = person is None or invitations.may_accept(person, invite)
     if request.method == "POST" and may_join and _join(request, invite, person, form):
         return redirect("annotations:work", invite.campaign_id)
     context = {"invitation": invite, "form": form, "may_join": may_join}

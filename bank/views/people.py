@@ -30,7 +30,7 @@ def benchmark_people(request: HttpRequest, name: str) -> HttpResponse:
     if form.is_valid():
         to, right = form.cleaned_data["to"], form.cleaned_data["right"]
         given = rights.grant(benchmark=benchmark.slug, to=to, right=right, by=person(request))
-        return done(request, f"{to} may {given.get_right_display()} from now on.", "bank:benchmark-people", benchmark)
+        return done(request, f"{to} may {given.words} from now on.", "bank:benchmark-people", benchmark)
     context = {
         "benchmark": benchmark,
         "form": form,

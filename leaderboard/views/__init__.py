@@ -7,8 +7,8 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from accounts.http import PageRequest
-from accounts.models import Role, User
-from accounts.rules import BY_NAME, allowed, class_of, requires, role_of
+from accounts.models import User
+from accounts.rules import ANYWHERE, BY_NAME, allowed, class_of, labels_only, requires
 from annotations.views.labelling import desk_for
 from bank.models import Benchmark
 from bank.recipes import store
@@ -60,7 +60,7 @@ def home(request: HttpRequest) -> HttpResponse:
             viewer.save(update_fields=["preferences"])
             return redirect("home")
         return render(request, "leaderboard/dashboard.html", {"page": dashboard.dashboard_of(viewer)})
-    if role_of(viewer) == Role.ANNOTATOR:
+    if labels_only(viewer):
         return render(request, "annotations/home.html", {"desk": desk_for(request)})
     return _home(request)
 
@@ -73,7 +73,7 @@ def _home(request: HttpRequest) -> HttpResponse:
     return render(request, "leaderboard/home.html", {"home": page, "social": social})
 
 
-@requires("label")
+@requires("label", of=ANYWHERE)
 @require_safe
 @prepared()
 def boards_fed(request: HttpRequest) -> HttpResponse:

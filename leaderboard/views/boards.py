@@ -88,11 +88,12 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
 def _whole(
     name: str, template: str, address: Address, scope: Scope, board: Board[Any], context: dict[str, Any]
 ) -> dict[str, Any]:
-    """A board as HTML, its files, and where it can be frozen."""
+    """A board as HTML, its files, and where its viewer can freeze it."""
+    freezes = allowed(address.viewer, "freeze-views", of=address.benchmark)
     return {
         "fragment": fragment(f"leaderboard/{template}.html", address, context),
         "downloads": downloads(name, address, scope, board),
-        "cite": address.to("leaderboard:snapshot-new", name, **address.params),
+        "cite": address.to("leaderboard:snapshot-new", name, **address.params) if freezes else "",
     }
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import jobs
 from accounts.http import done, person
 from accounts.models import User
-from accounts.rules import class_of, requires
+from accounts.rules import BY_NAME, class_of, requires
 from bank.models import Benchmark
 from leaderboard import actions, files
 from leaderboard.boards import cached
@@ -34,7 +34,7 @@ from leaderboard.views.frame import frame, of_benchmark
 NOW = "now"  # in place of a snapshot's code
 
 
-@requires("be-signed-in")
+@requires("freeze-views", of=BY_NAME)
 @require_POST
 @of_benchmark("{what}", *OF_VOTES, "elo")
 def snapshot_new(request: HttpRequest, address: Address, what: str) -> HttpResponse:

@@ -4,7 +4,7 @@ import pytest
 
 from accounts.tokens import make_token
 
-ROLES = ("anonymous", "annotator", "researcher", "curator", "administrator")
+ROLES = ("anonymous", "guest", "annotator", "researcher", "curator", "administrator")
 
 
 @pytest.fixture

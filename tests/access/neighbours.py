@@ -1,7 +1,7 @@
 """A world and its neighbour: one hidden bit is another one, and so is everything that follows from it.
 
-Both are built in the same state of the database, and walked by the same people. Whatever is told below staff and is not the
-same in both lets the bit be worked out.
+Both are built in the same state of the database, and walked by the same people. Whatever is told below staff and is not
+the same in both lets the bit be worked out.
 """
 
 import random

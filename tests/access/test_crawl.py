@@ -177,7 +177,7 @@ def test_staff_read_hidden_text_only_where_they_mean_to(role, answers):
 
 
 @pytest.mark.one_database
-@as_each("anonymous", "annotator", "researcher")
+@as_each("anonymous", "guest", "annotator", "researcher")
 @pytest.mark.check("A1", "A2", "A4", "A9")
 def test_below_staff_nothing_hidden_shows_and_nothing_that_shows_depends_on_it(role, answers, asked, world):
     def in_all(ask, methods):

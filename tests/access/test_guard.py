@@ -14,7 +14,7 @@ from judging.models import Judgment, Run, Trial
 
 pytestmark = pytest.mark.django_db
 TABLES = [Judgment, Trial, Label, Response]
-BELOW = ["anonymous", "annotator", "researcher"]
+BELOW = ["anonymous", "guest", "annotator", "researcher"]
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ OPENED = set(
     bank:upload-list bank:upload-problems bank:upload-progress bank:upload-template
     judging:judgment-prompt judging:run-cancel judging:run-pause judging:run-resume judging:run-retry
     judging:trial-detail judging:trial-prompt
-    leaderboard:edition-new leaderboard:held-out leaderboard:steps
+    leaderboard:boards-fed leaderboard:edition-new leaderboard:held-out leaderboard:steps
     """.split()
 )
 ALL = "all"

@@ -11,7 +11,7 @@ from tests.access.world import PRIVATE, PUBLIC, routes
 pytestmark = pytest.mark.django_db
 
 EVERYBODY = set(ROLES)
-SIGNED_IN = EVERYBODY - {"anonymous"}
+SIGNED_IN = EVERYBODY - {"anonymous"}  # a guest whom nobody let in anywhere is met; test_guests.py has the others
 LABELLERS = {"annotator", "curator", "administrator"}
 READERS = {"researcher", "curator", "administrator"}
 STAFF = {"curator", "administrator"}
@@ -213,7 +213,7 @@ TABLE = {
     "leaderboard:models-compare": EVERYBODY,
     "leaderboard:judges-compare": EVERYBODY,
     "leaderboard:board-file": EVERYBODY,
-    "leaderboard:snapshot-new": SIGNED_IN,
+    "leaderboard:snapshot-new": SIGNED_IN - {"guest"},
     "leaderboard:snapshot-list": EVERYBODY,
     "leaderboard:snapshot-detail": EVERYBODY,
     "leaderboard:snapshot-file": EVERYBODY,
@@ -381,7 +381,7 @@ def test_a_token_opens_what_a_session_opens(role, world, tokens, client):
             assert answer.status_code == 405 or refused(answer) == (role not in TABLE[name]), (name, answer.status_code)
 
 
-@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.parametrize("role", ["anonymous", "guest", "annotator", "researcher"])
 @pytest.mark.check("B2")
 def test_what_is_private_is_as_if_absent(role, world, client_of):
     """A foreign id answers as an absent one does: 404, with the same words."""
@@ -403,7 +403,7 @@ def test_a_private_picture_is_not_served_below_staff(world, client_of):
     world.samples[PUBLIC].benchmark.save()
     image = world.samples[PUBLIC].images.get()
     path = reverse("bank:image", args=[image.sha256, image.kind])
-    for role in ("anonymous", "annotator", "researcher"):
+    for role in ("anonymous", "guest", "annotator", "researcher"):
         assert client_of(role).get(path).status_code == 404
     assert client_of("curator").get(path).status_code == 200
 
@@ -464,7 +464,7 @@ def test_an_undeclared_view_is_closed(rf, people):
 
 
 @pytest.mark.one_database
-@pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher"])
+@pytest.mark.parametrize("role", ["anonymous", "guest", "annotator", "researcher"])
 def test_boards_of_a_private_benchmark_are_as_if_absent(role, world, client_of):
     # Nothing of a benchmark, no page, and a page that the rule closes before anything is looked for.
     pages = (

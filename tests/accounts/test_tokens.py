@@ -84,6 +84,7 @@ def test_ten_are_the_most(client_of):
 @pytest.mark.parametrize(
     ("role", "offered"),
     [
+        ("guest", ["read"]),
         ("annotator", ["read", "label"]),
         ("researcher", ["read", "submit"]),
         ("curator", ["read", "label", "submit", "run"]),
@@ -196,7 +197,7 @@ def test_the_document_says_of_every_operation_which_scope_it_needs():
 def test_whatever_only_staff_may_change_needs_the_scope_run():
     for rule, (roles, scope, _) in RULES.items():
         own = rule in ("label", "submit")
-        reads = rule.startswith("read-") or rule == "be-signed-in"
+        reads = rule.startswith("read-") or rule in ("be-signed-in", "freeze-views")
         assert scope == (rule if own else "read" if reads else "run"), (rule, roles)
 
 

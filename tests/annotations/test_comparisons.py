@@ -20,7 +20,7 @@ from annotations.labels import exports
 from annotations.labels.actions import submit_label
 from annotations.labels.adjudication import adjudicate
 from annotations.labels.monitor import recent_labels
-from annotations.models import Assignment, Campaign, CampaignItem, Label, Membership
+from annotations.models import Adjudication, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import exposure
 from bank.criteria import CriteriaAccess
 from bank.errors import BadInput
@@ -282,7 +282,8 @@ class TestLabelling:
             held.refresh_from_db()
             submit_label(assignment=held, verdict={"choice": "left"}, comment="So.", now=now)
         item = Item.objects.get(pk=rooms[0][0].campaign_item.item_id)
-        assert human_verdicts([item.pk], rule="plurality") == {}
+        every = {"labels": Label.objects.all(), "adjudications": Adjudication.objects.all()}
+        assert human_verdicts([item.pk], rule="plurality", **every) == {}
         assert list(exports.preferences(campaign=rooms[0][0].campaign_item.campaign)) == []
 
     def test_the_newest_labels_name_the_judge_that_was_preferred(self, rooms, people, now, client_of):

@@ -153,7 +153,7 @@ class TestFromOutside:
         assert came.url == f"/annotate/{campaign.pk}/"
         assert client.get(came.url, follow=True).status_code == 200
         person = User.objects.get(annotator__memberships__outside_id=PID)
-        assert (person.role, person.has_usable_password()) == ("annotator", False)
+        assert (person.role, person.has_usable_password()) == ("guest", False)
         assert PID not in person.username
         again, came = self.come(link)
         assert again.session["_auth_user_id"] == str(person.pk)
@@ -173,12 +173,12 @@ class TestFromOutside:
         self.come(link, "curator")
         assert User.objects.filter(annotator__memberships__outside_id="curator").get() != people["curator"]
         person = User.objects.get(annotator__memberships__outside_id="curator")
-        for change in ({"role": "curator"}, {"is_active": False}):
+        for change in ({"role": "curator"}, {"role": "annotator"}, {"is_active": False}):
             User.objects.filter(pk=person.pk).update(**change)
             client, came = self.come(link, "curator")
             assert came.status_code == 200
             assert "_auth_user_id" not in client.session
-            User.objects.filter(pk=person.pk).update(role="annotator", is_active=True)
+            User.objects.filter(pk=person.pk).update(role="guest", is_active=True)
         person.set_password("a-long-password")
         person.save()
         assert "_auth_user_id" not in self.come(link, "curator")[0].session

@@ -347,7 +347,7 @@ class TestInvitations:
         assert not User.objects.filter(username="newcomer").exists()
         answer = client.post(path, sent | {"password": "long-enough-for-me"})
         assert answer.headers["Location"] == f"/annotate/{made.campaign_id}/"
-        assert User.objects.get(username="newcomer").role == "annotator"
+        assert User.objects.get(username="newcomer").role == "guest"
         assert client.get(f"/annotate/{made.campaign_id}/", follow=True).status_code == 200
         other = Client().post(path, {"username": "second", "password": "long-enough-for-me"})
         assert other.status_code == 404

@@ -192,7 +192,7 @@ DECIDED_IN = {
     "judging/runs/actions.py": "rotations that need no call, where the key is open",
     "judging/runs/attack_report.py": "trials of keyed runs",
     "judging/runs/tryouts.py": "which items are tried out",
-    "annotations/campaigns/candidates.py": "what reviewers are shown",
+    "annotations/campaigns/choosing.py": "which verdicts choose items for people, and what reviewers are shown",
     "annotations/labels/own.py": "numbers about a closed round",
     "annotations/models.py": "verdicts under review",
     "annotations/assignment/slots.py": "the same, as SQL",
@@ -233,6 +233,7 @@ WORKERS = (
     "judging/judgments/browse.py",  # where a page of rows ends
     "judging/api/judgments.py",  # the first row of each run
     "annotations/(assignment/|models.py)",  # one's own work, whether a campaign is complete
+    "annotations/campaigns/(auto_enqueue|choosing).py",  # a campaign's rule, applied whoever asks for an item
     "annotations/labels/",  # one's own labels, and numbers about a closed round
     "annotations/views/data.py",  # counts
     "annotations/api/views.py",  # one's own label
@@ -252,6 +253,42 @@ def test_single_rows_are_read_past_their_reader_by_the_named_workers_alone():
         "bank/guard.py",
         "bank/models/responses.py",  # managers
     }
+
+
+# Which items people get, and in which order, tells the verdicts that chose them. So what chooses reads those of
+# annotations/campaigns/choosing.py, and verdicts past it only where that is no choice; a new name here needs a reason.
+CHOOSES = ("annotations/campaigns", "annotations/assignment", "bank/samples", "judging/recipes", "judging/runs")
+VERDICTS = re.compile(
+    r"\b(Judgment|Label|Adjudication|Trial)\.objects|\b(judgments|labels)__"
+    r"|\.(judgments|labels)\.(filter|exclude|exists|count|all|order_by|values|aggregate)"
+)
+READ_VERDICTS = {
+    "annotations/campaigns/choosing.py": "the rule",
+    "annotations/campaigns/actions.py": "whether there are labels",
+    "annotations/campaigns/auto_enqueue.py": "the newest judgment of a run; whose judgments staff chose",
+    "annotations/campaigns/members.py": "labels of one person, to exclude them",
+    "annotations/campaigns/run_doubts.py": "staff's subsets, and how many doubts are not given to people",
+    "annotations/campaigns/sampling.py": "which judge a judgment that may choose is of",
+    "annotations/campaigns/sizing.py": "words of judgments that may choose",
+    "annotations/assignment/leases.py": "labels of one person today; in which order a judge saw the answers",
+    "annotations/assignment/quality.py": "labels of one person on practice and gold",
+    "annotations/assignment/queries.py": "labels of one person",
+    "judging/runs/attack_report.py": "numbers of a run",
+    "judging/runs/compare.py": "seen_by",
+    "judging/runs/estimates.py": "tokens, and what is stored already",
+    "judging/runs/juries.py": "verdicts of a jury's members",
+    "judging/runs/queries.py": "numbers of runs",
+    "judging/runs/tryouts.py": "whether people have labelled an item; what a tryout can read",
+}
+
+
+def test_what_chooses_items_for_people_reads_the_verdicts_that_may_choose():
+    found = {
+        str(path.relative_to(ROOT))
+        for path in tracked(*(f"{room}/*.py" for room in CHOOSES))
+        if VERDICTS.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == set(READ_VERDICTS)
 
 
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

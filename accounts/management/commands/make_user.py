@@ -20,7 +20,8 @@ class Command(InstallationCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--role", required=True, choices=Role.values, help=", ".join(Role.values))
+        roles = [role for role in Role.values if role != Role.GUEST]  # guests come by an invitation
+        parser.add_argument("--role", required=True, choices=roles, help=", ".join(roles))
         parser.add_argument(
             "--password",
             action="store_true",

@@ -7,13 +7,16 @@ from typing import Any
 from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Manager, QuerySet
+from django.template.defaultfilters import pluralize
 
+from accounts import audit
 from accounts.installation_key import check_keys
 from accounts.management.base import INSTALLATION
+from accounts.models import Role, User
 from annotations.labels import provenance as labels
 from annotations.models import Label
 from bank import exposure
@@ -28,8 +31,9 @@ VERDICTS: tuple[tuple[Manager[Any], str, str], ...] = (
     (Judgment.objects, "run__held", "judges"),
     (Label.objects, "campaign__held", "people"),
 )
-# The updates after which it is said what they closed.
+# The updates after which it is said what they did.
 SEALING, PROVENANCE = ("bank", "0006_sealing"), ("judging", "0017_unknown_provenance")
+GUESTS = ("annotations", "0011_guests")
 
 
 class Command(migrate.Command):
@@ -38,12 +42,20 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         if doctor.older(connections[options["database"]]):
             raise CommandError(doctor.of_another_version(doctor.OLDER))
-        ahead = [update for update in (SEALING, PROVENANCE) if _is_ahead(update)]
+        ahead = [update for update in (SEALING, PROVENANCE, GUESTS) if _is_ahead(update)]
         with _alone(connections[options["database"]]):
             super().handle(*args, **options)
+        done = [update for update in ahead if not _is_ahead(update)]
         for update, in_words in ((SEALING, closed_in_words), (PROVENANCE, unknown_in_words)):
-            if update in ahead and not _is_ahead(update):
-                self.stdout.writelines(f"\n{paragraph}" for paragraph in in_words())
+            for paragraph in in_words() if update in done else ():
+                self.stdout.write(f"\n{paragraph}")
+        if GUESTS in done and (count := note_guests()):
+            self.stdout.write(
+                f"\n{count:,} account{pluralize(count)} that came by an invitation or a link for people from outside "
+                f"{pluralize(count, 'is a guest,are guests')} now: they label on the benchmarks of their campaigns, "
+                "and see elsewhere what visitors see. They are under People with the role guest, where an "
+                "administrator makes annotators of those who may label everywhere."
+            )
         if not doctor.migrations().is_fault:
             check_keys()  # from now on it is known whether CRITERIA_KEYS are those of this database
 
@@ -87,6 +99,17 @@ def unknown_in_words() -> Iterator[str]:
                 f"staff alone are: {listed(told)}. Where nothing hidden was seen, `manage.py publish {benchmark} "
                 "--saw-nothing` with what stands in brackets opens them."
             )
+
+
+@transaction.atomic
+def note_guests() -> int:
+    """Note in the audit log whom the update made guests: before it there were none. Returns how many."""
+    guests = User.objects.filter(role=Role.GUEST).order_by("pk")
+    for person in guests:
+        benchmarks = sorted(person.grants.filter(invited=True).values_list("benchmark", flat=True))
+        change: dict[str, Any] = {"old": Role.ANNOTATOR.value, "new": Role.GUEST.value, "labels_on": benchmarks}
+        audit.record("role-changed", command="migrate", about=person.username, **change)
+    return guests.count()
 
 
 def closed_in_words() -> Iterator[str]:

@@ -138,8 +138,8 @@ class AsyncClient:
         """Send a file or a folder, have it checked and brought in. Goes on where a broken connection stopped.
 
         ``map`` says what the columns of a table hold, where no format knows it; without one the nearest is taken if it
-        lacks nothing. ``choices`` are those of the page: benchmark, version, title, visibility, parts, skip_bad, saw_nothing,
-        judge ... With ``confirm`` false it ends after the check. Raises UploadFailed.
+        lacks nothing. ``choices`` are those of the page: benchmark, version, title, visibility, parts, skip_bad,
+        saw_nothing, model, judge ... With ``confirm`` false it ends after the check. Raises UploadFailed.
         """
         files = files_in(Path(path))
         asked = {"files": [{"name": name, "size": file.stat().st_size} for name, file in files]}
