@@ -87,6 +87,11 @@ def counted(*, held: str, item: str = "item__") -> Q:
     return Q(none_of(KEYED, held, closed)) & (Q(**{f"{item}outside": False}) | Q(none_of(UNKNOWN, held, closed)))
 
 
+def closes(closed: int, *, outside: bool) -> bool:
+    """Whether ``counted`` leaves out a verdict on a sample with this closed whose giver may have held all of it."""
+    return bool(closed & KEYED) or (outside and bool(closed))
+
+
 def counted_if(held: int, *, item: str = "item__") -> Q:
     """The verdicts that ``counted`` would have if these inputs had been held."""
     closed = f"{item}sample__closed"

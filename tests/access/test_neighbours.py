@@ -7,14 +7,22 @@ import json
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 
+from annotations.campaigns import invitations
+from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.auto_enqueue import set_rule
+from annotations.campaigns.members import make_annotator
+from annotations.campaigns.run_doubts import DIFFERS
+from annotations.campaigns.sampling import Plan
 from bank import exposure
-from bank.models import Item
+from bank.models import Benchmark, Item
 from bank.samples.items import make_items, plan_items
-from judging.models import Judge, Judgment, Run
+from judging.models import Run
 from leaderboard import editions
-from tests.access.neighbours import days_ago, differing
-from tests.access.test_sealing import questions
+from tests.access.neighbours import NOW, days_ago, differing
+from tests.access.test_choosing import marks_of, said_of
+from tests.access.test_sealing import judged, questions
 from tests.hidden import criteria
 from tests.leaderboard import test_editions_in_steps as sending
 
@@ -63,7 +71,7 @@ def the_same(people, monkeypatch):
         for role in roles:
             different, opened = found[role]
             assert different == [], role
-            assert opened, role
+            assert opened or role == "given", role
         assert bool(found["curator"][0]) is staff
 
     return check
@@ -109,5 +117,60 @@ def test_editions_with_answers_that_ask_the_judge_tell_no_guideline(the_same, pe
     the_same(build, kinds=("pair",))
 
 
+def next_items(person, campaign):
+    """What somebody is given of a campaign, one item after the other."""
+    client, given = Client(), {}
+    client.force_login(person)
+    for number in range(40):
+        answer = client.post(f"/api/v1/campaigns/{campaign}/next/", "{}", "application/json")
+        given[f"item {number}"] = (answer.status_code, "", answer.getvalue())
+        if answer.status_code != 200:
+            break
+        label = {"assignment": answer.json()["assignment"], "score": 3, "idempotency_key": str(number)}
+        client.post("/api/v1/labels/", label, "application/json")
+    return given
+
+
+def test_which_items_a_campaign_brings_tells_no_key(the_same, people):
+    def build(bit):
+        benchmark = keyed(bit)
+        annotator = make_annotator(people["annotator"])
+        said_of(benchmark, annotator, lambda item: {"score": 5}, name="Said before")
+        marks = marks_of(benchmark)
+        run = judged(
+            benchmark,
+            lambda item, responses: marks(item),
+            held=exposure.Inputs.ANSWER_KEY,
+            protocol="reference-score",
+            imported=False,
+        )
+        Run.objects.filter(pk=run.pk).update(finished_at=days_ago(2))
+        campaign = make_campaign(name="Doubts", benchmark=benchmark, protocol="score", plan=Plan(most=1))
+        set_rule(campaign=campaign, runs="all", reasons=[DIFFERS])
+        return benchmark, {"newcomer": next_items(people["annotator"], "Doubts")}
+
+    the_same(build, ("anonymous", "researcher", "newcomer"))
+
+
+def test_an_invitation_to_one_benchmark_opens_no_other(the_same, people):
+    def build(bit):
+        public, private = questions("open", "ABCD"), questions("private", keys(bit))
+        Benchmark.objects.filter(pk=private.pk).update(visibility="private")
+        private.samples.filter(key=f"q{OTHER}").update(
+            instruction="Is it the yellow one?" if bit else "The purple one?"
+        )
+        for benchmark in (public, private):
+            make_items(plan_items(kind="score", benchmark=benchmark))
+        make_campaign(name="Everybody", benchmark=private, protocol="score")
+        campaign = make_campaign(name="Round", benchmark=public, protocol="score", annotators=[])
+        (invitation,) = invitations.invite(campaign=campaign, by=people["curator"], days=3, now=NOW)
+        guest = invitations.sign_up(invitation=invitation, username="new", password="long-enough-for-me", now=NOW)
+        assert next_items(guest, "Round")["item 0"][0] == 200
+        private.refresh_from_db()
+        return private, {"newcomer": guest, "given": next_items(guest, "Everybody")}
+
+    the_same(build, ("newcomer", "given"))
+
+
 sub = sending.sub
-__all__ = ["Judge", "Judgment", "exposure", "sub"]
+__all__ = ["sub"]

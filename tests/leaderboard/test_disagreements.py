@@ -36,7 +36,7 @@ def voted_on(case):
 @pytest.fixture
 def apart(brought):
     rows = [row for case in CASES for row in voted_on(case)]
-    brought("labels", [row for what, row in rows if what == "labels"])
+    brought("labels", [row for what, row in rows if what == "labels"], "--saw-nothing")
     return brought("judgments", [row for what, row in rows if what == "judgments"])
 
 

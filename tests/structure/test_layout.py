@@ -237,7 +237,6 @@ WORKERS = (
     "annotations/labels/",  # one's own labels, and numbers about a closed round
     "annotations/views/data.py",  # counts
     "annotations/api/views.py",  # one's own label
-    "annotations/api/views.py",  # one's own label
     "(evalsite/middleware|leaderboard/prepared).py",  # who is served
     "evalsite/(metrics|tidying).py",  # counts, for operators
 )

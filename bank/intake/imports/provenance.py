@@ -36,11 +36,12 @@ class Closing:
         if self.context.saw_nothing or not (self.closed or self.context.pending_closed):
             return 0
         closed_of = self._closed_of({spec.sample_id for spec in specs})
-        keyed = {sample for sample, closed in closed_of.items() if closed & exposure.KEYED}
-        of_texts = [spec for spec in specs if spec.sample_id in closed_of and spec.sample_id not in keyed]
-        outside = outside_among(pk for spec in of_texts for pk in spec.response_ids if pk > 0)
-        closing = sum(spec.sample_id in keyed for spec in specs)
-        return closing + sum(not outside.isdisjoint(spec.response_ids) for spec in of_texts)
+        concerned = [spec for spec in specs if spec.sample_id in closed_of]
+        outside = outside_among(pk for spec in concerned for pk in spec.response_ids if pk > 0)
+        return sum(
+            exposure.closes(closed_of[spec.sample_id], outside=not outside.isdisjoint(spec.response_ids))
+            for spec in concerned
+        )
 
     def stored(self, verdicts: "QuerySet[Any]", *, held: str) -> int:
         """How many of these stored verdicts close with those of this file; ``held``: the path to what was held."""
