@@ -131,7 +131,7 @@ def test_no_key_follows_from_labels_that_a_file_brings(kind, client_of, at_chanc
     """The finding: 40 of 40 for an anonymous visitor, since the campaign was made as if people had seen nothing."""
     benchmark = world("keyed", drawn(LETTERS, kind), kind=kind)
     told = brought_in("labels", labels_that_know(benchmark, tmp_path / "labels.jsonl"), benchmark)
-    assert f"For staff alone, with all numbers made of them: {4 * SECRETS} labels." in told.splitlines()[0]
+    assert told.startswith(f"{4 * SECRETS} labels will be for staff alone, with all numbers made of them: ")
     assert "--saw-nothing" in told.splitlines()[0], "before they are written"
     for role in BELOW:
         at_chance(guessed(client_of(role), benchmark), SECRETS, 1 / 4, f"{KINDS[kind]} by labels from a file, {role}")
@@ -337,7 +337,7 @@ def test_an_upload_asks_what_was_seen(says, client_of, tmp_path, media):
     worker.work_all()
     page = flat(curator.get(f"/bank/uploads/{sent['id']}/"))
     assert "Whoever gave these verdicts saw nothing hidden" in page
-    assert "Without it: For staff alone, with all numbers made of them: 80 labels." in page
+    assert "Without it, 80 labels will be for staff alone, with all numbers made of them" in page
     choices = {"saw_nothing": True} if says else {}
     answer = curator.post(f"{API}/uploads/{sent['id']}/confirm/", choices, content_type="application/json")
     assert answer.status_code == 200, answer.content
