@@ -12,10 +12,13 @@ from stats.figures import NONE, listed, rank_range
 
 @dataclass(frozen=True, slots=True)
 class Revealed:
-    """What visitors would see of an edition beside the last one, as the template tells it: who enters and who leaves;
+    """What visitors would see of an edition beside the last one, as the template tells it: how many are ``named`` whose
+    numbers rest on something hidden, who enters and who leaves;
     the samples behind any number, at most; of models their levels, and the ranks that move.
     """
 
+    named: int
+    named_then: int
     entering: list[str]
     leaving: list[str]
     most_then: int
@@ -36,7 +39,7 @@ def revealed_by(draft: Draft) -> Revealed:
     then: Cells = draft.last.cells if draft.last else {}
     now = draft.cells
     before = {*then, *(models_in_steps(draft.last) if draft.last else ())}
-    entering, leaving = {*now, *draft.in_steps} - before, before - {*now, *draft.in_steps}
+    named = {*now, *draft.in_steps}
     board = draft.board if isinstance(draft.board, ModelsBoard) else None
     rows: Sequence[ModelRow] = board.rows if board else []
     last: Sequence[ModelRow] = whole_from_text(type(board), draft.last.board).rows if board and draft.last else []
@@ -44,8 +47,10 @@ def revealed_by(draft: Draft) -> Revealed:
     ranks = {row.model: _rank(row) for row in last}
     intervals = draft.as_intervals()
     return Revealed(
-        entering=sorted(entering),
-        leaving=sorted(leaving),
+        named=len(named),
+        named_then=len(before),
+        entering=sorted(named - before),
+        leaving=sorted(before - named),
         most_then=_most(then),
         most=_most(now),
         levels_then=len(levels_then),

@@ -16,6 +16,7 @@ from leaderboard.boards.base import ApartRow, ModelsBoard
 from leaderboard.boards.base import ModelRow as Row
 from leaderboard.boards.pairs import PairRow, PairsBoard, Tally
 from leaderboard.definitions import DROPPED, HALF, LENGTH, NO_CONTROL, NO_TIES
+from leaderboard.editions.in_steps import STEP
 from leaderboard.methods import PROVISIONAL
 from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, Select, pick
@@ -283,7 +284,8 @@ def _model_columns(
         if row.win_rate.reason:  # an interval alone, or a step, which no list of votes is behind
             rate = row.win_rate
             missing = rate.value is None and rate.low is None
-            return Cell(value_or_interval(rate, percent), rate.reason if missing else "", title=rate.reason)
+            small = rate.reason if missing else "or more, in steps" if rate.method == STEP else ""
+            return Cell(value_or_interval(rate, percent), small, title=rate.reason)
         won = row.win_rate.value is not None
         return Cell(
             value_or_interval(row.win_rate, percent),

@@ -73,8 +73,8 @@ def in_words(reports: Mapping[str, Report]) -> str:
     if not told:
         return ""
     return (
-        f"{listed(told)} will be for staff alone, with all numbers made of them: whoever gave them may have seen answer "
-        "keys, references, weights or other criteria that are closed."
+        f"{listed(told)} will be for staff alone, with all numbers made of them: whoever gave them may have seen "
+        "answer keys, references, weights or other criteria that are closed."
     )
 
 
