@@ -23,7 +23,9 @@ from leaderboard.tables import TABLES
 MOST = 25  # further addresses that links lead to
 BITS = (False, True)
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
-MASKED = re.compile(rb'csrfmiddlewaretoken"\s+value="[^"]+"|CSRFToken": "[^"]+"|name="key"\s+value="[^"]+"')
+MASKED = re.compile(
+    rb'csrfmiddlewaretoken"\s+value="[^"]+"|CSRFToken": "[^"]+"|name="key"\s+value="[^"]+"|annotator-[0-9a-f]{10}'
+)
 NOT_WALKED = ("/accounts/", "/static/", "/api/docs", "/api/schema")
 LISTS = ("labels", "judgments", "items", "responses", "samples", "runs", "campaigns", "submissions")
 

@@ -3,9 +3,11 @@
 A new way in, of labels, judgments, campaigns, editions or accounts, is not done without its world here.
 """
 
+import csv
 import json
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import Client
 
@@ -15,10 +17,12 @@ from annotations.campaigns.auto_enqueue import set_rule
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.run_doubts import DIFFERS
 from annotations.campaigns.sampling import Plan
+from annotations.models import Label
 from bank import exposure
+from bank.intake.uploads import worker
 from bank.models import Benchmark, Item
 from bank.samples.items import make_items, plan_items
-from judging.models import Run
+from judging.models import Judgment, Run
 from leaderboard import editions
 from tests.access.neighbours import NOW, days_ago, differing
 from tests.access.test_choosing import marks_of, said_of
@@ -37,8 +41,8 @@ def keys(bit):
     return KEYS[:OTHER] + ("DCBA"["ABCD".index(KEYS[OTHER])] if bit else KEYS[OTHER]) + KEYS[OTHER + 1 :]
 
 
-def keyed(bit):
-    benchmark = questions("keyed", keys(bit))
+def keyed(bit, kind="answer_key"):
+    benchmark = questions("keyed", keys(bit), kind=kind)
     for kind in ("score", "pair"):
         make_items(plan_items(kind=kind, benchmark=benchmark, **({"anchor": "keyed-A"} if kind == "pair" else {})))
     return benchmark
@@ -55,6 +59,23 @@ def rows_that_know(benchmark, giver):
             | giver(secret[item.sample_id])
         )
     return rows
+
+
+def pairs_that_know(benchmark, giver):
+    """The right answer is better than the anchor's, and this one than the others."""
+    secret, rows = {row.sample_id: row.text for row in criteria(sample__benchmark=benchmark)}, []
+    for item in Item.objects.filter(sample__benchmark=benchmark, kind="pair").select_related("sample").order_by("pk"):
+        responses = item.ordered_responses()
+        texts, key = [response.text for response in responses], secret[item.sample_id]
+        choice = ("first", "second")[texts.index(key)] if key in texts else "tie"
+        names = [response.model.name for response in responses]
+        rows.append({"kind": "pair", "sample": item.sample.key, "responses": names, "choice": choice} | giver(key))
+    return rows
+
+
+def marks_that_know(benchmark, giver):
+    """As a judge that marks against references gives them."""
+    return [row | {"protocol": "reference-score"} for row in rows_that_know(benchmark, giver)]
 
 
 def brought_in(part, rows, path, benchmark):
@@ -99,6 +120,59 @@ def test_judgments_from_a_file_tell_no_key(settings, the_same, tmp_path):
         return benchmark, {}
 
     the_same(build)
+
+
+BY_PEOPLE = {"annotator": "Ada"}
+BY_JUDGE = {"judge": "oracle", "settings": {"criteria": False}}
+
+
+def by_command(part, rows, path, benchmark, curator):
+    brought_in(part, rows, path, benchmark)
+
+
+def by_upload(part, rows, path, benchmark, curator):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    client = Client()
+    client.force_login(curator)
+    file = SimpleUploadedFile(f"{part}.jsonl", text.encode())
+    sent = client.post("/api/v1/uploads/", {"files": [file], "benchmark": benchmark.slug}).json()
+    worker.work_all()
+    client.post(f"/api/v1/uploads/{sent['id']}/confirm/", {}, content_type="application/json")
+    worker.work_all()
+
+
+def as_a_table(part, rows, path, benchmark, curator):
+    """The same rows as CSV, lists as JSON text."""
+    table = path.with_suffix(".csv")
+    names = sorted({name for row in rows for name in row})
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        for row in rows:
+            writer.writerow(
+                [cell if isinstance(cell := row.get(name, ""), str | int) else json.dumps(cell) for name in names]
+            )
+    call_command(f"import_{part}", "generic", str(table), benchmark=benchmark.slug)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["answer_key", "exact_reference"])
+@pytest.mark.parametrize("knowing", [rows_that_know, pairs_that_know, marks_that_know])
+@pytest.mark.parametrize(("part", "giver"), [("labels", BY_PEOPLE), ("judgments", BY_JUDGE)])
+@pytest.mark.parametrize("way", [by_command, by_upload, as_a_table])
+def test_no_way_in_of_verdicts_tells_a_key(way, part, giver, knowing, kind, people, monkeypatch, tmp_path, media):
+    def build(bit):
+        benchmark = keyed(bit, kind=kind)
+        rows = knowing(benchmark, lambda secret: giver | ({"comment": f"It is {secret}."} if part == "labels" else {}))
+        way(part, rows, tmp_path / f"{part}.jsonl", benchmark, people["curator"])
+        assert (Label if part == "labels" else Judgment).objects.count() == len(rows)
+        Run.objects.update(finished_at=days_ago(2))
+        return benchmark, {}
+
+    kinds = ("pair", "score", "reference")
+    found = differing(build, people, monkeypatch, roles=BELOW, kinds=kinds, samples=range(SAMPLES), most=150)
+    assert {role: found[role][0] for role in BELOW} == {role: [] for role in BELOW}
+    assert found["curator"][0]
 
 
 def test_editions_with_answers_that_ask_the_judge_tell_no_guideline(the_same, people, sub):
