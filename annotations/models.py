@@ -109,6 +109,8 @@ class Campaign(models.Model):
     open_to_all = models.BooleanField(default=False)  # every annotator may join, by asking for an item
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    # From then on, items of a blind campaign are blind only as long as they lack labels; without, until it is closed.
+    finished_opened_at = models.DateTimeField(null=True, blank=True)
     by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")  # who made it
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
@@ -219,6 +221,7 @@ class CampaignItem(models.Model):
     priority = models.IntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
+    opened_at = models.DateTimeField(null=True, blank=True)  # when its item was last no longer labelled blind
 
     objects = FinishedManager.from_queryset(CampaignItemQuerySet)()
 
@@ -352,6 +355,20 @@ class LabelQuerySet(models.QuerySet["Label"]):
         """Labels that count: not excluded, and not of a practice round."""
         return self.filter(excluded=False, assignment__campaign_item__practice=False)
 
+    def compared(self) -> "LabelQuerySet":
+        """Those that are compared with others' verdicts, of people and judges: given without knowing of them, as far
+        as that is known.
+        """
+        return self.counted().filter(changed_late=False)
+
+    def changeable(self) -> "LabelQuerySet":
+        """Labels whose author may not have read yet what others say of the item: in campaigns that are not blind every
+        one; in others, where the item is blind and was not opened after the label was given.
+        """
+        opened = "assignment__campaign_item__opened_at"
+        unopened = Q(**{f"{opened}__isnull": True}) | Q(created_at__gt=F(opened))
+        return self.filter(Q(campaign__blind=False) | (Q(item__blind=True) & unopened))
+
 
 class Label(Verdict):
     """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""
@@ -369,6 +386,8 @@ class Label(Verdict):
     displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans refer to
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
+    # Changed when others' verdicts may have been read, which later versions refuse: see ``compared``.
+    changed_late = models.BooleanField(default=False, db_default=False)
 
     BENCHMARK = "campaign__benchmark__"
     objects = Guarded.from_queryset(LabelQuerySet)()

@@ -98,7 +98,7 @@ def _apart(kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
 
 def _said(scope: Scope, viewer: Viewer, apart: pd.DataFrame) -> pd.DataFrame:
     """What people said on these items: ``item``, ``by``, ``said``, and its ``key``, the same for equal words."""
-    labels = Label.objects.seen_by(viewer).of_answers().counted().filter(campaign__benchmark=scope.benchmark)
+    labels = Label.objects.seen_by(viewer).of_answers().compared().filter(campaign__benchmark=scope.benchmark)
     labels = labels.filter(campaign__name=scope.campaign) if scope.campaign else labels
     worded = hidden.told_in_words(labels.exclude(flags=[], comment="").order_by("pk"), viewer)
     found = []

@@ -187,7 +187,7 @@ def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
     copied.due = None if copied.due and is_past(copied.due) else copied.due
     copied.guidelines_version, copied.guidelines_changed_at, copied.guidelines_change = 1, None, ""
-    copied.closed_at = None
+    copied.closed_at = copied.finished_opened_at = None
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
     columns = ("item_id", "reviewed_id", "against_id", "gold", "practice", "note", "why", "position")

@@ -180,10 +180,13 @@ def _in_line(verdict: Verdict) -> list[int]:
     return [position for group in verdict["ranking"] for position in group]
 
 
-def human_verdicts(items: Iterable[int], *, rule: str) -> dict[int, Verdict]:
-    """People's verdict on each of these items: the adjudicated one, else the one their labels make together."""
+def human_verdicts(items: Iterable[int], *, rule: str, every: bool = False) -> dict[int, Verdict]:
+    """People's verdict on each of these items: the adjudicated one, else the one that their labels make together which
+    are compared with judges' verdicts, or ``every`` one that counts.
+    """
     wanted = set(items)
-    answers = Label.objects.counted().of_answers()
+    answers = Label.objects.of_answers()
+    answers = answers.counted() if every else answers.compared()
     labels = _verdicts_by_item(answers, wanted, "item")
     choices = [(item, label["choice"]) for item, verdicts in labels.items() for label in verdicts if label["choice"]]
     people = _majorities(choices, rule) if choices else {}
@@ -260,7 +263,7 @@ def _reviews_of(run: Run) -> tuple[dict[int, list[bool]], dict[int, list[bool]]]
     """The answers of reviewers by judgment: is it right, does it hallucinate."""
     agreed: dict[int, list[bool]] = defaultdict(list)
     hallucinated: dict[int, list[bool]] = defaultdict(list)
-    reviews = Label.objects.counted().filter(assignment__campaign_item__reviewed__run=run)
+    reviews = Label.objects.compared().filter(assignment__campaign_item__reviewed__run=run)
     columns = ("assignment__campaign_item__reviewed", "agree", "hallucination")
     for judgment, agree, hallucination in reviews.values_list(*columns):
         for answers, answer in ((agreed, agree), (hallucinated, hallucination)):

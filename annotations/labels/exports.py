@@ -16,6 +16,7 @@ from bank.models import Benchmark, Item, with_answers
 from bank.models.verdict import COLUMNS, as_row
 from judging.models import Judgment
 
+MARKS = ("simulated", "changed_late")  # written where they are true
 REVISED = ("seconds", "comment", "flags")
 COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
 AT_ONCE = 900  # labels
@@ -29,6 +30,7 @@ PLAIN = {
     "flags": "flags",
     "campaign": "campaign__name",
     "simulated": "annotator__simulated",
+    "changed_late": "changed_late",
 }
 
 
@@ -69,7 +71,7 @@ def label_records(
             named = responses.get(label["item_id"], [])
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()} | _compared(label, named, compared)
-            record["simulated"] = record["simulated"] or None
+            record |= {name: record[name] or None for name in MARKS}
             record["revisions"] = [_revision(row, named) for row in revisions.get(label["pk"], ())]
             yield trimmed(record | _verdict(label, named))
 
@@ -214,7 +216,7 @@ def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
             preferred[label.item_id].append(preferred_pairs(label.verdict()))
         adjudications = Adjudication.objects.filter(campaign_item__item__in=batch)
         adjudicated = set(adjudications.values_list("campaign_item__item", flat=True))
-        verdicts = human_verdicts(batch, rule=by_pk[batch[0]].sample.benchmark.majority)
+        verdicts = human_verdicts(batch, rule=by_pk[batch[0]].sample.benchmark.majority, every=True)
         for pk in batch:
             source = "adjudicated" if pk in adjudicated else "majority"
             yield from _preference_records(by_pk[pk], verdicts.get(pk, {}), preferred[pk], source)

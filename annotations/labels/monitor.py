@@ -126,6 +126,7 @@ class Monitor:
     flagged: int
     commented: int
     excluded: int
+    late: int  # changed when others' verdicts may have been read
     pairs: bool
     done_by: date | None  # at the pace of the last week
     members: list[Member]
@@ -138,8 +139,8 @@ class Monitor:
 
 
 def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> Monitor:
-    """``rows``: the labels that this viewer may see, see ``label_rows``."""
-    activity, decisions = _activity(campaign), by_item(one_by_one(rows))
+    """``rows``: ``every`` label that this viewer may see, see ``label_rows``."""
+    activity, decisions = _activity(campaign), by_item(one_by_one(row for row in rows if not row.late))
     seconds = _median(_times(rows))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
@@ -156,6 +157,7 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         flagged=Count("pk", filter=~Q(flags=[])),
         commented=Count("pk", filter=~Q(comment="")),
         excluded=Count("pk", filter=Q(excluded=True)),
+        late=Count("pk", filter=Q(changed_late=True)),
     )
     filled = sum(taken.values())
     slots = kinds["items"] * campaign.overlap

@@ -456,7 +456,7 @@ def _running(scope: Scope, runs: Sequence[Run]) -> dict[int, Running]:
         for row in rows
     }
     review = "assignment__campaign_item__reviewed__run"
-    given = Label.objects.counted().filter(**{f"{review}__in": ids}, agree__isnull=False)  # no comparisons
+    given = Label.objects.compared().filter(**{f"{review}__in": ids}, agree__isnull=False)  # no comparisons
     labels = counted_reviews(scope, given, held=f"{review}__held")
     columns = ["run", "item", "agree", "grade", "hallucination"]
     reviews = pd.DataFrame(labels.values_list(review, *columns[1:]), columns=columns)

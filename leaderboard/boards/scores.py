@@ -186,7 +186,7 @@ def _mean(frame: pd.DataFrame, ends: tuple[float, float]) -> Number:
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """``item``, ``value``: the mean of people's labels, every label, or the judge's verdict averaged over repeats."""
     if scope.by_people:
-        labels = scores.labels_of(scope)
+        labels = scores.labels_of(scope, every=True)
         if scope.source == "individuals" or labels.empty:
             return labels[["item", "value"]], ()
         return scores.mean_by_item(labels), ()

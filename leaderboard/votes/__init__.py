@@ -475,9 +475,12 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 @guard.working()
-def labels_of(scope: Scope) -> pd.DataFrame:
-    """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = counted_labels(scope, Label.objects.of_answers()).counted()
+def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
+    """The labels that are compared with other verdicts, or ``every`` one that counts, oldest first: ``item``,
+    ``annotator``, ``choice``, ``preference`` if there are any.
+    """
+    labels = Label.objects.of_answers()
+    rows = counted_labels(scope, labels.counted() if every else labels.compared())
     rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, choice__isnull=False)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
@@ -498,7 +501,7 @@ def labels_on(scope: Scope, items: "pd.Index[Any]") -> pd.DataFrame:
 
 def of_people(scope: Scope) -> Outcomes:
     """The majority per item, every label by itself, or the adjudicated verdict where there is one."""
-    labels = labels_of(scope)
+    labels = labels_of(scope, every=True)
     places = CampaignItem.objects.filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, reviewed__isnull=True
     )
