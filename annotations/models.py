@@ -202,11 +202,13 @@ class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
 
 
 class CampaignItem(models.Model):
-    """An item of a campaign. ``taken`` counts the slots that are leased or labelled, at most the overlap.
+    """An item of a campaign. ``taken`` counts the slots that are leased or labelled; of ordinary items at most the
+    overlap.
 
-    Hidden gold items (``gold`` is their right verdict in canonical order) and practice items (``practice``, with
-    ``gold``) go to everyone, so their slots are unlimited. ``note`` says why that verdict is right. ``reviewed`` is the
-    judgment under review, or the first of two whose analyses are compared; the second is ``against``.
+    Hidden gold items (``gold`` is their right verdict in canonical order), practice items (``practice``, with
+    ``gold``) and decoys (``decoy``: ordinary items among which gold hides) go to everyone, so their slots are
+    unlimited. ``note`` says why that verdict is right. ``reviewed`` is the judgment under review, or the first of two
+    whose analyses are compared; the second is ``against``.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
@@ -216,6 +218,7 @@ class CampaignItem(models.Model):
     against = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     gold = models.JSONField(null=True, blank=True)
     practice = models.BooleanField(default=False)
+    decoy = models.BooleanField(default=False, db_default=False)
     note = models.TextField(blank=True)
     why = models.CharField(max_length=200, blank=True)  # why it was added: "no majority in run 3"
     priority = models.IntegerField(default=0)
@@ -251,6 +254,11 @@ class CampaignItem(models.Model):
             models.Index(fields=["campaign", "taken", "-priority", "position"], name="campaign_item_next"),
             models.Index(fields=["campaign", "position"], name="campaign_item_in_order"),
         ]
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether everyone gets it."""
+        return self.practice or self.gold is not None or self.decoy
 
     @property
     def judgments(self) -> tuple[int, ...]:

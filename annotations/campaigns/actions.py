@@ -19,6 +19,7 @@ from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
+from annotations.assignment.quality import draw_decoys
 from annotations.campaigns.announcements import announce_campaign
 from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.candidates import (
@@ -138,7 +139,7 @@ def change_campaign(*, campaign: Campaign, **settings: Any) -> None:
     if overlap < before:
         if campaign.labels.exists():
             raise BadInput(f"Items already have up to {before} labels, so the overlap can grow but not shrink.")
-        ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False)
+        ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False, decoy=False)
         most = ordinary.aggregate(most=Max("taken"))["most"] or 0
         if most > overlap:
             raise BadInput(
@@ -193,6 +194,7 @@ def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
     columns = ("item_id", "reviewed_id", "against_id", "gold", "practice", "note", "why", "position")
     rows = campaign.campaign_items.order_by("position", "pk").values(*columns)
     CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in rows], batch_size=1000)
+    draw_decoys(copied)
     pictures = campaign.pictures.values("name", "sha256", "kind", "width", "height")
     GuidelinePicture.objects.bulk_create([GuidelinePicture(campaign=copied, **row) for row in pictures])
     members = campaign.memberships.filter(withdrawn_at__isnull=True).values_list("annotator", flat=True)
@@ -236,6 +238,7 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0) ->
         ],
         batch_size=1000,
     )
+    draw_decoys(campaign)
     note_blind_in(campaign)
 
 

@@ -191,8 +191,7 @@ def _fill_slot(assignment: Assignment, campaign: Campaign) -> None:
     if row.filter(state__in=LABELLED).exists():
         raise AlreadyLabelled
     campaign_item = assignment.campaign_item
-    unlimited = campaign_item.practice or campaign_item.gold is not None
-    slot = take_slot(campaign_item_id=campaign_item.pk, unlimited=unlimited)
+    slot = take_slot(campaign_item_id=campaign_item.pk, unlimited=campaign_item.unlimited)
     if slot is None:
         raise SlotTaken
     row.update(state=SUBMITTED, slot=slot, draft={})

@@ -116,6 +116,7 @@ class Monitor:
     items: int
     gold: int
     practice: int
+    decoys: int  # of the items
     slots: int
     labels: int
     held: int
@@ -146,8 +147,13 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
         gold=Count("pk", filter=Q(gold__isnull=False, practice=False)),
         practice=Count("pk", filter=Q(practice=True)),
+        decoys=Count("pk", filter=Q(decoy=True)),
     )
+    decoys = set(campaign.campaign_items.filter(decoy=True).values_list("pk", flat=True)) if kinds["decoys"] else ()
     taken = Counter(row.campaign_item for row in rows if row.right is None)
+    for decoy in decoys:  # whose other labels are beyond what was asked for
+        taken[decoy] = min(taken[decoy], campaign.overlap)
+    taken = +taken
     counts = Counter(taken.values())
     counts[0] = kinds["items"] - len(taken)
     depth = max([campaign.overlap, *counts])

@@ -552,6 +552,11 @@ def test_an_item_that_is_labelled_has_a_number_that_opens_no_page(people, client
     assert stored["item"] == shown["item"]
 
 
+def place_of_gold(campaign, person, block):
+    places = quality.places_in_block(campaign, person, block)
+    return next(place for place, kind in places.items() if kind == quality.GOLD)
+
+
 def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the_seed(people, client_of, at_chance):
     """The finding: the campaign's page printed its seed, and both were plain hashes over it: 6 of 6, and 20 of 20."""
     _, campaign = blind_round(people, gold=True)
@@ -564,7 +569,7 @@ def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the
         int.from_bytes(hashlib.sha256(f"gold:{campaign.seed}:{person}:{block}".encode()).digest()[:4], "big") % size
         for person, block in blocks
     ]
-    true = [quality.gold_position(campaign, person, block) for person, block in blocks]
+    true = [place_of_gold(campaign, person, block) for person, block in blocks]
     right = sum(guess == place for guess, place in zip(public, true, strict=True))
     at_chance(right, len(blocks), 1 / size, "places of hidden gold from the seed")
     annotator = Annotator.objects.get(person=people["annotator"])
