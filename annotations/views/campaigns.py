@@ -27,6 +27,7 @@ from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
 from annotations.campaigns.power import PLANNED, fits, outlooks
+from annotations.campaigns.sizing import hides
 from annotations.labels.agreement import LabelRow, label_rows
 from annotations.labels.desk import board_link
 from annotations.labels.monitor import monitor_of, recent_labels, visible_campaigns, with_counts
@@ -179,6 +180,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         "ballot_form": ballot_form,
         "scale": ballot_form.scale(campaign.benchmark) if ballot_form else None,
         "fixed": campaign.labels.exists(),
+        "hides": hides(campaign),
         "guidelines": GuidelinesForm(initial={"guidelines": campaign.guidelines}),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
         "pictures": campaign.pictures.all(),

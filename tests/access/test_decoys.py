@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import pytest
+from django.apps import apps
 from django.utils import timezone
 
 from annotations.assignment.errors import Refused
@@ -17,6 +18,7 @@ from annotations.labels.agreement import label_rows
 from annotations.labels.monitor import monitor_of
 from annotations.models import Assignment, Campaign, CampaignItem, Label
 from tests.annotations.conftest import annotators, pairs  # noqa: F401 (fixtures)
+from tests.bank.test_submissions import migration
 from tests.markup import flat
 
 pytestmark = [pytest.mark.django_db, pytest.mark.check("M1")]
@@ -191,3 +193,36 @@ def test_with_too_few_ordinary_items_all_are_decoys_and_items_that_come_make_up_
     assert len(kinds(again)[1]) == 1
     assert add_items(campaign=again, selection=Selection(candidates_of(again), {})) == 6
     assert len(kinds(again)[1]) == 3
+
+
+# ---- what the curator is told ----
+
+
+def test_the_form_says_how_much_hidden_gold_closes_and_until_when(round_of, client_of):
+    campaign, people = round_of(1, items=12, gold=0)
+    label(campaign, people[0])
+    close_campaign(campaign=campaign, now=timezone.now())
+    form = {"benchmark": campaign.benchmark_id, "protocol": "pair", "overlap": 1, "blind": "on", "how": "all"}
+    curator = client_of("curator")
+    assert "With hidden gold" not in flat(curator.post("/campaigns/count/", form))
+    page = flat(curator.post("/campaigns/count/", form | {"gold_rate": "10", "due": "2090-01-02"}))
+    assert "stay blind until it is closed (due 2 Jan 2090): 12 labels and 0 judgments on them are hidden" in page
+    fewer = flat(curator.post("/campaigns/count/", form | {"gold_rate": "10", "most": "5"}))
+    assert "stay blind until it is closed: 5 labels" in fewer
+    assert "With hidden gold" not in flat(curator.post("/campaigns/count/", form | {"gold_rate": "10", "blind": ""}))
+
+
+def test_the_forms_say_where_there_are_too_few_items_for_decoys(round_of, client_of):
+    campaign, _ = round_of(1, items=10, gold=7)
+    for page in ("settings", "items"):
+        assert "There are 4 ordinary items too few for as many decoys as gold" in flat(
+            client_of("curator").get(f"/campaigns/{campaign.pk}/{page}/")
+        )
+
+
+def test_the_update_draws_decoys_for_the_gold_that_is_there(round_of):
+    campaign, _ = round_of(1, items=20, gold=4)
+    CampaignItem.objects.update(decoy=False)
+    migration("annotations", "decoys").draw_decoys(apps, None)
+    gold, decoys = kinds(campaign)
+    assert (len(decoys), gold & decoys) == (4, set())
