@@ -23,7 +23,6 @@ from annotations.campaigns.candidates import (
 from annotations.campaigns.sampling import Plan, select_items
 from annotations.labels.own import usual_seconds
 from annotations.models import Campaign, CampaignItem, Label
-from bank import guard
 from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
@@ -51,7 +50,6 @@ class Hides:
     lacking: int = 0  # decoys, for which there are too few ordinary items
 
 
-@guard.working()
 def hidden_by(items: Iterable[int], *, due: date | None, lacking: int = 0) -> Hides:
     """The verdicts on these items."""
     labels = judgments = 0
