@@ -18,7 +18,7 @@ help:
 	@echo "make format Python, templates, styles and scripts as make check wants them"
 	@echo "make docs   the documentation as a site, in site/         make screenshots  the pictures in it, taken anew"
 	@echo "make wheel  evalsite as a tool for uvx, pipx or pip, in dist/"
-	@echo "make audit  known faults of the packages it runs on, asked of the package index"
+	@echo "make audit  known faults of every locked package, asked of the package index"
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "evalsite needs Python 3.11 or newer; set PYTHON=/path/to/it")'

@@ -51,6 +51,7 @@ ACTIONS = {
     "benchmark-published": "published a benchmark",
     "benchmark-withdrawn": "made a benchmark private",
     "campaign-opened-again": "opened a closed campaign again",
+    "finished-opened": "opened the finished items of a blind campaign",
     "keys-opened": "opened the keys of a benchmark to everybody",
     "saw-nothing-said": "said of labels or judgments that nothing hidden was seen",
     "half-held-out": "held out a half of what people labelled",

@@ -109,6 +109,8 @@ class Campaign(models.Model):
     open_to_all = models.BooleanField(default=False)  # whoever may label there joins by asking for an item
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+    # From then on, items of a blind campaign are blind only as long as they lack labels; without, until it is closed.
+    finished_opened_at = models.DateTimeField(null=True, blank=True)
     by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")  # who made it
     members = models.ManyToManyField(Annotator, through="Membership", related_name="campaigns")
 
@@ -200,11 +202,13 @@ class CampaignItemQuerySet(models.QuerySet["CampaignItem"]):
 
 
 class CampaignItem(models.Model):
-    """An item of a campaign. ``taken`` counts the slots that are leased or labelled, at most the overlap.
+    """An item of a campaign. ``taken`` counts the slots that are leased or labelled; of ordinary items at most the
+    overlap.
 
-    Hidden gold items (``gold`` is their right verdict in canonical order) and practice items (``practice``, with
-    ``gold``) go to everyone, so their slots are unlimited. ``note`` says why that verdict is right. ``reviewed`` is the
-    judgment under review, or the first of two whose analyses are compared; the second is ``against``.
+    Hidden gold items (``gold`` is their right verdict in canonical order), practice items (``practice``, with
+    ``gold``) and decoys (``decoy``: ordinary items among which gold hides) go to everyone, so their slots are
+    unlimited. ``note`` says why that verdict is right. ``reviewed`` is the judgment under review, or the first of two
+    whose analyses are compared; the second is ``against``.
     """
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="campaign_items")
@@ -214,11 +218,13 @@ class CampaignItem(models.Model):
     against = models.ForeignKey(Judgment, on_delete=models.RESTRICT, null=True, blank=True, related_name="+")
     gold = models.JSONField(null=True, blank=True)
     practice = models.BooleanField(default=False)
+    decoy = models.BooleanField(default=False, db_default=False)
     note = models.TextField(blank=True)
     why = models.CharField(max_length=200, blank=True)  # why it was added: "no majority in run 3"
     priority = models.IntegerField(default=0)
     position = models.PositiveIntegerField(default=0)
     taken = models.PositiveSmallIntegerField(default=0)
+    opened_at = models.DateTimeField(null=True, blank=True)  # when its item was last no longer labelled blind
 
     objects = FinishedManager.from_queryset(CampaignItemQuerySet)()
 
@@ -248,6 +254,11 @@ class CampaignItem(models.Model):
             models.Index(fields=["campaign", "taken", "-priority", "position"], name="campaign_item_next"),
             models.Index(fields=["campaign", "position"], name="campaign_item_in_order"),
         ]
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether everyone gets it."""
+        return self.practice or self.gold is not None or self.decoy
 
     @property
     def judgments(self) -> tuple[int, ...]:
@@ -357,6 +368,20 @@ class LabelQuerySet(models.QuerySet["Label"]):
         """Labels that count: not excluded, and not of a practice round."""
         return self.filter(excluded=False, assignment__campaign_item__practice=False)
 
+    def compared(self) -> "LabelQuerySet":
+        """Those that are compared with others' verdicts, of people and judges: given without knowing of them, as far
+        as that is known.
+        """
+        return self.counted().filter(changed_late=False)
+
+    def changeable(self) -> "LabelQuerySet":
+        """Labels whose author may not have read yet what others say of the item: in campaigns that are not blind every
+        one; in others, where the item is blind and was not opened after the label was given.
+        """
+        opened = "assignment__campaign_item__opened_at"
+        unopened = Q(**{f"{opened}__isnull": True}) | Q(created_at__gt=F(opened))
+        return self.filter(Q(campaign__blind=False) | (Q(item__blind=True) & unopened))
+
 
 class Label(Verdict):
     """One annotator's verdict on one item, in canonical order. Every change is kept as a revision."""
@@ -374,6 +399,8 @@ class Label(Verdict):
     displayed_sha256 = models.CharField(max_length=64, blank=True)  # of the text that grade and spans refer to
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
+    # Changed when others' verdicts may have been read, which later versions refuse: see ``compared``.
+    changed_late = models.BooleanField(default=False, db_default=False)
     in_words: bool  # of LabelQuerySet.with_words
 
     BENCHMARK = "campaign__benchmark__"

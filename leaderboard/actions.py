@@ -97,7 +97,8 @@ def _labels(scope: Scope, board: Board[Any]) -> dict[str, int]:
     """How many labels count in a board of models by people's verdicts; other boards say it themselves."""
     if not isinstance(board, ModelsBoard) or not scope.by_people or board.edition:
         return {}
-    return {"labels": scores.counted_labels(scope).filter(item__sample__in=samples_in(scope).order_by()).count()}
+    labels = scores.counted_labels(scope, every=True)
+    return {"labels": labels.filter(item__sample__in=samples_in(scope).order_by()).count()}
 
 
 # ---- the half that is held out ----

@@ -39,7 +39,7 @@ UNCOUNTED = frozenset(
 )
 UNCOUNTED_COLUMNS = {
     "accounts.User": ("last_login", "password", "preferences"),
-    "annotations.CampaignItem": ("taken",),
+    "annotations.CampaignItem": ("opened_at", "taken"),
     "bank.Import": ("until",),
     "judging.Judge": ("paced_until",),
 }

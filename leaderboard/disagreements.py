@@ -99,7 +99,7 @@ def _apart(kind: Kind, table: pd.DataFrame) -> pd.DataFrame:
 
 def _said(scope: Scope, viewer: Viewer, apart: pd.DataFrame) -> pd.DataFrame:
     """What people said on these items: ``item``, ``by``, ``said``, and its ``key``, the same for equal words."""
-    labels = Label.objects.seen_by(viewer).of_answers().counted().filter(campaign__benchmark=scope.benchmark)
+    labels = Label.objects.seen_by(viewer).of_answers().compared().filter(campaign__benchmark=scope.benchmark)
     labels = labels.filter(campaign__name=scope.campaign) if scope.campaign else labels
     worded = labels.filter(exposure.words_seen(viewer, held="campaign__held")).exclude(flags=[], comment="")
     found = []

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -390,6 +391,14 @@ def model_names(ids: Iterable[int]) -> dict[int, list[str]]:
     for item, model, variant in places.values_list("item", "response__model__name", "response__variant"):
         names[item].append(f"{model} ({variant})" if variant else model)
     return names
+
+
+def names_of(item: Item, viewer: Viewer) -> list[str]:
+    """The same of one item, as far as this viewer is told them: answers that people label blind have letters alone."""
+    names = model_names([item.pk])[item.pk]
+    if not item.hides_authors_from(viewer):
+        return names
+    return [f"Answer {letter}" for letter in ascii_uppercase[: len(names)]]
 
 
 # ---- two voters side by side ----

@@ -16,6 +16,7 @@ from annotations import ballots
 from annotations.api.serializers import CampaignSerializer
 from annotations.assignment.errors import Refused
 from annotations.campaigns import actions, invitations, members
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.inputs import CampaignSettings
 from annotations.campaigns.sampling import Plan, find_run
 from annotations.labels.monitor import visible_campaigns
@@ -177,6 +178,20 @@ class CampaignState(views.APIView):
                 actions.pause_campaign(campaign=campaign)
             else:
                 actions.close_campaign(campaign=campaign, now=timezone.now())
+        return Response(CampaignSerializer(campaign).data)
+
+
+class OpenFinished(views.APIView):
+    """Showing what is said of the items of a blind campaign that have all their labels, before it ends."""
+
+    access_rule, access_of = RULE, BY_CAMPAIGN
+
+    @extend_schema(request=None, responses=CampaignSerializer)
+    def post(self, request: Request, name: str) -> Response:
+        """Open them, and from now on each item that gets its labels. Their authors no longer change these."""
+        campaign = _campaign(request, name)
+        with conflicts(Refused):
+            open_finished(campaign=campaign, by=cast(User, request.user), now=timezone.now())
         return Response(CampaignSerializer(campaign).data)
 
 

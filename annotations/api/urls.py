@@ -20,6 +20,7 @@ urlpatterns = [
     path("campaigns/<path:name>/consent/", ConsentTo.as_view(), name="api-campaign-consent"),
     path("campaigns/<path:name>/returned/", ReturnedLabels.as_view(), name="api-campaign-returned"),
     path("campaigns/<path:name>/state/", running.CampaignState.as_view(), name="api-campaign-state"),
+    path("campaigns/<path:name>/open-finished/", running.OpenFinished.as_view(), name="api-campaign-open-finished"),
     path("campaigns/<path:name>/members/", running.Members.as_view(), name="api-campaign-members"),
     path("campaigns/<path:name>/members/<str:annotator>/", running.Member.as_view(), name="api-campaign-member"),
     path("campaigns/<path:name>/invitations/", running.Invitations.as_view(), name="api-campaign-invitations"),

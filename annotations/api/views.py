@@ -129,7 +129,7 @@ class Next(views.APIView):
         if notices.has_unread_warning(campaign=campaign, annotator=annotator):
             answer["warning"] = str(notices.WARNING)
             mark_warning_read(campaign=campaign, annotator=annotator)
-        if returned := notices.open_returns(campaign=campaign, annotator=annotator).count():
+        if returned := notices.open_returns(annotator, campaigns=[campaign]).count():
             answer["returned"] = returned
         return Response(answer)
 
@@ -165,7 +165,7 @@ class ReturnedLabels(views.APIView):
     def get(self, request: Request, name: str) -> Response:
         campaign, annotator = enter(person=cast(User, request.user), name=name)
         answer = []
-        for returned in notices.open_returns(campaign=campaign, annotator=annotator).select_related("label"):
+        for returned in notices.open_returns(annotator, campaigns=[campaign]).select_related("label"):
             assignment = _assignment(request, returned.label.assignment_id)
             answer.append(
                 _describe_assignment(assignment)

@@ -74,6 +74,14 @@ class PracticeIsOver(Refused):
     words = lazy("You have seen the right answer of this practice item, so its label stays as it is.")
 
 
+class ItemOpened(Refused):
+    code = "item-opened"
+    words = lazy(
+        "What others and judges say of this item may be read by now, so your label stays as it is. A curator or an "
+        "adjudicator can decide the item."
+    )
+
+
 class StaleEdit(Refused):
     code = "stale-edit"
     words = lazy("You have since changed this label in another tab. Reload it to see what is stored.")

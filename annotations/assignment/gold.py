@@ -14,6 +14,7 @@ from accounts.installation_key import keyed
 from annotations import ballots
 from annotations.assignment import material
 from annotations.assignment.errors import Refused
+from annotations.assignment.quality import draw_decoys
 from annotations.ballots import BadVerdict
 from annotations.campaigns import choosing
 from annotations.campaigns.blinding import note_blind_in
@@ -58,24 +59,36 @@ def mark_gold(
 
     Raises BadInput, and Refused for an item that somebody has been assigned already.
     """
+    _mark(campaign_item, verdict, note, practice)
+    _after_marking(campaign_item.campaign)
+
+
+def _mark(campaign_item: CampaignItem, verdict: Mapping[str, Any], note: str, practice: bool) -> None:
     if main_column(verdict) is None:
         raise BadInput("Say which verdict is right.")
     gold = {name: value for name, value in verdict.items() if value is not None}
-    if not _unassigned(campaign_item).update(gold=gold, practice=practice, note=clean_note(note)):
+    columns = {"gold": gold, "practice": practice, "decoy": False, "note": clean_note(note)}
+    if not _unassigned(campaign_item).update(**columns):
         raise Refused("Somebody has this item or has labelled it, so it stays an ordinary one.")
-    note_blind_in(campaign_item.campaign)
+
+
+def _after_marking(campaign: Campaign) -> None:
+    draw_decoys(campaign)
+    note_blind_in(campaign)
 
 
 @transaction.atomic
 def mark_all_gold(verdicts: Iterable[GoldVerdict], *, practice: bool = False) -> int:
     """Mark all of these items or none. Returns how many. Raises BadInput, Refused naming the sample."""
-    count = 0
+    count, campaigns = 0, {}
     for gold in verdicts:
         try:
-            mark_gold(campaign_item=gold.campaign_item, verdict=gold.verdict, note=gold.note, practice=practice)
+            _mark(gold.campaign_item, gold.verdict, gold.note, practice)
         except (BadInput, Refused) as error:
             raise type(error)(f"{gold.campaign_item.item.sample.key}: {error}") from None
-        count += 1
+        count, campaigns[gold.campaign_item.campaign_id] = count + 1, gold.campaign_item.campaign
+    for campaign in campaigns.values():
+        _after_marking(campaign)
     return count
 
 
@@ -84,7 +97,7 @@ def unmark_gold(*, campaign_item: CampaignItem) -> None:
     """Turn a gold or practice item back into an ordinary one. Raises Refused once it has been assigned."""
     if not _unassigned(campaign_item).update(gold=None, practice=False, note=""):
         raise Refused("Annotators have had this item, so it stays as it is.")
-    note_blind_in(campaign_item.campaign)
+    _after_marking(campaign_item.campaign)
 
 
 def _unassigned(campaign_item: CampaignItem) -> "QuerySet[CampaignItem]":

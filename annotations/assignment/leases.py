@@ -45,9 +45,9 @@ def next_assignment(
     """The annotator's open assignment, or a new one. None when there is nothing left for them.
 
     With ``prefetch``, leases one more in addition to the open one and returns that. The order is: practice items, one
-    at a time; expired assignments, which may have a draft; hidden gold where it is due; new items in the campaign's
-    order; skipped items, oldest first. Items of withdrawn samples are left out. The result has its item, sample,
-    campaign and annotator loaded.
+    at a time; expired assignments, which may have a draft; hidden gold and decoys where they are due; new items in the
+    campaign's order; skipped items, oldest first. Items of withdrawn samples are left out. The result has its item,
+    sample, campaign and annotator loaded.
     Raises NotInvited, ConsentNeeded, CampaignNotOpen, Stopped, PracticeFailed, DayIsFull.
     """
     release_expired(now=now)
@@ -261,11 +261,11 @@ def _take_new_item(campaign: Campaign, annotator: Annotator, *, practice: bool) 
     """Take a slot of an item that this annotator has not had yet."""
     if practice:
         return _take_unlimited(_unseen(campaign, annotator).filter(practice=True).order_by("position"))
-    gold = None
-    if campaign.gold_rate and quality.gold_is_due(campaign, annotator):
-        unseen = _unseen(campaign, annotator).filter(practice=False, gold__isnull=False)
-        gold = _take_unlimited(quality.pick_for(unseen, campaign, annotator))
-    return gold or slots.take_next_item(campaign, annotator)
+    known = None
+    if due := quality.due_now(campaign, annotator):
+        unseen = quality.of_kind(due, _unseen(campaign, annotator))
+        known = _take_unlimited(quality.pick_for(unseen, campaign, annotator, due))
+    return known or slots.take_next_item(campaign, annotator)
 
 
 def _unseen(campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]":
@@ -274,7 +274,7 @@ def _unseen(campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]
 
 
 def _take_unlimited(candidates: "QuerySet[CampaignItem]") -> CampaignItem | None:
-    """The first of these gold or practice items, which have unlimited slots."""
+    """The first of these items, which have unlimited slots."""
     campaign_item = candidates.first()
     if campaign_item is not None:
         CampaignItem.objects.filter(pk=campaign_item.pk).update(taken=F("taken") + 1)

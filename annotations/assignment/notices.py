@@ -1,5 +1,6 @@
 """Notices for an annotator between two items: practice feedback, a warning, a returned label."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_lazy as lazy
 from annotations.assignment.quality import count_right, finished_practice, needed_to_pass, practice_labels
 from annotations.labels.verdicts import describe, is_right, names_as_shown
 from annotations.models import Annotator, Assignment, Campaign, Label, LabelReturn, Membership
+from bank import guard
 
 WARNING = lazy(
     "For some items in this campaign the right verdict is known, and several of your labels differed from it. "
@@ -50,17 +52,21 @@ class Notice:
         return str(WARNING)
 
 
-def open_returns(*, campaign: Campaign, annotator: Annotator) -> "QuerySet[LabelReturn]":
-    """Labels returned to this annotator that they have not answered yet, oldest first."""
-    if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
-        return LabelReturn.objects.none()
-    returns = LabelReturn.objects.filter(label__campaign=campaign, label__annotator=annotator, label__excluded=False)
-    return returns.filter(answered_at__isnull=True).order_by("pk")
+@guard.working()
+def open_returns(annotator: Annotator, *, campaigns: Iterable[Campaign]) -> "QuerySet[LabelReturn]":
+    """Labels in these campaigns, if they go on, returned to this annotator that they have not answered yet and may
+    still change, oldest first.
+    """
+    labels = Label.objects.filter(annotator=annotator, excluded=False).changeable()
+    labels = labels.filter(campaign__in=[campaign.pk for campaign in campaigns], campaign__state__in=Campaign.GOING)
+    return LabelReturn.objects.filter(label__in=labels, answered_at__isnull=True).order_by("pk")
 
 
+@guard.working()
 def return_note(assignment: Assignment) -> str:
-    """Why this label was returned, until the annotator answers; otherwise ""."""
-    returns = LabelReturn.objects.filter(label__assignment=assignment, answered_at__isnull=True)
+    """Why this label was returned, until the annotator answers or can no longer change it; otherwise ""."""
+    labels = Label.objects.filter(assignment=assignment).changeable()
+    returns = LabelReturn.objects.filter(label__in=labels, answered_at__isnull=True)
     return returns.values_list("note", flat=True).first() or ""
 
 

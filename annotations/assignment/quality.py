@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from accounts.installation_key import keyed
 from annotations.assignment.errors import Refused
@@ -11,6 +11,7 @@ from annotations.campaigns import choosing
 from annotations.labels.verdicts import disagreement, is_right, verdict_key
 from annotations.models import Annotator, Assignment, Campaign, CampaignItem, Label, Membership
 from bank import guard
+from bank.database import chunks
 
 
 def has_practice(campaign: Campaign) -> bool:
@@ -26,51 +27,98 @@ def needed_to_pass(campaign: Campaign, items: int) -> int:
     return next(n for n in range(items + 1) if n >= share * items - 1e-9)
 
 
+GOLD, DECOY = KINDS = ("gold", "decoy")
+
+
+def of_kind(kind: str, items: "QuerySet[CampaignItem]") -> "QuerySet[CampaignItem]":
+    """Those of these items that are hidden gold, or decoys."""
+    return items.filter(decoy=True) if kind == DECOY else items.filter(practice=False, gold__isnull=False)
+
+
+def draw_decoys(campaign: Campaign) -> int:
+    """As many decoys as hidden gold, drawn among the ordinary items with the installation's key; returns how many are
+    missing where there are too few of these. Decoys that somebody has had stay, more of them than needed as well.
+    """
+    places = CampaignItem.objects.assignable().filter(campaign=campaign)
+    gold, decoys = (of_kind(kind, CampaignItem.objects.filter(campaign=campaign)) for kind in KINDS)
+    missing = gold.count() - decoys.count()
+    if missing < 0:
+        had = Assignment.objects.filter(campaign_item=OuterRef("pk"))
+        spare = decoys.filter(~Exists(had), taken=0).order_by("pk").values_list("pk", flat=True)[:-missing]
+        CampaignItem.objects.filter(pk__in=list(spare)).update(decoy=False)
+    if missing <= 0:
+        return 0
+    ordinary = list(
+        places.filter(practice=False, gold__isnull=True, decoy=False).order_by("pk").values_list("pk", flat=True)
+    )
+    ordinary.sort(key=lambda pk: keyed("decoys", f"{campaign.seed}:{pk}"))
+    for ids in chunks(ordinary[:missing]):
+        CampaignItem.objects.filter(pk__in=ids).update(decoy=True)
+    return max(0, missing - len(ordinary))
+
+
 def gold_block_size(campaign: Campaign) -> int:
-    """One item in each block of this many is hidden gold."""
+    """One item in each block of this many is hidden gold, and another one a decoy."""
     return max(2, round(1 / campaign.gold_rate))
 
 
-def gold_position(campaign: Campaign, annotator_id: int, block: int) -> int:
-    """Position of the gold item within a block, from 0: random, but always the same for one annotator. Drawn with the
-    installation's key: nobody can work it out from the seed.
+def places_in_block(campaign: Campaign, annotator_id: int, block: int) -> dict[int, str]:
+    """The positions of the gold item and of the decoy within a block, from 0: any two with the same chance, but always
+    the same for one annotator. Drawn with the installation's key: nobody can work them out from the seed.
     """
-    return int(keyed("gold", f"{campaign.seed}:{annotator_id}:{block}"), 16) % gold_block_size(campaign)
+    size, of_block = gold_block_size(campaign), f"{campaign.seed}:{annotator_id}:{block}"
+    gold = int(keyed(GOLD, of_block), 16) % size
+    decoy = int(keyed(DECOY, of_block), 16) % (size - 1)  # of the others
+    return {gold: GOLD, decoy + (decoy >= gold): DECOY}
 
 
-def gold_is_due(campaign: Campaign, annotator: Annotator) -> bool:
-    """Whether the next new item for this annotator should be hidden gold."""
+def due_now(campaign: Campaign, annotator: Annotator) -> str:
+    """Whether the next new item for this annotator should be hidden gold or a decoy; else ""."""
+    if not campaign.gold_rate:
+        return ""
     assigned = Assignment.objects.filter(annotator=annotator, campaign_item__campaign=campaign)
-    block, position = divmod(assigned.exclude(campaign_item__practice=True).count(), gold_block_size(campaign))
-    return position == gold_position(campaign, annotator.pk, block)
+    count = assigned.exclude(campaign_item__practice=True).count()
+    block, position = divmod(count, gold_block_size(campaign))
+    return places_in_block(campaign, annotator.pk, block).get(position, "")
 
 
-def gold_ahead(campaign: Campaign, annotator_id: int, *, assigned: int, new: int, unseen: int) -> int:
-    """How many gold items come among the next ``new`` ordinary ones, of ``unseen`` gold items that are left.
+def ahead_of(
+    campaign: Campaign, annotator_id: int, *, assigned: int, new: int, unseen: dict[str, int], lacking: int
+) -> int:
+    """How many gold items and decoys come besides the next ``new`` ordinary ones, of those left of each kind; of these,
+    ``lacking`` decoys come after the ordinary ones because they lack labels.
 
     The annotator's progress counts them in, so that the counts do not reveal which item was gold.
     """
-    size, ahead = gold_block_size(campaign), 0
-    while ahead < unseen:
+    size, ahead, left = gold_block_size(campaign), 0, dict(unseen)
+    while any(left.values()):
         block, position = divmod(assigned, size)
-        gold = gold_position(campaign, annotator_id, block)
-        # ordinary items before the gold one, or until the end of the block
-        before = gold - position if gold >= position else size - position
-        if before <= new and gold >= position:
-            ahead, assigned, new = ahead + 1, assigned + before + 1, new - before
-        elif not new:  # gold due after the last ordinary item has been counted above
-            break
-        else:
-            assigned, new = assigned + min(before, new), new - min(before, new)
+        for place, kind in [*sorted(places_in_block(campaign, annotator_id, block).items()), (size, "")]:
+            between = place - position
+            if between < 0 or (kind and not left[kind]):
+                continue
+            if between > new + lacking:
+                return ahead + lacking
+            at_end = max(0, between - new)  # decoys in place of ordinary items
+            new, lacking, left[DECOY] = new - between + at_end, lacking - at_end, left[DECOY] - at_end
+            ahead += at_end
+            if kind and left[kind]:
+                ahead, position, left[kind] = ahead + 1, place + 1, left[kind] - 1
+                lacking = min(lacking, left[DECOY])
+            else:
+                position = place
+        assigned = (block + 1) * size
     return ahead
 
 
-def pick_for(gold: "QuerySet[CampaignItem]", campaign: Campaign, annotator: Annotator) -> "QuerySet[CampaignItem]":
-    """One of these items, a different one for each annotator."""
-    ids = list(gold.order_by("pk").values_list("pk", flat=True))
+def pick_for(
+    items: "QuerySet[CampaignItem]", campaign: Campaign, annotator: Annotator, kind: str
+) -> "QuerySet[CampaignItem]":
+    """One of these items of a kind, a different one for each annotator."""
+    ids = list(items.order_by("pk").values_list("pk", flat=True))
     if not ids:
-        return gold.none()
-    return gold.filter(pk=ids[int(keyed("which", f"{campaign.seed}:{annotator.pk}"), 16) % len(ids)])
+        return items.none()
+    return items.filter(pk=ids[int(keyed(f"which {kind}", f"{campaign.seed}:{annotator.pk}"), 16) % len(ids)])
 
 
 def count_right(labels: "QuerySet[Label]") -> tuple[int, int]:

@@ -230,33 +230,49 @@ def progress_of(*, campaign: Campaign, annotator: Annotator, whole: bool = False
         return Progress(submitted.count(), submitted.count() + ahead.count(), pace, previous)
     items = CampaignItem.objects.filter(campaign=campaign, practice=False)
     plain, gold = Q(campaign_item__gold__isnull=True), Q(campaign_item__gold__isnull=False)
+    decoy = Q(campaign_item__decoy=True)
+    if campaign.gold_rate:  # else decoys come as ordinary items
+        plain &= ~decoy
     # Join the samples only if one was withdrawn, because this query runs for every item.
     if Sample.objects.filter(benchmark=campaign.benchmark_id).exclude(status=Sample.Status.APPROVED).exists():
         items = items.assignable()
         approved = Q(campaign_item__item__sample__status=Sample.Status.APPROVED)
-        plain, gold = plain & approved, gold & approved
-    held = Q(state__in=("leased", "submitted"))
+        plain, gold, decoy = plain & approved, gold & approved, decoy & approved
+    held, released = Q(state__in=("leased", "submitted")), Q(state__in=("skipped", "expired"))
+    lacks = Q(campaign_item__taken__lt=campaign.overlap)
     counted = {
         "leased": Count("pk", filter=Q(state="leased")),
         "submitted": Count("pk", filter=Q(state="submitted")),
-        "held_below_overlap": Count("pk", filter=plain & held & Q(campaign_item__taken__lt=campaign.overlap)),
+        "held_below_overlap": Count("pk", filter=plain & held & lacks),
     }
     if campaign.gold_rate:
         counted |= {
             "assigned": Count("pk"),
             "assigned_gold": Count("pk", filter=gold),
-            "released": Count("pk", filter=plain & Q(state__in=("skipped", "expired"))),
+            "assigned_decoys": Count("pk", filter=decoy),
+            "assigned_lacking": Count("pk", filter=decoy & lacks),
+            "released": Count("pk", filter=plain & released),
+            "released_known": Count("pk", filter=(gold | decoy) & released),
         }
     counts = assignments.filter(campaign_item__practice=False).aggregate(**counted)
     done, left = counts["submitted"], 0
     if campaign.state in (Campaign.State.OPEN, Campaign.State.PAUSED):
         # Items with a free slot that this annotator does not hold, plus those they hold without a label.
-        free = items.filter(gold__isnull=True, taken__lt=campaign.overlap).count() - counts["held_below_overlap"]
+        lacking = items.filter(gold__isnull=True, taken__lt=campaign.overlap)
+        ordinary = lacking.filter(decoy=False) if campaign.gold_rate else lacking
+        free = ordinary.count() - counts["held_below_overlap"]
         left = free + counts["leased"]
         if campaign.gold_rate:
-            unseen = items.filter(gold__isnull=False).count() - counts["assigned_gold"]
-            new = max(0, free - counts["released"])
-            left += quality.gold_ahead(campaign, annotator.pk, assigned=counts["assigned"], new=new, unseen=unseen)
+            gold_left = items.filter(gold__isnull=False).count() - counts["assigned_gold"]
+            decoys_left = items.filter(decoy=True).count() - counts["assigned_decoys"]
+            left += counts["released_known"] + quality.ahead_of(
+                campaign,
+                annotator.pk,
+                assigned=counts["assigned"],
+                new=max(0, free - counts["released"]),
+                unseen={quality.GOLD: gold_left, quality.DECOY: decoys_left},
+                lacking=lacking.filter(decoy=True).count() - counts["assigned_lacking"],
+            )
     if campaign.share is not None:
         left = min(left, max(0, campaign.share - done))
     return Progress(done, done + left, pace, previous)

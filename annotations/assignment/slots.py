@@ -6,7 +6,7 @@ the lock (IMMEDIATE); on PostgreSQL the row selected ``FOR UPDATE`` stays locked
 """
 
 from datetime import datetime
-from itertools import count
+from itertools import count, product
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -39,7 +39,7 @@ ASSIGNABLE = f"""EXISTS (
 
 # Open assignments in the order they were leased, the others by when they expired or were skipped.
 UNFINISHED = """
-SELECT mine.id, mine.state, ci.id, ci.taken, ci.practice, ci.practice OR ci.gold IS NOT NULL
+SELECT mine.id, mine.state, ci.id, ci.taken, ci.practice, ci.practice OR ci.gold IS NOT NULL OR ci.decoy
 FROM annotations_assignment AS mine JOIN annotations_campaignitem AS ci ON ci.id = mine.campaign_item_id
 WHERE mine.annotator_id = %s AND mine.state IN ('leased', 'expired', 'skipped') AND ci.campaign_id = %s
     AND (mine.state = 'leased' OR {assignable})
@@ -51,7 +51,7 @@ TAKE_NEXT = """
 UPDATE annotations_campaignitem SET taken = taken + 1
 WHERE taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND id = (
     SELECT id FROM annotations_campaignitem AS ci
-    WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL
+    WHERE campaign_id = %(campaign)s AND NOT practice AND gold IS NULL AND decoy = %(decoy)s
     AND taken < (SELECT overlap FROM annotations_campaign WHERE id = %(campaign)s) AND NOT EXISTS (
         SELECT 1 FROM annotations_assignment WHERE campaign_item_id = ci.id AND annotator_id = %(annotator)s
     ) AND {assignable}
@@ -78,7 +78,7 @@ class Unfinished(NamedTuple):
     campaign_item_id: int
     taken: int
     practice: bool
-    unlimited: bool  # a gold or practice item, which everyone gets
+    unlimited: bool  # a gold or practice item or a decoy, which everyone gets
 
 
 def expired_leases(now: datetime) -> list[tuple[int, int]]:
@@ -93,15 +93,18 @@ def unfinished(campaign: Campaign, annotator: Annotator) -> list[Unfinished]:
 
 
 def take_next_item(campaign: Campaign, annotator: Annotator) -> CampaignItem | None:
-    """Take a slot of the next item that has a free one and is new to this annotator. None if there is no such item."""
+    """Take a slot of the next item that has a free one and is new to this annotator. None if there is no such item.
+
+    Decoys come when nothing else does and they lack labels: they have places of their own, see ``quality``.
+    """
     locks = [""]
     if connection.features.has_select_for_update:
         # First skip items that others are taking right now; if nothing is left, wait for those too.
         locks = ["FOR UPDATE SKIP LOCKED", "FOR UPDATE"]
-    parameters = {"campaign": campaign.pk, "annotator": annotator.pk}
     order = ORDERS[Campaign.Order(campaign.order)]
-    for lock in locks:
+    for decoy, lock in product((False, True), locks):
         statement = TAKE_NEXT.format(assignable=ASSIGNABLE, order=order, lock=lock)
+        parameters = {"campaign": campaign.pk, "annotator": annotator.pk, "decoy": decoy}
         for campaign_item in CampaignItem.objects.raw(statement, parameters):
             return campaign_item
     return None

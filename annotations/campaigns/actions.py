@@ -19,6 +19,7 @@ from accounts.models import User
 from annotations import ballots
 from annotations.assignment.errors import Refused
 from annotations.assignment.leases import release_all, wait_for_annotators
+from annotations.assignment.quality import draw_decoys
 from annotations.campaigns.announcements import announce_campaign
 from annotations.campaigns.blinding import note_blind_in
 from annotations.campaigns.candidates import (
@@ -139,7 +140,7 @@ def change_campaign(*, campaign: Campaign, **settings: Any) -> None:
     if overlap < before:
         if campaign.labels.exists():
             raise BadInput(f"Items already have up to {before} labels, so the overlap can grow but not shrink.")
-        ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False)
+        ordinary = campaign.campaign_items.filter(gold__isnull=True, practice=False, decoy=False)
         most = ordinary.aggregate(most=Max("taken"))["most"] or 0
         if most > overlap:
             raise BadInput(
@@ -188,12 +189,13 @@ def copy_campaign(*, campaign: Campaign, name: str) -> Campaign:
     copied.name, copied.seed, copied.state = _free_name(name), new_seed(), Campaign.State.DRAFT
     copied.due = None if copied.due and is_past(copied.due) else copied.due
     copied.guidelines_version, copied.guidelines_changed_at, copied.guidelines_change = 1, None, ""
-    copied.closed_at = None
+    copied.closed_at = copied.finished_opened_at = None
     copied.save(force_insert=True)
     Campaign.objects.filter(pk=copied.pk).update(created_at=timezone.now())
     columns = ("item_id", "reviewed_id", "against_id", "gold", "practice", "note", "why", "position")
     rows = campaign.campaign_items.order_by("position", "pk").values(*columns)
     CampaignItem.objects.bulk_create([CampaignItem(campaign=copied, **row) for row in rows], batch_size=1000)
+    draw_decoys(copied)
     pictures = campaign.pictures.values("name", "sha256", "kind", "width", "height")
     GuidelinePicture.objects.bulk_create([GuidelinePicture(campaign=copied, **row) for row in pictures])
     members = campaign.memberships.filter(withdrawn_at__isnull=True).values_list("annotator", flat=True)
@@ -237,6 +239,7 @@ def _store_items(campaign: Campaign, selection: Selection, *, start: int = 0) ->
         ],
         batch_size=1000,
     )
+    draw_decoys(campaign)
     note_blind_in(campaign)
 
 

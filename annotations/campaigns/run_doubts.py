@@ -212,13 +212,19 @@ def _in_line(verdict: Verdict) -> list[int]:
 
 
 def human_verdicts(
-    items: Iterable[int], *, rule: str, labels: LabelQuerySet, adjudications: QuerySet[Adjudication]
+    items: Iterable[int],
+    *,
+    rule: str,
+    labels: LabelQuerySet,
+    adjudications: QuerySet[Adjudication],
+    every: bool = False,
 ) -> dict[int, Verdict]:
-    """People's verdict on each of these items: the adjudicated one, else the one their labels make together. Of these
-    labels and adjudications alone.
+    """People's verdict on each of these items: the adjudicated one, else the one that those of these labels make
+    together which are compared with judges' verdicts, or ``every`` one that counts.
     """
     wanted = set(items)
-    by_item = _verdicts_by_item(labels.counted().of_answers(), wanted, "item")
+    answers = labels.of_answers()
+    by_item = _verdicts_by_item(answers.counted() if every else answers.compared(), wanted, "item")
     choices = [(item, label["choice"]) for item, verdicts in by_item.items() for label in verdicts if label["choice"]]
     people = _majorities(choices, rule) if choices else {}
     for item, verdicts in by_item.items():
@@ -299,7 +305,7 @@ def _reviews_of(run: Run) -> tuple[dict[int, list[bool]], dict[int, list[bool]]]
     """The answers of reviewers by judgment: is it right, does it hallucinate."""
     agreed: dict[int, list[bool]] = defaultdict(list)
     hallucinated: dict[int, list[bool]] = defaultdict(list)
-    reviews = Label.objects.counted().filter(assignment__campaign_item__reviewed__run=run)
+    reviews = Label.objects.compared().filter(assignment__campaign_item__reviewed__run=run)
     columns = ("assignment__campaign_item__reviewed", "agree", "hallucination")
     for judgment, agree, hallucination in reviews.values_list(*columns):
         for answers, answer in ((agreed, agree), (hallucinated, hallucination)):

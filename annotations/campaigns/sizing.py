@@ -1,8 +1,9 @@
 """How large a campaign would be before it is made: items, labels, hours; and an item as annotators will see it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -21,7 +22,8 @@ from annotations.campaigns.candidates import (
 )
 from annotations.campaigns.sampling import Plan, select_items
 from annotations.labels.own import usual_seconds
-from annotations.models import Campaign, CampaignItem
+from annotations.models import Campaign, CampaignItem, Label
+from bank.database import chunks
 from bank.errors import BadInput
 from bank.models import Benchmark, Item, Sample, SampleImage
 from bank.samples.items import make_items, plan_items
@@ -36,6 +38,35 @@ YES_NO_QUESTION = re.compile(
 )
 MANY = 1_000  # items; opening so many to everybody is confirmed first
 MADE_AT_ONCE = 5_000  # items that the form makes itself; more are made on the page Items, in steps
+
+
+@dataclass(frozen=True, slots=True)
+class Hides:
+    """What nobody below staff sees of a blind campaign's items until it is closed, where gold is hidden among them."""
+
+    labels: int
+    judgments: int
+    due: date | None
+    lacking: int = 0  # decoys, for which there are too few ordinary items
+
+
+def hidden_by(items: Iterable[int], *, due: date | None, lacking: int = 0) -> Hides:
+    """The verdicts on these items."""
+    labels = judgments = 0
+    for ids in chunks(items):
+        labels += Label.objects.filter(item__in=ids).count()
+        judgments += Judgment.objects.filter(item__in=ids).count()
+    return Hides(labels, judgments, due, lacking)
+
+
+def hides(campaign: Campaign) -> Hides | None:
+    """The same of a campaign that was made; None where it hides nothing because of gold."""
+    gold = CampaignItem.objects.filter(campaign=campaign, gold__isnull=False, practice=False).count()
+    if not campaign.blind or campaign.state == Campaign.State.CLOSED or not (gold or campaign.gold_rate):
+        return None
+    decoys = CampaignItem.objects.filter(campaign=campaign, decoy=True).count()
+    items = campaign.campaign_items.values_list("item", flat=True)
+    return hidden_by(items, due=campaign.due, lacking=max(0, gold - decoys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +87,7 @@ class Size:
     makable: int = 0
     kind: str = ""
     first: Candidate | None = None
+    hides: Hides | None = None  # with hidden gold
     open_questions: int = 0  # items without a third way whose instruction does not look like a yes or no question
 
     @property
@@ -82,6 +114,8 @@ def size_of(
     shows_criteria: bool,
     ballot: Mapping[str, Any],
     overlap: int,
+    hides_gold: bool = False,
+    due: date | None = None,
 ) -> Size:
     """Of the campaign that these settings make. Raises BadInput for settings that make none."""
     selection = select_items(
@@ -110,6 +144,7 @@ def size_of(
         readable=readable,
         absent=sum(candidate.sample in lacking for candidate in candidates),
         first=candidates[0] if candidates else None,
+        hides=hidden_by((candidate.item for candidate in candidates), due=due) if hides_gold else None,
         open_questions=_open_questions(benchmark, candidates) if protocol == "yes-no" else 0,
     )
 

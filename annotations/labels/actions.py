@@ -25,7 +25,7 @@ from annotations.assignment.errors import (
 )
 from annotations.assignment.leases import LABELLED, LEASED, SUBMITTED, lock_membership, start_next_lease, take_slot
 from annotations.ballots import BadVerdict
-from annotations.campaigns.blinding import note_blind
+from annotations.campaigns.blinding import note_blind_in, refuse_opened
 from annotations.models import (
     Assignment,
     Campaign,
@@ -36,7 +36,6 @@ from annotations.models import (
 )
 from bank import guard
 from bank.errors import BadInput
-from bank.models import Item
 
 MAX_COMMENT = 5_000
 
@@ -92,7 +91,8 @@ def submit_label(
     campaign = assignment.campaign_item.campaign
     key = _clean("idempotency_key", idempotency_key, 64) or None
     member = lock_membership(campaign=campaign, annotator=assignment.annotator)
-    campaign.refresh_from_db(fields=["state", "ballot"])  # while the lock is held the ballot cannot change
+    # While the lock is held the ballot cannot change.
+    campaign.refresh_from_db(fields=["state", "ballot", "finished_opened_at"])
     try:
         columns = _columns(campaign, assignment, verdict, seconds, comment, flags, confidence)
         if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
@@ -119,8 +119,8 @@ def submit_label(
     except IntegrityError:  # the assignment is ours, so the key must be the duplicate
         raise KeyReused from None
     quality.check_quality(label=label, campaign_item=assignment.campaign_item, member=member, now=now)
-    if campaign.blind:
-        note_blind(Item.objects.filter(pk=label.item_id))
+    if campaign.blind and campaign.finished_opened_at:
+        note_blind_in(campaign, item=label.item_id)
     next_until = start_next_lease(campaign=campaign, annotator=assignment.annotator, now=now)
     return Submitted(label, created=True, next_until=next_until)
 
@@ -141,7 +141,7 @@ def change_label(
     """Change the annotator's own label and store the old one as a revision. Returns False if nothing differs.
 
     ``seen`` is the ``changed_at`` that the annotator was shown. Raises BadVerdict, StaleEdit, CampaignNotOpen,
-    NotInvited, Label.DoesNotExist.
+    ItemOpened, NotInvited, Label.DoesNotExist.
     """
     campaign = assignment.campaign_item.campaign
     member = lock_membership(campaign=campaign, annotator=assignment.annotator)
@@ -164,6 +164,7 @@ def change_label(
         raise StaleEdit
     if campaign.state not in (Campaign.State.OPEN, Campaign.State.PAUSED):
         raise CampaignNotOpen(campaign.state)
+    refuse_opened(label)
     LabelRevision.objects.create(
         label=label,
         verdict=label.verdict(),
@@ -190,8 +191,7 @@ def _fill_slot(assignment: Assignment, campaign: Campaign) -> None:
     if row.filter(state__in=LABELLED).exists():
         raise AlreadyLabelled
     campaign_item = assignment.campaign_item
-    unlimited = campaign_item.practice or campaign_item.gold is not None
-    slot = take_slot(campaign_item_id=campaign_item.pk, unlimited=unlimited)
+    slot = take_slot(campaign_item_id=campaign_item.pk, unlimited=campaign_item.unlimited)
     if slot is None:
         raise SlotTaken
     row.update(state=SUBMITTED, slot=slot, draft={})
@@ -280,6 +280,11 @@ def return_label(*, label: Label, by: User, note: str, now: datetime) -> LabelRe
         raise Refused("Its annotator was removed from the campaign and can no longer change it.")
     if label.excluded or label.assignment.campaign_item.practice:
         raise Refused("This label does not count, so it cannot be returned.")
+    if not Label.objects.filter(pk=label.pk).changeable().exists():
+        raise Refused(
+            "What others and judges say of its item may be read by now, so its author can no longer change it. Decide "
+            "the item instead."
+        )
     returned, _made = LabelReturn.objects.update_or_create(
         label=label, answered_at=None, defaults={"note": note, "by": by, "at": now}
     )

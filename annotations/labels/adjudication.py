@@ -24,6 +24,7 @@ FILTERS = {
     "few": "Fewer than two labels",
     "adjudicated": "Adjudicated",
     "gold": "Hidden gold",
+    "decoy": "Decoys",
     "practice": "Practice",
     "returned": "Returned",
 }
@@ -48,7 +49,8 @@ class ItemRow:
 
     @property
     def kind(self) -> str:
-        return "practice" if self.campaign_item.practice else "gold" if self.campaign_item.gold is not None else ""
+        place = self.campaign_item
+        return "practice" if place.practice else "gold" if place.gold is not None else "decoy" if place.decoy else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ def list_items(campaign: Campaign, *, show: str, search: str = "") -> ItemList:
     match show:
         case "gold" | "practice":
             campaign_items = campaign_items.filter(practice=show == "practice", gold__isnull=False)
+        case "decoy":
+            campaign_items = campaign_items.filter(decoy=True)
         case "few":
             campaign_items = campaign_items.filter(practice=False, gold__isnull=True)
         case "adjudicated":

@@ -45,7 +45,7 @@ UNDECIDED = {Choice.UNDECIDED.value: Choice.TIE.value}
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """One label that counts.
+    """One label that counts; a ``late`` one is compared with no other, see ``LabelQuerySet.compared``.
 
     ``verdict`` is its key, with undecided as a tie; ``shown`` the same in the order the annotator saw; ``right`` tells
     whether it matches hidden gold; ``group`` is what its item's sample shares with others (an image, a prompt).
@@ -65,23 +65,24 @@ class LabelRow:
     level: str
     right: bool | None
     at: datetime
+    late: bool = False
 
 
-def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRow]:
-    """The labels of a campaign that count, oldest first: those that this viewer may see one by one, or all. Leaves out
-    practice and excluded labels.
+def label_rows(campaign: Campaign, viewer: Viewer | None = None, *, every: bool = False) -> list[LabelRow]:
+    """The labels of a campaign that are compared with one another, or ``every`` one that counts, oldest first: those
+    that this viewer may see one by one, or all. Leaves out practice and excluded labels.
     """
     with guard.working():
         labels = Label.objects.all() if viewer is None else Label.objects.seen_by(viewer)
-    labels = labels.counted().filter(campaign=campaign)
+    labels = (labels.counted() if every else labels.compared()).filter(campaign=campaign)
     columns = (
         *("annotator", "item", "assignment__campaign_item", "assignment__order", "seconds", "created_at"),
         *("item__sample__group", "item__sample__key", "item__sample__capability__path"),
-        *("assignment__campaign_item__gold", "situation"),
+        *("assignment__campaign_item__gold", "changed_late", "situation"),
     )
     rows = []
     for row in labels.order_by("pk").values_list(*columns, *VERDICT_COLUMNS):
-        annotator, item, campaign_item, order, seconds, at, group, key, level, gold, situation, *values = row
+        annotator, item, campaign_item, order, seconds, at, group, key, level, gold, late, situation, *values = row
         verdict: dict[str, Any] = dict(zip(VERDICT_COLUMNS, values, strict=True)) | {"situation": situation}
         raw = verdict_key(verdict)
         if raw is None:
@@ -102,6 +103,7 @@ def label_rows(campaign: Campaign, viewer: Viewer | None = None) -> list[LabelRo
                 level=level or "",
                 right=None if gold is None else is_right(verdict, gold),
                 at=at,
+                late=late,
             )
         )
     return rows

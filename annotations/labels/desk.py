@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from accounts.models import Notice
 from accounts.rules import Viewer
 from annotations import ballots
+from annotations.assignment.notices import open_returns
 from annotations.assignment.quality import has_practice, needed_to_pass
 from annotations.assignment.queries import Progress, campaigns_of, progress_of
 from annotations.campaigns.guidelines import reading_minutes
@@ -196,15 +197,13 @@ def desk_of(annotator: Annotator | None, viewer: Viewer, *, name: str) -> Desk:
     closed = own.closed_rounds(annotator, most=ENDED)
     rows = [_campaign_row(campaign, annotator, viewer, closed) for campaign in _campaigns_by_due_date(annotator)]
     current = _current(rows)
-    running = [row.campaign.pk for row in rows if row.campaign.state in (OPEN, PAUSED)]
-    returns = LabelReturn.objects.filter(label__annotator=annotator, label__excluded=False, answered_at__isnull=True)
-    returns = returns.filter(label__campaign__in=running)
+    returns = open_returns(annotator, campaigns=[row.campaign for row in rows])
     return Desk(
         name=name,
         current=_card(current, annotator, viewer) if current else None,
         others=[row for row in rows if row is not current and not row.ended],
         ended=_ended(rows),
-        returned=returns.select_related("label__campaign", "label__item__sample").order_by("pk").first(),
+        returned=returns.select_related("label__campaign", "label__item__sample").first(),
         returns=returns.count(),
         notices=list(Notice.objects.filter(person=annotator.person_id, read_at=None)[:NOTICES]),
         statistics=own.statistics_of(annotator, closed),

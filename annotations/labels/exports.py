@@ -18,6 +18,7 @@ from bank.models import Benchmark, Item, with_answers
 from bank.models.verdict import COLUMNS, as_row
 from judging.models import Judgment
 
+MARKS = ("simulated", "changed_late")  # written where they are true
 REVISED = ("seconds", "comment", "flags")
 COMPARED = ("assignment__campaign_item__reviewed", "assignment__campaign_item__against")  # where the second is set
 WORDLESS: dict[str, Any] = {"comment": "", "flags": [], "reason": ""}  # what a label says in words
@@ -32,6 +33,7 @@ PLAIN = {
     "flags": "flags",
     "campaign": "campaign__name",
     "simulated": "annotator__simulated",
+    "changed_late": "changed_late",
 }
 
 
@@ -78,7 +80,7 @@ def label_records(
                 earlier = [row | WORDLESS | {"verdict": row["verdict"] | WORDLESS} for row in earlier]
             record = {name: label[field] for name, field in columns.items()}
             record |= {"responses": named, "at": label["created_at"].isoformat()} | _compared(label, named, compared)
-            record["simulated"] = record["simulated"] or None
+            record |= {name: record[name] or None for name in MARKS}
             record["revisions"] = [_revision(row, named) for row in earlier]
             yield trimmed(record | _verdict(label, named))
 
@@ -228,6 +230,7 @@ def preferences(*, viewer: Viewer | None = None, **conditions: Any) -> Records:
             rule=by_pk[batch[0]].sample.benchmark.majority,
             labels=labels_to_export(viewer),
             adjudications=adjudications,
+            every=True,
         )
         for pk in batch:
             source = "adjudicated" if pk in adjudicated else "majority"

@@ -36,7 +36,7 @@ from bank.samples.items import ItemSpec, StoredItem
 from judging.models import Judgment
 from judging.protocols import settings_hash
 
-OWN = ("seconds", "comment", "flags")
+OWN = ("seconds", "comment", "flags", "changed_late")
 Two = tuple[int | None, int | None]  # judgments whose analyses are compared
 NEITHER: Two = (None, None)
 Place = tuple[str, int, Two]  # a campaign's name, an item's number and what of it is compared

@@ -116,6 +116,7 @@ class Monitor:
     items: int
     gold: int
     practice: int
+    decoys: int  # of the items
     slots: int
     labels: int
     held: int
@@ -126,6 +127,7 @@ class Monitor:
     flagged: int
     commented: int
     excluded: int
+    late: int  # changed when others' verdicts may have been read
     pairs: bool
     done_by: date | None  # at the pace of the last week
     members: list[Member]
@@ -138,15 +140,20 @@ class Monitor:
 
 
 def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> Monitor:
-    """``rows``: the labels that this viewer may see, see ``label_rows``."""
-    activity, decisions = _activity(campaign), by_item(one_by_one(rows))
+    """``rows``: ``every`` label that this viewer may see, see ``label_rows``."""
+    activity, decisions = _activity(campaign), by_item(one_by_one(row for row in rows if not row.late))
     seconds = _median(_times(rows))
     kinds = campaign.campaign_items.aggregate(
         items=Count("pk", filter=Q(gold__isnull=True, practice=False)),
         gold=Count("pk", filter=Q(gold__isnull=False, practice=False)),
         practice=Count("pk", filter=Q(practice=True)),
+        decoys=Count("pk", filter=Q(decoy=True)),
     )
+    decoys = set(campaign.campaign_items.filter(decoy=True).values_list("pk", flat=True)) if kinds["decoys"] else ()
     taken = Counter(row.campaign_item for row in rows if row.right is None)
+    for decoy in decoys:  # whose other labels are beyond what was asked for
+        taken[decoy] = min(taken[decoy], campaign.overlap)
+    taken = +taken
     counts = Counter(taken.values())
     counts[0] = kinds["items"] - len(taken)
     depth = max([campaign.overlap, *counts])
@@ -156,6 +163,7 @@ def monitor_of(campaign: Campaign, rows: Sequence[LabelRow], viewer: Viewer) -> 
         flagged=Count("pk", filter=~Q(flags=[])),
         commented=Count("pk", filter=~Q(comment="")),
         excluded=Count("pk", filter=Q(excluded=True)),
+        late=Count("pk", filter=Q(changed_late=True)),
     )
     filled = sum(taken.values())
     slots = kinds["items"] * campaign.overlap

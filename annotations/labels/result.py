@@ -94,7 +94,7 @@ class Result:
 
 
 def result_of(campaign: Campaign, annotator: Annotator, viewer: Viewer) -> Result:
-    mine, others = _mine_and_others(label_rows(campaign), annotator.pk)
+    mine, others = _mine_and_others(label_rows(campaign, every=True), annotator.pk)
     closed = campaign.state == Campaign.State.CLOSED
     items = own.labels_behind_numbers(campaign, annotator) if closed else {}
     fewest = MIN_SAMPLES if campaign.benchmark.hidden_splits else 1

@@ -11,7 +11,7 @@ def close(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotations', '0011_guests'),
+        ('annotations', '0013_decoys'),
     ]
 
     operations = [

@@ -23,9 +23,11 @@ from annotations.campaigns.actions import (
     copy_campaign,
     pause_campaign,
 )
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.inputs import SETTINGS
 from annotations.campaigns.invitations import open_invitations
 from annotations.campaigns.power import PLANNED, fits, outlooks
+from annotations.campaigns.sizing import hides
 from annotations.labels import provenance
 from annotations.labels.agreement import LabelRow, label_rows
 from annotations.labels.desk import board_link
@@ -72,9 +74,10 @@ def campaign_detail(request: HttpRequest, pk: int) -> HttpResponse:
     """
     viewer = request.user
     campaign = get_object_or_404(visible_campaigns(viewer), pk=pk)
-    rows = label_rows(campaign, viewer)
+    rows = label_rows(campaign, viewer, every=True)
+    compared = [row for row in rows if not row.late]
     may_plan = fits(campaign)
-    power = _power(request, campaign, rows) if may_plan and {"power", *PLANNED} & request.GET.keys() else None
+    power = _power(request, campaign, compared) if may_plan and {"power", *PLANNED} & request.GET.keys() else None
     if power and "HX-Request" in request.headers:
         return render(request, "annotations/_power.html", {"power": power})
     noted = request.GET.get("show") == "noted"
@@ -140,6 +143,16 @@ def campaign_saw_nothing(request: HttpRequest, pk: int) -> HttpResponse:
 
 @requires("write-campaigns", of=OF_CAMPAIGN)
 @require_POST
+@back_on_refusal("annotations:campaign-detail")
+def campaign_open_finished(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what is said of the items that have all their labels before the campaign ends."""
+    open_finished(campaign=get_object_or_404(Campaign, pk=pk), by=person(request), now=timezone.now())
+    messages.success(request, "The items that have all their labels are open, and others will be when they have them.")
+    return redirect("annotations:campaign-detail", pk)
+
+
+@requires("write-campaigns", of=OF_CAMPAIGN)
+@require_POST
 @back_on_refusal("annotations:campaign-settings")
 def campaign_ballot(request: HttpRequest, pk: int) -> HttpResponse:
     """Change the ballot while there are no labels."""
@@ -179,6 +192,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
         "ballot_form": ballot_form,
         "scale": ballot_form.scale(campaign.benchmark) if ballot_form else None,
         "fixed": campaign.labels.exists(),
+        "hides": hides(campaign),
         "guidelines": GuidelinesForm(initial={"guidelines": campaign.guidelines}),
         "rendered": guidelines.render_guidelines(campaign.guidelines, campaign),
         "pictures": campaign.pictures.all(),

@@ -19,6 +19,7 @@ from annotations import ballots
 from annotations.assignment import gold
 from annotations.assignment.errors import Refused
 from annotations.assignment.gold import mark_all_gold, mark_gold, unmark_gold
+from annotations.campaigns.sizing import hides
 from annotations.labels import adjudication
 from annotations.labels.actions import return_label
 from annotations.labels.adjudication import adjudicate, withdraw_adjudication
@@ -98,6 +99,7 @@ def campaign_items(request: HttpRequest, pk: int) -> HttpResponse:
         "show": show,
         "search": search,
         "query": urlencode({name: value for name, value in (("show", show), ("q", search)) if value}),
+        "hides": hides(campaign),
         "sources": Campaign.objects.filter(benchmark=campaign.benchmark_id, protocol=campaign.protocol).exclude(pk=pk),
     }
     return render_campaign(request, "campaign-items", campaign, "items", **context)

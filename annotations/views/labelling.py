@@ -117,7 +117,7 @@ def work(request: PageRequest, pk: int) -> HttpResponse:
         return redirect("annotations:prepare", pk)
     if campaign.state == Campaign.State.OPEN and not is_prepared(campaign=campaign, annotator=annotator):
         return redirect("annotations:prepare", pk)
-    if returned := notices.open_returns(campaign=campaign, annotator=annotator).select_related("label").first():
+    if returned := notices.open_returns(annotator, campaigns=[campaign]).select_related("label").first():
         return redirect("annotations:assignment-detail", returned.label.assignment_id)
     if (notice := notices.pending_notice(campaign=campaign, annotator=annotator)) is not None:
         progress = progress_of(campaign=campaign, annotator=annotator)

@@ -188,6 +188,8 @@ def _size(form: CampaignForm) -> sizing.Size | None:
         shows_criteria=bool(data.get("shows_criteria")),
         ballot=form.ballot(data["protocol"], data["benchmark"]),
         overlap=data.get("overlap") or 1,
+        hides_gold=bool(data.get("gold_rate") and data.get("blind")),
+        due=data.get("due"),
     )
 
 

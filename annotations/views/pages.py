@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 
 from accounts.rules import allowed, through
 from annotations.assignment.errors import Refused
+from annotations.campaigns.blinding import why_not_opened
 from annotations.models import Campaign
 from bank.errors import BadInput
 from bank.forms.fields import whole_number
@@ -23,6 +24,8 @@ def render_campaign(
     """One of the tabs of a campaign."""
     context |= {"section": "campaigns", "campaign": campaign, "tab": tab}
     context["may_write"] = allowed(request.user, "write-campaigns", of=campaign.benchmark)
+    if context["may_write"] and campaign.blind and campaign.state in Campaign.GOING:
+        context["why_not_opened"] = why_not_opened(campaign)
     return render(request, f"annotations/{template}.html", context, status=status)
 
 

@@ -453,6 +453,9 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
         fields = ("id", "kind", "benchmark", "sample", "responses")
 
     def get_responses(self, item: Item) -> list[dict[str, Any]]:
+        """None while people label the item blind, below staff: they name the models."""
+        if item.hides_authors_from(self.context["request"].user):
+            return []
         return [
             {"id": response.pk, "model": response.model.name, "variant": response.variant}
             for response in item.ordered_responses()

@@ -40,8 +40,8 @@ COLUMNS = {
     "recipe_responses": """sample model recipe recipe_sha256 variant repeat turn text status reason option_order tokens
         likelihoods""".split(),
     "items": "kind sample responses".split(),
-    "labels": f"""kind protocol sample responses compared annotator simulated {VERDICT} seconds comment flags
-        campaign at revisions""".split(),
+    "labels": f"""kind protocol sample responses compared annotator simulated changed_late {VERDICT} seconds comment
+        flags campaign at revisions""".split(),
     "judgments": f"""kind protocol sample responses judge simulated run settings order repeat status {VERDICT}
         analysis raw prompt_tokens completion_tokens cost reported_model""".split(),
     "preferences": """prompt images chosen rejected chosen_model rejected_model sample agree against source""".split(),

@@ -53,7 +53,9 @@ class Item(models.Model):
         Recipe, on_delete=models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )  # see Meta
     outside = models.BooleanField(default=False, db_default=False)  # an answer in it comes from outside, see Response
-    blind = models.BooleanField(default=False, db_default=False)  # it lacks labels of an open blind campaign
+    blind = models.BooleanField(
+        default=False, db_default=False
+    )  # in a blind campaign, see annotations.campaigns.blinding
 
     objects = OrdinaryManager.from_queryset(ItemQuerySet)()
     all_objects = FinishedManager.from_queryset(ItemQuerySet)()
@@ -65,6 +67,10 @@ class Item(models.Model):
             models.Index(fields=["recipe"], name="item_of_recipe", condition=Q(recipe__isnull=False)),
             models.Index(fields=["sample"], name="item_sealed", condition=Q(outside=True) | Q(blind=True)),
         ]
+
+    def hides_authors_from(self, viewer: Viewer) -> bool:
+        """Whether people label it blind, so that this viewer is not told which models answered."""
+        return self.blind and not allowed(viewer, "read-hidden", of=self.sample.benchmark)
 
     def ordered_responses(self) -> list[Response]:
         """The responses in canonical order (one query unless prefetched as ``places__response``)."""

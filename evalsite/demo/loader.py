@@ -25,6 +25,7 @@ from annotations.assignment.gold import GoldVerdict, mark_all_gold
 from annotations.assignment.leases import next_assignment, presented_order
 from annotations.assignment.material import material_for
 from annotations.campaigns.actions import deal, make_campaign
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.campaigns.sampling import KEYS, Plan
 from annotations.labels.actions import submit_label
@@ -253,6 +254,7 @@ def _played(campaign: Campaign, *, person: User) -> None:
     known = set(campaign.campaign_items.values_list("item", flat=True))
     if campaign.name in IN_PROGRESS:
         campaign.state = Campaign.State.OPEN
+        campaign.finished_opened_at = timezone.now()  # so that there are labels to be seen
         elsewhere = CampaignItem.objects.filter(campaign__name=PAIRS).values("item")
         items = items.filter(sample__key__in=OPEN).exclude(pk__in=elsewhere)
         CampaignItem.objects.bulk_create(
@@ -307,6 +309,7 @@ def _reviews(benchmark: Benchmark, run: Run, person: User) -> None:
             )
             now += timedelta(seconds=row["seconds"] + 4)
             submit_label(assignment=shown, verdict={name: row[name] for name in about}, now=now, seconds=row["seconds"])
+    open_finished(campaign=campaign, by=None, now=timezone.now())
 
 
 def _clean(report: object) -> None:

@@ -160,7 +160,7 @@ def board(scope: Scope, comparison_class: type["Comparison"]) -> JudgesBoard:
     if labelled["dataset"].nunique() > 1:
         items, labelled = (frame.assign(level=frame["dataset"].astype(str)) for frame in (items, labelled))
         levels = sorted(labelled["level"].unique())
-    references = {MAJORITY: comparison.aggregated(), INDIVIDUALS: labels[["item", "value"]]}
+    references = {MAJORITY: comparison.aggregated(labels), INDIVIDUALS: comparison.one_by_one()}
     tables = {name: ItemSums(scope.kind.metrics, over_sets(scope, labelled)) for name in REFERENCES}
     rows: list[JudgeRow] = []
     used: list[Run] = []
@@ -285,9 +285,15 @@ class Comparison:
         ]
         return pd.concat(parts) if parts else pd.DataFrame({"item": [], "read": []})
 
-    def aggregated(self) -> pd.DataFrame:
-        """People's verdict on each item: ``item, value``."""
-        return scores.mean_by_item(self.labels)
+    def aggregated(self, labels: pd.DataFrame) -> pd.DataFrame:
+        """People's verdict on each item of these labels: ``item, value``."""
+        return scores.mean_by_item(labels)
+
+    def one_by_one(self) -> pd.DataFrame:
+        """Every label, and one vote for each decoy: ``item, value``."""
+        of_decoys = self.labels["item"].isin(votes.decoys_of(self.scope))
+        singly = self.labels.loc[~of_decoys, ["item", "value"]]
+        return pd.concat([singly, self.aggregated(self.labels[of_decoys])]) if of_decoys.any() else singly
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
         """Each metric of ``judged`` against ``value``: the mean over data sets and repeats."""
@@ -383,8 +389,8 @@ class PairComparison(Comparison):
         asked = choice != UNASKED
         return pd.DataFrame({"item": item[asked], "read": choice[asked] != MISSING})
 
-    def aggregated(self) -> pd.DataFrame:
-        return _coded(majority_of(self.labels, self.scope.rule), "value")
+    def aggregated(self, labels: pd.DataFrame) -> pd.DataFrame:
+        return _coded(majority_of(labels, self.scope.rule), "value")
 
     def measured(self, paired: pd.DataFrame) -> Estimates:
         return _measured(self.scope.kind.metrics, OfPairs(paired))
@@ -456,7 +462,7 @@ def _running(scope: Scope, runs: Sequence[Run]) -> dict[int, Running]:
         for row in rows
     }
     review = "assignment__campaign_item__reviewed__run"
-    given = Label.objects.counted().filter(**{f"{review}__in": ids}, agree__isnull=False)  # no comparisons
+    given = Label.objects.compared().filter(**{f"{review}__in": ids}, agree__isnull=False)  # no comparisons
     labels = counted_reviews(scope, given, held=f"{review}__held")
     columns = ["run", "item", "agree", "grade", "hallucination"]
     reviews = pd.DataFrame(labels.values_list(review, *columns[1:]), columns=columns)

@@ -209,7 +209,7 @@ def _reviewed(scope: Scope, runs: Sequence[Run]) -> pd.DataFrame:
 def _counted(scope: Scope, labels: LabelQuerySet) -> QuerySet[Label]:
     """Those of these labels about judgments that the view counts."""
     of_samples = votes.samples_in(scope).order_by()
-    labels = labels.counted().filter(item__kind=scope.kind.item_kind, item__sample__in=of_samples)
+    labels = labels.compared().filter(item__kind=scope.kind.item_kind, item__sample__in=of_samples)
     if scope.campaign:
         labels = labels.filter(campaign__name=scope.campaign)
     return counted_reviews(scope, labels, held=f"{REVIEWED}__run__held")

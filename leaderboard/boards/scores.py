@@ -186,9 +186,13 @@ def _mean(frame: pd.DataFrame, ends: tuple[float, float]) -> Number:
 def outcomes(scope: Scope) -> tuple[pd.DataFrame, tuple[int, ...]]:
     """``item``, ``value``: the mean of people's labels, every label, or the judge's verdict averaged over repeats."""
     if scope.by_people:
-        labels = scores.labels_of(scope)
+        labels = scores.labels_of(scope, every=True)
         if scope.source == "individuals" or labels.empty:
-            return labels[["item", "value"]], ()
+            of_decoys = labels["item"].isin(votes.decoys_of(scope))
+            singly = labels.loc[~of_decoys, ["item", "value"]]
+            if of_decoys.any():
+                singly = pd.concat([singly, scores.mean_by_item(labels[of_decoys])], ignore_index=True)
+            return singly, ()
         return scores.mean_by_item(labels), ()
     if scope.run is not None:
         runs = list(votes.judged_runs(scope).filter(pk=scope.run))

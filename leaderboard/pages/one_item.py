@@ -64,7 +64,7 @@ def people_on(item: Item, viewer: Viewer, *, rule: str) -> PeopleVotes:
     labels in any campaign that goes on.
     """
     single = sees_labels(viewer)
-    if (item.blind and not allowed(viewer, "read-hidden", of=item.sample.benchmark)) or (not single and is_held(item)):
+    if item.hides_authors_from(viewer) or (not single and is_held(item)):
         return PeopleVotes(held=True)
     labels = Label.objects.seen_by(viewer).of_answers().filter(item=item)
     labels = labels.exclude(assignment__campaign_item__practice=True)

@@ -203,7 +203,7 @@ def item(request: HttpRequest, address: Address, pk: int) -> HttpResponse:
     samples = Sample.objects.verdicts_visible_to(request.user).filter(benchmark=address.benchmark)
     items = Item.objects.filter(sample__in=samples)
     pair = get_object_or_404(items.select_related("sample__capability").prefetch_related("sample__images"), pk=pk)
-    names = queries.model_names([pair.pk])[pair.pk]
+    names = queries.names_of(pair, request.user)
     scored = pair.kind != Item.Kind.PAIR
     rule = address.params.get("majority", "") or address.benchmark.majority
     people = one_item.people_on(pair, request.user, rule=rule if rule in addresses.RULES_IN_WORDS else "plurality")

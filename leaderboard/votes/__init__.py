@@ -475,9 +475,12 @@ def join_items(items: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
 
 
 @guard.working()
-def labels_of(scope: Scope) -> pd.DataFrame:
-    """Every label that counts, oldest first: ``item``, ``annotator``, ``choice``, ``preference`` if there are any."""
-    rows = counted_labels(scope, Label.objects.of_answers()).counted()
+def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
+    """The labels that are compared with other verdicts, or ``every`` one that counts, oldest first: ``item``,
+    ``annotator``, ``choice``, ``preference`` if there are any.
+    """
+    labels = Label.objects.of_answers()
+    rows = counted_labels(scope, labels.counted() if every else labels.compared())
     rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, choice__isnull=False)
     if scope.campaign:
         rows = rows.filter(campaign__name=scope.campaign)
@@ -490,6 +493,15 @@ def labels_of(scope: Scope) -> pd.DataFrame:
     return frame.drop_duplicates(["item", "annotator"])
 
 
+def decoys_of(scope: Scope) -> set[int]:
+    """The items that everybody got, so that gold did not show among them. Where every label counts by itself, theirs
+    are one vote, what most of them say.
+    """
+    places = CampaignItem.objects.filter(decoy=True, campaign__benchmark=scope.benchmark)
+    places = places.filter(campaign__name=scope.campaign) if scope.campaign else places
+    return set(places.order_by().values_list("item", flat=True))
+
+
 def labels_on(scope: Scope, items: "pd.Index[Any]") -> pd.DataFrame:
     """Those of these items."""
     labels = labels_of(scope)
@@ -498,7 +510,7 @@ def labels_on(scope: Scope, items: "pd.Index[Any]") -> pd.DataFrame:
 
 def of_people(scope: Scope) -> Outcomes:
     """The majority per item, every label by itself, or the adjudicated verdict where there is one."""
-    labels = labels_of(scope)
+    labels = labels_of(scope, every=True)
     places = CampaignItem.objects.filter(
         campaign__benchmark=scope.benchmark, item__kind=Item.Kind.PAIR, reviewed__isnull=True
     )
@@ -508,12 +520,15 @@ def of_people(scope: Scope) -> Outcomes:
             raise BadScope(f"There is no campaign {scope.campaign!r} over pairs of {scope.benchmark}.")
     expected = pd.Index(places.values_list("item_id", flat=True)).unique()
     if scope.source == INDIVIDUALS:
+        of_decoys = labels["item"].isin(decoys_of(scope))
+        if of_decoys.any():
+            parts = [labels[~of_decoys], _one_vote(scope, labels[of_decoys])]
+            labels = pd.concat(parts, ignore_index=True)
         if "preference" in labels:
             labels = _as_points(labels, labels["preference"])
         return Outcomes(labels.assign(repeat=0), expected, NO_FAILURES, 1)
-    frame = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+    frame = _one_vote(scope, labels)
     if "preference" in labels:
-        frame["preference"] = frame["item"].map(labels.groupby("item")["preference"].mean())
         frame = _as_points(frame, labels["preference"])
     if scope.source == ADJUDICATED:
         rows = Adjudication.objects.filter(campaign_item__in=places, choice__isnull=False)
@@ -523,6 +538,14 @@ def of_people(scope: Scope) -> Outcomes:
             frame = frame.drop(columns=frame.columns.intersection(["points"]))
             frame["preference"] = frame["preference"].where(~frame["item"].isin(decided))
     return Outcomes(frame.assign(repeat=0), expected, NO_FAILURES, 1)
+
+
+def _one_vote(scope: Scope, labels: pd.DataFrame) -> pd.DataFrame:
+    """One row an item: the majority of its labels, and their mean preference if there are any."""
+    frame = majority(labels=labels, rule=scope.rule)[["choice"]].reset_index()
+    if "preference" in labels:
+        frame["preference"] = frame["item"].map(labels.groupby("item")["preference"].mean())
+    return frame
 
 
 def sided(frame: pd.DataFrame, anchor: str) -> pd.DataFrame:

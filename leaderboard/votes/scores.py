@@ -46,21 +46,22 @@ def items_asked(scope: Scope) -> pd.DataFrame:
     return pairs(scope) if scope.kind.pairwise else items_of(scope)
 
 
-def counted_labels(scope: Scope) -> QuerySet[Label]:
-    """People's labels that count in the view."""
+def counted_labels(scope: Scope, *, every: bool = False) -> QuerySet[Label]:
+    """People's labels that are compared with other verdicts in the view, or ``every`` one that counts."""
     refuse_live(scope)
-    rows = hidden.counted_labels(scope, scope.kind.labels()).counted()
+    labels = scope.kind.labels()
+    rows = hidden.counted_labels(scope, labels.counted() if every else labels.compared())
     rows = rows.filter(campaign__benchmark=scope.benchmark, item__kind=scope.kind.item_kind)
     return rows.filter(campaign__name=scope.campaign) if scope.campaign else rows
 
 
-def labels_of(scope: Scope) -> pd.DataFrame:
-    """Every label that counts: ``item``, ``annotator``, ``value``.
+def labels_of(scope: Scope, *, every: bool = False) -> pd.DataFrame:
+    """The labels of ``counted_labels``: ``item``, ``annotator``, ``value``.
 
     The value is the score, the ranking (places of the answers, in a tuple of one), the points by component (a dict), or
     the option or answer that the annotator read in a text.
     """
-    rows = counted_labels(scope).order_by("pk").values_list("item_id", "annotator_id", scope.kind.column)
+    rows = counted_labels(scope, every=every).order_by("pk").values_list("item_id", "annotator_id", scope.kind.column)
     frame = pd.DataFrame(rows, columns=["item", "annotator", "value"])
     frame["value"] = frame["value"].map(scope.kind.value)
     return frame.drop_duplicates(["item", "annotator"])

@@ -139,9 +139,8 @@ def build(endpoint, world):
 
     from accounts.installation_key import check_keys
     from accounts.models import User
-    from annotations.campaigns.blinding import note_blind
+    from annotations.campaigns.blinding import note_blind_in
     from annotations.models import Campaign, Label
-    from bank.models import Item
     from judging.endpoints.judges import ensure_baselines
     from judging.models import Judgment, Run
 
@@ -180,7 +179,8 @@ def build(endpoint, world):
     Run.objects.filter(held=0).update(live={})
     Run.objects.update(finished_at=MOMENT)  # people below staff are told of their end on the next day
     Campaign.objects.update(blind=False)  # verdicts on what is labelled blind are seen by nobody
-    note_blind(Item.objects.all())
+    for campaign in Campaign.objects.all():
+        note_blind_in(campaign)
     visited(Client(HTTP_HOST="localhost", raise_request_exception=False), User.objects.get(username="curator"))
 
 

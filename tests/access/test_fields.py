@@ -27,7 +27,7 @@ KEPT = {
         tryout abilities batches planned verdicts failures undecided priced""",
     "Judgment": "analysis raw reason_hash call_key",
     "PromptTemplate": "by",
-    "Campaign": """share consent completion_code return_url
+    "Campaign": """finished_opened_at share consent completion_code return_url
         held shows_criteria order plan rule practice_pass gold_rate gold_pass gold_least gold_stops seed
         imported open_to_all created_at closed_at by guidelines_version guidelines_change guidelines_changed_at""",
     "Snapshot": "id tables by",
@@ -35,7 +35,7 @@ KEPT = {
     "OutsideScore": "by",
     "Draft": "by",
     "ExportFile": "by maker asked tries place secret",
-    "Label": "extraction reason assignment idempotency_key excluded",
+    "Label": "extraction reason assignment idempotency_key excluded changed_late",
 }
 # Models that have no serializer of their own and must never get one by accident.
 NEVER = {

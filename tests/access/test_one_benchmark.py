@@ -33,13 +33,15 @@ OPENED = set(
     annotations:assignment-image annotations:assignment-skip annotations:assignment-submit annotations:begin
     annotations:campaign-ballot annotations:campaign-close annotations:campaign-copy annotations:campaign-count
     annotations:campaign-guidelines annotations:campaign-invite annotations:campaign-items annotations:campaign-new
-    annotations:campaign-open annotations:campaign-pause annotations:campaign-preview annotations:campaign-remove
+    annotations:campaign-open annotations:campaign-open-finished
+    annotations:campaign-pause annotations:campaign-preview annotations:campaign-remove
     annotations:campaign-rule annotations:campaign-scale annotations:campaign-settings annotations:done
     annotations:doubts-add annotations:go-on annotations:index annotations:invitation-revoke annotations:item-decide
     annotations:item-detail annotations:items-known annotations:label-return annotations:prepare
     annotations:run-doubts annotations:run-subset annotations:say annotations:work
     api-assignment-image api-benchmark-export api-benchmark-publish api-benchmark-quotas api-campaign-consent
     api-campaign-invitation api-campaign-invitations api-campaign-member api-campaign-next api-campaign-returned
+    api-campaign-open-finished
     api-campaign-state api-export-detail api-export-file api-export-list api-judgment-analysis api-label-detail
     api-label-list api-run-cancel api-run-pause
     api-run-resume api-run-retry api-sample-criteria api-upload-cancel api-upload-confirm api-upload-detail

@@ -81,7 +81,7 @@ def test_numbers_by_order_count_the_items_of_the_accuracy_beside_them_and_none_t
         Judgment(run=run, item=judgment.item, order="10", **verdict(judgment.item, ()))
         for judgment in run.judgments.all()
     )
-    label_everything(partly_hidden, people, overlap=1)
+    close_campaign(campaign=label_everything(partly_hidden, people, overlap=1), now=timezone.now())
     for role, samples in (*((role, OPEN) for role in BELOW), ("curator", OPEN + HIDDEN)):
         for chosen in ("", "&pool=1", "&orders=any", "&failures=wrong"):
             answer = client_of(role).get(f"{API}/leaderboards/judges/?benchmark=partly&kind=pair{chosen}")

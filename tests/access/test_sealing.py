@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from annotations.assignment import quality
 from annotations.assignment.leases import next_assignment, presented_order
-from annotations.campaigns.actions import make_campaign
-from annotations.campaigns.blinding import note_blind_in
+from annotations.campaigns.actions import close_campaign, make_campaign
+from annotations.campaigns.blinding import note_blind_in, open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from annotations.labels.agreement import label_rows
@@ -405,7 +405,7 @@ def test_how_far_annotators_agree_is_not_told_item_by_item_while_they_label_blin
     assert label_rows(campaign, people["researcher"]) == []
     campaign.overlap = 1
     campaign.save()
-    note_blind_in(campaign)
+    open_finished(campaign=campaign, by=people["curator"], now=timezone.now())
     assert len(label_rows(campaign, people["researcher"])) == 1  # the item has its label
 
 
@@ -455,6 +455,7 @@ def test_a_model_with_few_answers_in_a_hidden_split_has_none_of_them_counted(jud
         )
         while (shown := next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())) is not None:
             submit_label(assignment=shown, verdict={"choice": "left"}, now=timezone.now())
+        close_campaign(campaign=campaign, now=timezone.now())
     cache.clear()
     source = "&source=oracle" if judged_by == "oracle" else ""
 
@@ -531,6 +532,7 @@ def test_what_others_said_of_an_item_cannot_be_copied_while_it_is_labelled_blind
     for _ in range(3):
         shown = next_assignment(campaign=campaign, annotator=people["annotator"].annotator, now=timezone.now())
         submit_label(assignment=shown, verdict={"choice": "left"}, now=timezone.now())
+    open_finished(campaign=campaign, by=people["curator"], now=timezone.now())
     assert len(rows_of(client_of("researcher"), f"{API}/labels/")) == 3  # they have their label each
     campaign.overlap = 2
     campaign.save()
@@ -550,6 +552,11 @@ def test_an_item_that_is_labelled_has_a_number_that_opens_no_page(people, client
     assert stored["item"] == shown["item"]
 
 
+def place_of_gold(campaign, person, block):
+    places = quality.places_in_block(campaign, person, block)
+    return next(place for place, kind in places.items() if kind == quality.GOLD)
+
+
 def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the_seed(people, client_of, at_chance):
     """The finding: the campaign's page printed its seed, and both were plain hashes over it: 6 of 6, and 20 of 20."""
     _, campaign = blind_round(people, gold=True)
@@ -562,7 +569,7 @@ def test_where_hidden_gold_stands_and_which_side_is_whose_do_not_follow_from_the
         int.from_bytes(hashlib.sha256(f"gold:{campaign.seed}:{person}:{block}".encode()).digest()[:4], "big") % size
         for person, block in blocks
     ]
-    true = [quality.gold_position(campaign, person, block) for person, block in blocks]
+    true = [place_of_gold(campaign, person, block) for person, block in blocks]
     right = sum(guess == place for guess, place in zip(public, true, strict=True))
     at_chance(right, len(blocks), 1 / size, "places of hidden gold from the seed")
     annotator = Annotator.objects.get(person=people["annotator"])

@@ -20,6 +20,7 @@ from accounts import second_factor
 from accounts.models import Team, Webhook
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.invitations import invite, token_of
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
@@ -290,6 +291,7 @@ def build(people, *, secret=CANARY):
         first = next_assignment(campaign=campaign, annotator=annotator, now=timezone.now())
         submit_label(assignment=first, verdict={"choice": "left"}, now=timezone.now(), idempotency_key=f"key-{slug}")
         # It has its labels: what others said of it is seen, while the other items are labelled blind.
+        open_finished(campaign=campaign, by=people["curator"], now=timezone.now())
         world.items[slug] = first.campaign_item.item
         world.judgments[slug] = Judgment.objects.get(run=run, item=world.items[slug], order="01")
         Label.objects.filter(campaign=campaign).update(parts=parts)

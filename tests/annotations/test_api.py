@@ -10,6 +10,7 @@ from django.utils import timezone
 from accounts.tokens import make_token
 from annotations.assignment.gold import mark_gold
 from annotations.campaigns.actions import close_campaign, make_campaign, pause_campaign
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import return_label
 from annotations.models import Assignment, Campaign, Label
@@ -200,6 +201,7 @@ class TestReading:
     def label(self, room):
         _, _, (one, _) = room
         one.post("labels/", {"assignment": one.post(NEXT).json()["assignment"], "choice": "tie", "comment": "hm"})
+        open_finished(campaign=Campaign.objects.get(), by=None, now=timezone.now())
         return Label.objects.get()
 
     def test_below_staff_annotators_have_pseudonyms(self, room, label, people):

@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.models import AuditEntry
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.blinding import open_finished
 from annotations.labels.actions import submit_label
 from annotations.labels.agreement import label_rows
 from annotations.labels.monitor import monitor_of
@@ -162,6 +163,7 @@ class TestWatching:
     def test_researchers_read_pseudonyms(self, client_of, campaign_of, now):
         campaign, (one, _) = campaign_of(2, 2)
         label_all(campaign, one, "left", now, comment="a remark")
+        open_finished(campaign=campaign, by=None, now=now)
         html = text_of(client_of("researcher").get(f"/campaigns/{campaign.pk}/"))
         assert one.pseudonym in html
         assert "person-0" not in html

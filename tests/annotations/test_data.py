@@ -6,10 +6,12 @@ from contextlib import redirect_stdout
 
 import pytest
 from django.core.management import call_command
+from django.utils import timezone
 
 from annotations.assignment.leases import next_assignment
 from annotations.campaigns import auto_enqueue
 from annotations.campaigns.actions import add_items
+from annotations.campaigns.blinding import open_finished
 from annotations.campaigns.run_doubts import DIFFERS, HARD, HQ, NO_VERDICT, subset_of
 from annotations.labels import exports
 from annotations.labels.actions import change_label, submit_label
@@ -93,6 +95,7 @@ def test_without_pyarrow_labels_leave_in_the_other_shapes(labelled, client_of, n
 
 def test_annotators_are_pseudonyms_unless_staff_ask_for_names(labelled, client_of):
     campaign = labelled("pairwise-criteria")
+    open_finished(campaign=campaign, by=None, now=timezone.now())
     pseudonym = Annotator.objects.get().pseudonym
     for role, names, who in (
         ("curator", "", pseudonym),

@@ -7,7 +7,7 @@ import pytest
 from annotations.assignment import quality
 from annotations.assignment.errors import PracticeFailed, PracticeIsOver, Stopped
 from annotations.assignment.leases import next_assignment
-from annotations.assignment.quality import gold_block_size, gold_position, lift_stop, qualify, repeat_practice
+from annotations.assignment.quality import gold_block_size, lift_stop, places_in_block, qualify, repeat_practice
 from annotations.assignment.queries import progress_of
 from annotations.ballots import PRESENTED
 from annotations.labels.actions import change_label, submit_label
@@ -120,21 +120,29 @@ class TestGold:
         assert [done for done, _ in shown] == list(range(len(shown)))
         assert len({total for _, total in shown}) == 1
 
+    @pytest.mark.parametrize("known", [2, 99])
+    @pytest.mark.parametrize("lacking", [0, 1, 2])
     @pytest.mark.parametrize("others", [0, 1, 2, 3, 20])
-    def test_what_is_ahead_is_what_comes_wherever_the_lot_puts_it(self, others):
+    def test_what_is_ahead_is_what_comes_wherever_the_lot_puts_it(self, others, lacking, known):
         for seed in range(50):
-            campaign, had, left, came = Campaign(seed=seed, gold_rate=0.25), 0, others, []
-            while had < 100:
+            campaign, had, new, came = Campaign(seed=seed, gold_rate=0.25), 0, others, []
+            left, lacks = {"gold": known, "decoy": known}, lacking
+            while any(left.values()):
                 block, place = divmod(had, 4)
-                gold = place == quality.gold_position(campaign, 1, block)
-                if not gold and not left:
+                kind = places_in_block(campaign, 1, block).get(place, "")
+                kind = kind if kind and left[kind] else "" if new else "decoy" if lacks else None
+                if kind is None:
                     break
-                came.append((had, left, gold))
-                had, left = had + 1, left - (not gold)
-            total = sum(gold for _, _, gold in came)
-            for index, (before, fresh, _) in enumerate(came):
-                ahead = quality.gold_ahead(campaign, 1, assigned=before, new=fresh, unseen=99)
-                assert sum(gold for _, _, gold in came[:index]) + ahead == total
+                came.append((had, new, dict(left), lacks, bool(kind)))
+                due = places_in_block(campaign, 1, block).get(place) == kind
+                if kind:
+                    left[kind] -= 1
+                    lacks = min(lacks, left["decoy"]) if due else lacks - 1
+                new, had = new - (not kind), had + 1
+            total = sum(known for *_, known in came)
+            for index, (before, fresh, unseen, lack, _) in enumerate(came):
+                ahead = quality.ahead_of(campaign, 1, assigned=before, new=fresh, unseen=unseen, lacking=lack)
+                assert sum(known for *_, known in came[:index]) + ahead == total
 
     def test_below_the_mark_there_is_a_warning_then_a_stop_and_a_curator_lets_them_go_on(self, gold, now):
         campaign, (one, _) = gold
@@ -162,8 +170,11 @@ class TestGold:
 
     def test_places_are_drawn_by_lot(self, gold):
         campaign, (one, _) = gold
-        places = [gold_position(campaign, one.pk, block) for block in range(200)]
-        assert set(places) == set(range(gold_block_size(campaign)))
+        size = gold_block_size(campaign)
+        places = [tuple(places_in_block(campaign, one.pk, block)) for block in range(400)]
+        assert {places.count((gold, decoy)) > 10 for gold in range(size) for decoy in range(size) if gold != decoy} == {
+            True
+        }
 
 
 class TestVerdicts:

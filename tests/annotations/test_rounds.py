@@ -189,6 +189,7 @@ class TestDesk:
         campaign, (one, two) = campaign_of(4, 2, overlap=2)
         for person in (one, two):
             label_all(campaign, person, ["first"], now)
+        close_campaign(campaign=campaign, now=now)
         assert 'hx-get="/boards-fed/"' in flat(signed_in(one).get("/"))
         fragment = flat(signed_in(one).get("/boards-fed/"))
         assert "model-one" in fragment

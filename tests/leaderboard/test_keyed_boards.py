@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotations.assignment.leases import next_assignment
-from annotations.campaigns.actions import make_campaign
+from annotations.campaigns.actions import close_campaign, make_campaign
 from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import submit_label
 from bank.models import Benchmark, Response, Submission
@@ -489,6 +489,7 @@ def test_what_a_campaign_says_that_parts_are_worth_counts_unless_campaigns_diffe
         held = next_assignment(campaign=campaign, annotator=make_annotator(person), now=now)
         parts = [{"component": key, "points": value} for key, value in points.items()]
         submit_label(assignment=held, verdict={"parts": parts}, now=now)
+        close_campaign(campaign=campaign, now=now)
 
     labelled("ada", 2.5, {"length": 2, "mention": 2.5, "genre": 3.5})
     scope = scope_of(benchmark="kinds", kind="components", source="humans")

@@ -37,6 +37,20 @@ def test_a_known_fault_fails_and_so_does_an_audit_of_nothing(answer, status, off
     assert words in capsys.readouterr().out
 
 
+def test_every_lock_is_audited(tmp_path):
+    """Two were left out: of single sign-on, which lets people in, and of buckets."""
+    program, said = tmp_path / "pip-audit", tmp_path / "said"
+    program.write_text(f'#!/bin/sh\necho "$@" > {said}\nexit 1\n', encoding="utf-8")
+    program.chmod(0o755)
+    audit.main(str(program))
+    asked = said.read_text(encoding="utf-8").split()
+    files = {asked[place + 1] for place, word in enumerate(asked) if word == "-r"}
+    locks = subprocess.run(
+        ["git", "ls-files", "requirements"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert files == {name for name in locks if name.endswith(".txt")} >= {"requirements/sso.txt", "requirements/s3.txt"}
+
+
 @pytest.mark.parametrize(("target", "flag"), [("check", True), ("audit", False)])
 def test_only_the_whole_check_lets_an_audit_of_nothing_pass(target, flag):
     planned = subprocess.run(["make", "-n", "-o", ".venv/dev", target], capture_output=True, text=True, check=True)

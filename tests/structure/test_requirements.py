@@ -10,7 +10,7 @@ REQUIREMENTS = Path(__file__).resolve().parent.parent.parent / "requirements"
 
 
 @pytest.mark.parametrize(
-    "name", ["base.txt", "dev.txt", "postgres.txt", "parquet.txt", "sentry.txt", "bleu.txt", "s3.txt"]
+    "name", ["base.txt", "dev.txt", "postgres.txt", "parquet.txt", "sentry.txt", "bleu.txt", "s3.txt", "sso.txt"]
 )
 def test_every_package_is_installed_in_the_version_of_the_lock(name):
     lines = (REQUIREMENTS / name).read_text(encoding="utf-8").splitlines()

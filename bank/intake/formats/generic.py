@@ -59,7 +59,7 @@ LISTS = frozenset(
 )
 FLOATS = frozenset({"score", "preference", "seconds", "confidence", "cost"})
 INTEGERS = frozenset(["tokens", "situation", "grade", "repeat", "turn", "prompt_tokens", "completion_tokens"])
-BOOLEANS = frozenset({"answer", "agree", "hallucination", "simulated"})
+BOOLEANS = frozenset({"answer", "agree", "hallucination", "simulated", "changed_late"})
 
 
 def recognises(path: Path) -> bool:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MAX_LINE = 32 * 2**20
 MAX_VALUE = 128 * 2**20  # of a file that is one JSON value, which other tools write on one line
+MAX_CELL = 8 * 2**20  # bytes or characters of a text in a table, which is four times as much as any field takes
 MAX_FIRST = 2**20
 MOST_INSIDE = (
     2_000_000  # lists and objects in one value, of which each takes twenty times as much as the two characters
@@ -47,7 +48,7 @@ INFINITE = (math.inf, -math.inf)
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 MAX_KEY = 200
 PICTURE_ENDINGS = ("jpg", "jpeg", "png", "webp", "JPG", "JPEG", "PNG", "WEBP")
-csv.field_size_limit(MAX_LINE)
+csv.field_size_limit(MAX_CELL)
 
 
 class Where(NamedTuple):
@@ -131,24 +132,47 @@ def _block(file: IO[bytes], where: Where, *, is_first: bool) -> bytes:
 
 def raw_lines(path: Path, longest: int = MAX_LINE) -> Iterator[tuple[int, bytes]]:
     """Numbered lines without byte order mark and line ends, read a megabyte at a time. Raises BadFile."""
-    name, number, rest = path.name, 1, b""
+    name, number = path.name, 1
+    if _begins_with_long_line(path, _changed(path), longest):
+        raise _too_long(name, number, longest)
+    parts, size = list[bytes](), 0  # of a line that goes on: joined once, when it is whole and not too long
     with open_bytes(path) as file:
-        while True:
-            block = _block(file, Where(name, number), is_first=number == 1 and not rest)
+        for count in itertools.count():
+            block = _block(file, Where(name, number), is_first=not count)
             if not block:
                 break
-            complete = (rest + block).split(b"\n")
-            rest = complete.pop()
-            if complete and len(max(complete, key=len)) > longest:
+            rest, *following = block.split(b"\n")
+            parts.append(rest)
+            size += len(rest)
+            if size > longest:
+                raise _too_long(name, number, longest)
+            if not following:
+                continue
+            *complete, rest = (b"".join(parts), *following)
+            if len(max(complete, key=len)) > longest:
                 complete = list(itertools.takewhile(lambda raw: len(raw) <= longest, complete))
                 yield from enumerate(complete, number)
                 raise _too_long(name, number + len(complete), longest)
             yield from enumerate(complete, number)
             number += len(complete)
-            if len(rest) > longest:
+            parts, size = [rest], len(rest)
+            if size > longest:
                 raise _too_long(name, number, longest)
-        if rest:
-            yield number, rest
+        if size:
+            yield number, b"".join(parts)
+
+
+@lru_cache(maxsize=32)
+def _begins_with_long_line(path: Path, changed: tuple[int, int], longest: int) -> bool:
+    """Whether no line end comes in time. Kept, since every format asks for the first row."""
+    size = 0
+    with open_bytes(path) as file:
+        while size <= longest and (block := _block(file, Where(path.name, 1), is_first=not size)):
+            end = block.find(b"\n")
+            size += len(block) if end < 0 else end
+            if end >= 0:
+                break
+    return size > longest
 
 
 def _too_long(name: str, line: int, longest: int) -> BadFile:
@@ -193,6 +217,7 @@ def _constant(text: str) -> None:
 _decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_number, parse_constant=_constant)
 
 
+TOO_LARGE = f"a cell of more than {MAX_CELL // 2**20} MB"
 TOO_MUCH = f"holds more than {MOST_INSIDE:,} lists and objects"
 
 
@@ -466,7 +491,12 @@ def csv_rows(path: Path) -> Iterator[Row | Problem]:
             else:
                 yield Row(where, {name: cell for name, cell in zip(header, cells, strict=True) if cell != ""})
     except csv.Error as error:
-        raise BadFile(Where(path.name, start), f"is not CSV: {error}") from None
+        raise _no_csv(path, start, error) from None
+
+
+def _no_csv(path: Path, line: int, error: csv.Error) -> BadFile:
+    too_large = str(error).startswith("field larger than field limit")
+    return BadFile(Where(path.name, line), TOO_LARGE if too_large else f"is not CSV: {error}")
 
 
 def _csv(path: Path) -> "tuple[list[str], CsvReader]":
@@ -480,7 +510,7 @@ def _csv(path: Path) -> "tuple[list[str], CsvReader]":
     try:
         header = [name.strip().lower() for name in next(reader, [])]
     except csv.Error as error:
-        raise BadFile(Where(path.name, 1), f"is not CSV: {error}") from None
+        raise _no_csv(path, 1, error) from None
     return _distinct(header, path), reader
 
 
@@ -507,7 +537,10 @@ def workbook_rows(path: Path) -> Iterator[Row | Problem]:
             if any(cell is not None for cell in cells[len(header) :]):
                 yield Problem(Where(path.name, number), "", f"has more than the {len(header)} cells of the header")
                 continue
-            texts = ((name, _cell_text(cell)) for name, cell in zip(header, cells, strict=False))
+            texts = [(name, _cell_text(cell)) for name, cell in zip(header, cells, strict=False)]
+            if large := next((name for name, text in texts if len(text) > MAX_CELL), None):
+                yield Problem(Where(path.name, number), large, TOO_LARGE)
+                continue
             yield Row(Where(path.name, number), {name: text for name, text in texts if text != ""})
     finally:
         book.close()
@@ -571,6 +604,29 @@ def parts_of_table(folder: Path) -> list[Path]:
     return files if same else []
 
 
+def _largest(cell: Any) -> tuple[int, int]:
+    """The bytes of the longest text in a column of one row, and of all that is in it, without decoding it."""
+    kind = str(cell.type)
+    if kind.startswith("dictionary"):
+        cell = cell.dictionary.take(cell.indices)
+        kind = str(cell.type)
+    if kind.startswith(("struct", "list", "large_list", "fixed_size_list", "map")):
+        inside = cell.flatten()
+        parts = inside if isinstance(inside, list) else [inside.slice(place, 1) for place in range(len(inside))]
+        sizes = [_largest(part) for part in parts]
+        return max((text for text, _ in sizes), default=0), sum(whole for _, whole in sizes)
+    return cell.nbytes if "string" in kind else 0, cell.nbytes
+
+
+def _large_cell(row: Any) -> str:
+    """The column of a row, a slice of one, whose cell is too large to be decoded; "" if there is none."""
+    for name, column in zip(row.schema.names, row.columns, strict=True):
+        text, whole = _largest(column)
+        if text > MAX_CELL or whole > MAX_VALUE:
+            return str(name)
+    return ""
+
+
 def parquet_rows(path: Path) -> Iterator[Row | Problem]:
     """Rows of a Parquet file; empty cells are left out. Raises BadFile, NoPyarrow."""
     pa, pq = parquet.load()
@@ -580,15 +636,35 @@ def parquet_rows(path: Path) -> Iterator[Row | Problem]:
         size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
         at_once = min(1000, HEAVY * file.metadata.num_rows // max(1, size) + 1)  # pictures make rows heavy
         # A text that stands in many rows is held once, as it is in the file, and rows are made of it one at a time.
-        leaves = (file.metadata.schema.column(number) for number in range(len(file.metadata.schema)))
+        leaves = [file.metadata.schema.column(number) for number in range(len(file.metadata.schema))]
+        _refuse_large_columns(path, file.metadata, leaves)
         texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         for batch in pq.ParquetFile(path, read_dictionary=texts).iter_batches(batch_size=at_once):
+            is_large = batch.nbytes > MAX_CELL  # else none of its cells is
             for number in range(len(batch)):
-                (data,) = batch.slice(number, 1).to_pylist()
+                row = batch.slice(number, 1)
+                large = _large_cell(row) if is_large else ""
+                (data,) = [{}] if large else row.to_pylist()
                 index += 1
+                if large:
+                    yield Problem(Where(path.name, record=index), large, TOO_LARGE)
+                    continue
                 yield Row(Where(path.name, record=index), {k: v for k, v in data.items() if v is not None})
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadFile(Where(path.name, record=index + 1), f"is not readable Parquet: {error}") from None
+
+
+def _refuse_large_columns(path: Path, metadata: Any, leaves: Sequence[Any]) -> None:
+    """Raise BadFile for texts that are too large on average, by what the file says of itself, before any is read."""
+    record = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for place, leaf in enumerate(leaves):
+            column = group.column(place)
+            is_text = leaf.logical_type.type == "STRING"
+            if is_text and column.total_uncompressed_size > MAX_CELL * max(1, column.num_values):
+                raise BadFile(Where(path.name, record=record), f"{leaf.path}: {TOO_LARGE}")
+        record += group.num_rows
 
 
 def parquet_length(path: Path) -> int:

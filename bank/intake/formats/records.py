@@ -480,6 +480,7 @@ class LabelRecord(VerdictRecord):
     annotator: OptionalName = ""
     compared: list[ComparedRecord] = Field(default_factory=list)  # two, whose analyses ``choice`` is about
     simulated: bool = False  # the annotator is invented
+    changed_late: bool = False  # when others' verdicts may have been read
     seconds: Annotated[float, AfterValidator(_finite), Field(ge=0)] | None = None
     comment: Text = ""
     flags: list[Short] = Field(default_factory=list)
