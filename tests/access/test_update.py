@@ -33,8 +33,8 @@ WORDS = [
     "keyed@1: for staff alone from now on are 12 single verdicts of judges who were, or may have been, shown keys or "
     "weights; 16 answers of models to questions whose key is not public. "
     "`manage.py publish keyed@1 --keys` opens its keys to everybody, for good.",
-    "labelled@1: for staff alone from now on are 3 items, votes on them and who wrote their answers, until they have "
-    "the labels of a blind campaign.",
+    "labelled@1: for staff alone from now on are 3 items, votes on them and who wrote their answers, until the blind "
+    "campaign that asks about them closes.",
 ]
 
 

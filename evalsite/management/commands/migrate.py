@@ -138,7 +138,7 @@ def _closed_otherwise(benchmark: Benchmark) -> Iterator[str]:
         keyed = outside.filter(exposure.any_of(exposure.KEYED, held, "item__sample__closed"))
         yield from _counted(outside.difference(keyed).count(), f"single verdicts of {of} on submitted answers")
     blind = Item.objects.filter(sample__benchmark=benchmark, blind=True)
-    words = "items, votes on them and who wrote their answers, until they have the labels of a blind campaign"
+    words = "items, votes on them and who wrote their answers, until the blind campaign that asks about them closes"
     yield from _counted(blind.count(), words)
     ended = Run.objects.filter(benchmark=benchmark, state=Run.State.CANCELLED, held__gt=0, state_reason__gt="")
     yield from _counted(ended.count(), "runs that were not finished, whose judge was shown keys: start them anew")
