@@ -60,7 +60,8 @@ def _of_keys(scope: Scope) -> pd.DataFrame:
         [
             (rotations if circular else rows[rows["variant"] == ""]).assign(model=name)
             for name, rotations, rows in of_models
-        ]
+        ],
+        ignore_index=True,
     )
     counted = counted.assign(value=counted["right"].astype(float))[["sample", "model", "group", "path", "value"]]
     steps = counted["path"].str.split(" / ")

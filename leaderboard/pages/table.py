@@ -246,7 +246,7 @@ class TableRow:
 @dataclass(frozen=True, slots=True)
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
-    ``fill``: whether an empty last column takes the width that is left.
+    ``fill``: whether an empty last column takes the width that is left; ``problem``: what is said in its place.
     """
 
     heads: list[Head]
@@ -256,6 +256,7 @@ class Table:
     css: str = ""
     does: str = ""
     fill: bool = False
+    problem: str = ""
 
     @property
     def width(self) -> int:
