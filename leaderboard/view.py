@@ -82,7 +82,7 @@ PARAMETERS = {
         Parameter(
             name="elo",
             help="online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
-            choices=ELO,
+            choices=(*ELO, NO_ELO),
         ),
         *map(_of_definition, DEFINITIONS.values()),
         Parameter(
