@@ -64,6 +64,7 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 from stats.figures import listed, number_of
+from stats.ranks import tiers_of
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the only number of a board by components, marks, pairs or scores
@@ -832,11 +833,15 @@ def _scores_as_told(scope: Scope, board: ScoresBoard, cells: Cells) -> ModelsBoa
 
 
 def placed(rows: Sequence[Any], column: str, scale: tuple[float, float]) -> list[Any]:
-    """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a model is
-    in a lower tier than those alone whose interval lies above its own.
+    """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a tier
+    begins where an interval of an earlier one lies above.
     """
     strengths = {row.model: strength for row in rows if (strength := _strength(row, column, scale)) is not None}
     ends = {row.model: row.number(column) for row in rows if row.number(column).low is not None}
+
+    ordered = sorted(ends, key=lambda name: -strengths[name])
+    better = np.array([[ends[other].low > ends[name].high for other in ordered] for name in ordered], dtype=np.bool_)
+    tier = dict(zip(ordered, tiers_of(better, range(len(ordered))).tolist(), strict=True)) if ordered else {}
 
     def place(row: Any) -> dict[str, int | None]:
         if row.model not in strengths:
@@ -847,7 +852,7 @@ def placed(rows: Sequence[Any], column: str, scale: tuple[float, float]) -> list
         own = ends[row.model]
         above = sum(other.low > own.high for other in ends.values())
         below = sum(other.high < own.low for other in ends.values())
-        return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": 1 + above}
+        return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": tier[row.model]}
 
     return sorted((replace(row, **place(row)) for row in rows), key=by_rank)
 

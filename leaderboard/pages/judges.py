@@ -176,7 +176,7 @@ def build_judges_page(
     )
 
 
-BETTER = "The 95% range of this judge's rank; 1 + the number of judges that are significantly better"
+BETTER = "The 95% range of this judge's rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +277,7 @@ class _Shown:
         place = self.against.standing.get(self.metric.name, {}).get(run)
         if place is None:
             return Cell("" if run == PEOPLE or self.outside[run] == "baseline" else NONE)
-        return Cell(rank_range(place.tier, place.rank_low, place.rank_high))
+        return Cell(rank_range(place.rank, place.rank_low, place.rank_high))
 
     def on_level(self, run: int, level: str) -> LevelValue | None:
         return self.against.cells.get(self.metric.name, {}).get(run, {}).get(level)

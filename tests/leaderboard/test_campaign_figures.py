@@ -1,4 +1,4 @@
-"""Agreement of a campaign, brought in by its command and asked of the board: no layer above a formula drops its rows."""
+"""Agreement of a campaign as its board gives it: no layer above a formula drops the rows that it counts."""
 
 import numpy as np
 import pytest
