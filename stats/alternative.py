@@ -144,10 +144,12 @@ def _by_counts(
         code = np.minimum(np.searchsorted(values, of), len(values) - 1)
         wanted = item[rows] * len(values) + code
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where((values[code] == of) & (keys[at] == wanted), times[at], 0)
+        return np.where((values[code] == of) & (keys[at] == wanted), times[at], 0.0)
 
     own = value[rows] == judged[rows]
-    return (same(value[rows]) - 1) / others[rows], (same(judged[rows]) - own) / others[rows]
+    by_person: FloatArray = (same(value[rows]) - 1) / others[rows]
+    by_judge: FloatArray = (same(judged[rows]) - own) / others[rows]
+    return by_person, by_judge
 
 
 def _by_squares(
@@ -161,6 +163,7 @@ def _by_squares(
     sums, squares = sums - own, squares - own * own
 
     def distance(of: FloatArray) -> FloatArray:
-        return np.sqrt(np.maximum(squares - 2 * of * sums + n * (of * of), 0.0) / n)
+        apart: FloatArray = np.maximum(squares - 2 * of * sums + n * (of * of), 0.0) / n
+        return np.sqrt(apart)
 
     return -distance(own), -distance(judged[rows] - middle)

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
+from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import (
@@ -35,7 +36,7 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick, settings_in_words
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
