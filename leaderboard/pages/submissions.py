@@ -390,7 +390,7 @@ def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | 
     progress = shown.progress
     written = {
         name: getattr(progress, name)
-        for name in ("state", "reason", "place", "waiting", "done", "planned", "failures", "finished_at")
+        for name in ("state", "reason", "place", "waiting", "done", "planned", "failures", "finished_at", "told_next")
     }
     return written | {
         "run": progress.run.pk if progress.run else None,

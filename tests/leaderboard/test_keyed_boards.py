@@ -254,6 +254,10 @@ def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_
     runs, asked = board(run=tryout)
     assert (runs, asked["vanilla"], asked["n"], asked["coverage"]) == ((tryout,), 1 / 2, 6, 6 / SAMPLES)
     assert (asked["failures"], asked["extraction"]["none"]) == (3, 3), "those it was asked about and found nothing in"
+    note = f"Vague is read for 6 of {SAMPLES}: finish the extraction. Until then answers in words are not counted."
+    assert note in models(quiz_scope(run=tryout)).notes
+    assert note in flat(client_of("curator").get(f"/leaderboards/quiz/models/?kind=choice&run={tryout}").text)
+    assert not any("extraction" in told for told in models(quiz_scope()).notes)
     again = read_by("careful", SAMPLES)
     assert board()[0] == (again,), "of two that were asked about all, the newer one"
     Run.objects.filter(pk=again).update(state="running")
