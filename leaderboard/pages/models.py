@@ -550,8 +550,8 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     return table(
         columns,
         near,
-        label="The same rank",
-        caption="Neighbours that share a rank, and how many more items would tell them apart",
+        label="The same tier",
+        caption="Neighbours of one tier, and how many more items would tell them apart",
         css="cmpt",
     )
 
