@@ -20,7 +20,8 @@ from leaderboard.files import with_interval
 from leaderboard.models import Snapshot
 from leaderboard.rows import JSON
 
-PASSED, FAILED, UNKNOWN = "passed", "failed", "unknown"
+PASSED, FAILED, UNKNOWN, NONE = "passed", "failed", "unknown", "no number"
+WHOSE = ("judge", "model", "a", "b")
 FORMATS = ("junit", "markdown")
 IDENTITY = ("judge", "model", "a", "b", "source_dataset", "kind", "reference", "metric", "bias", "level", "part")
 MARKUP = re.compile(r"[\\`*_\[\]<>!|]")  # in the name of a model, which would load a picture where the table is shown
@@ -29,13 +30,19 @@ NO_SIDE = "Biases have no better side: --fail-over and --fail-under say how far 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One number: whose, what it was held against in words, and whether it passed. One that is not known does not."""
+    """One number: whose, what it was held against in words, and whether it passed. One that is not known does not; one
+    that there is none of, as of the anchor against itself, neither passes nor fails.
+    """
 
     name: str
     value: float | None
     against: str
     state: str
     words: str = ""
+
+    @property
+    def stops(self) -> bool:
+        return self.state in (FAILED, UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +81,32 @@ def chosen(rows: Iterable[JSON], conditions: Sequence[str]) -> list[JSON]:
     return found
 
 
-def held(rows: Sequence[JSON], limits: Iterable[Limit], *, plain: bool) -> list[Checked]:
-    """Every number that a limit is about. Raises BadInput where there is none."""
+def names_one(conditions: Iterable[str]) -> bool:
+    """Whether ``COLUMN=VALUE`` name whose rows they are."""
+    return any(condition.partition("=")[0] in WHOSE for condition in conditions)
+
+
+def held(
+    rows: Sequence[JSON],
+    limits: Iterable[Limit],
+    *,
+    plain: bool,
+    named: bool = False,
+    earlier: Sequence[JSON] = (),
+) -> list[Checked]:
+    """Every number that a limit is about. A number that there is none of is unknown where its row was ``named``, had
+    one in the ``earlier`` rows, or no row has one. Raises BadInput where no row has such a column.
+    """
+    before = {_identity(row): row for row in sorted(earlier, key=_run)}
     found = []
     for each in limits:
         of_limit = [(row, column) for row in rows if (column := _column(row, each.number))]
         if not of_limit:
             raise BadInput(f"No row has a number {each.number!r}.")
-        found += [_within(row, column, each, plain=plain) for row, column in of_limit]
+        none_has = all(row[column] is None for row, column in of_limit)
+        for row, column in of_limit:
+            wanted = named or none_has or before.get(_identity(row), {}).get(column) is not None
+            found.append(_within(row, column, each, plain=plain, wanted=wanted))
     return found
 
 
@@ -92,8 +117,10 @@ def _column(row: JSON, number: str) -> str:
     return number if f"{number}_low" in row else ""
 
 
-def _within(row: JSON, column: str, limit: Limit, *, plain: bool) -> Checked:
+def _within(row: JSON, column: str, limit: Limit, *, plain: bool, wanted: bool) -> Checked:
     name, value = _name(row, limit.number), row[column]
+    if value is None and row.get(f"{column}_low") is None and not wanted:
+        return Checked(name, None, limit.words, NONE, _why(row, column))
     end = value if plain else row[f"{column}_low" if limit.at_most else f"{column}_high"]
     if end is None:
         return Checked(name, value, limit.words, UNKNOWN, _why(row, column))
@@ -166,7 +193,8 @@ def _written(row: JSON, column: str) -> str:
 
 def _why(row: JSON, column: str) -> str:
     """Why the number or its interval is not known."""
-    return next((note for note in row.get("notes", ()) if note.startswith(f"{column}:")), "it has no interval")
+    plain = "there is none" if row[column] is None else "it has no interval"
+    return next((note for note in row.get("notes", ()) if note.startswith(f"{column}:")), plain)
 
 
 def earlier_rows(named: str) -> list[JSON]:
@@ -209,7 +237,7 @@ def _markdown(title: str, checks: Sequence[Checked]) -> str:
     counts = _counts(checks)
     lines = [f"**{title}**: {', '.join(f'{n} {state}' for state, n in counts.items() if n)}", ""]
     lines += ["| | number | held against | |", "|---|---|---|---|"]
-    order = (FAILED, UNKNOWN, PASSED)
+    order = (FAILED, UNKNOWN, PASSED, NONE)
     for one in sorted(checks, key=lambda one: order.index(one.state)):
         cells = (one.state, one.name, one.against, one.words)
         lines.append("| " + " | ".join(MARKUP.sub(r"\\\g<0>", cell) for cell in cells) + " |")
@@ -218,16 +246,16 @@ def _markdown(title: str, checks: Sequence[Checked]) -> str:
 
 def _junit(title: str, checks: Sequence[Checked]) -> str:
     counts = _counts(checks)
-    numbers = {"tests": len(checks), "failures": counts[FAILED], "errors": counts[UNKNOWN]}
+    numbers = {"tests": len(checks), "failures": counts[FAILED], "errors": counts[UNKNOWN], "skipped": counts[NONE]}
     suite = ElementTree.Element("testsuite", {"name": title} | {name: str(n) for name, n in numbers.items()})
     for one in checks:
         case = ElementTree.SubElement(suite, "testcase", {"classname": title, "name": f"{one.name}, {one.against}"})
         if one.state != PASSED:
-            kind = "failure" if one.state == FAILED else "error"
+            kind = {FAILED: "failure", UNKNOWN: "error", NONE: "skipped"}[one.state]
             ElementTree.SubElement(case, kind, {"message": one.words})
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
 def _counts(checks: Sequence[Checked]) -> Mapping[str, int]:
-    return {state: sum(one.state == state for one in checks) for state in (FAILED, UNKNOWN, PASSED)}
+    return {state: sum(one.state == state for one in checks) for state in (FAILED, UNKNOWN, PASSED, NONE)}

@@ -18,7 +18,7 @@ from annotations.models import Annotator, Campaign
 from bank.errors import BadInput
 from bank.models import Benchmark
 from bank.text.names import as_stored
-from leaderboard import boards, kinds, queries, votes
+from leaderboard import boards, kinds, queries
 from leaderboard.boards import abilities, cached, lengths, repeats, reviews, standin, variance, versions, versus
 from leaderboard.boards.agreement import AgreementRow
 from leaderboard.boards.base import ApartRow, Board
@@ -37,6 +37,8 @@ from leaderboard.boards.declared import (
     board_rows,
     chosen_part,
     kept,
+    of_models,
+    of_usual_source,
 )
 from leaderboard.boards.held_out import HeldOutRow, releases
 from leaderboard.boards.judge_board import PEOPLE, JudgeRow, JudgesBoard
@@ -93,9 +95,7 @@ def models(scope: Scope, asked: TableQuery) -> Rows:
     the mean, by level or category. Multiple choice: one pass, circular, by level, how options were found. Yes or no:
     accuracy, precision, recall, F1 and the share of yes.
     """
-    note = ""
-    if not asked.named and not shows_edition(scope):
-        scope, note = votes.in_place_of_people(scope)
+    scope, note = of_usual_source(scope, asked)
     board = cached(scope, "models", boards.models)
     return Rows(with_note(board.as_json(), note), [*filter(None, [note]), *board.notes])
 
@@ -331,6 +331,7 @@ def variance_parts(scope: Scope, asked: TableQuery) -> Rows:
 NO_NEIGHBOURS = "an edition does not say how neighbours differ"
 
 
+@of_models
 def apart(scope: Scope, asked: TableQuery) -> Rows:
     """Neighbours on the board of models that share a rank: their difference, what could be told apart with the items
     there are, and how many more would tell a difference like the one seen apart, with 80% power.
@@ -407,6 +408,7 @@ def extraction(scope: Scope, asked: TableQuery) -> Rows:
 # ---- rankings, and two of a kind ----
 
 
+@of_models
 def places(scope: Scope, asked: TableQuery) -> Rows:
     """Pairs: each model's win rate where its answer was shown first, and where second, each verdict by itself."""
     return Rows(plain(by_place(scope)))
@@ -439,6 +441,7 @@ def of_judges(asked: TableQuery) -> bool:
     return asked.a.startswith("run-") and asked.b.startswith("run-")
 
 
+@of_models
 def compare_models(scope: Scope, asked: TableQuery) -> Rows:
     """Two models on samples both answered: each measure with the interval of the difference, p and the test."""
     return _two(asked, lambda a, b: versus.models(scope, as_stored(a), as_stored(b)))

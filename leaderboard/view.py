@@ -82,13 +82,13 @@ PARAMETERS = {
         Parameter(
             name="elo",
             help="online-bootstrap (default), online, or none: over a million votes the first takes ten seconds",
-            choices=ELO,
+            choices=(*ELO, NO_ELO),
         ),
         *map(_of_definition, DEFINITIONS.values()),
         Parameter(
             name=AS_PRINTED,
-            help="1: count as the paper does (MLLM-Bench: wins of all items; MIA-Bench: points of ten); other "
-            "definitions of the same request come first",
+            help="1: count as the paper does (MLLM-Bench: wins of all items, one vote decides; MIA-Bench: points of "
+            "ten); other definitions of the same request come first",
             choices=["1"],
             bare="1",
         ),

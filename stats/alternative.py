@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from stats.arrays import FloatArray
+from stats.arrays import BoolArray, FloatArray, IntArray
 from stats.ranks import benjamini_yekutieli
-from stats.results import StatisticsError
+from stats.results import DuplicateVerdict, StatisticsError
 
 FEWEST = 30  # items of an annotator below which the test has too little power (2501.10970, section 3)
 
@@ -65,14 +65,28 @@ def alternative_annotator_test(
     ``judge`` ``item`` and ``value``. Closeness on an item is the share of the others' labels that are the same
     (``equality``) or minus the root mean square distance to them (``distance``). Per annotator a one-sided t-test of
     mean(annotator at least as close) - mean(judge at least as close) < epsilon; false discovery rate q by
-    Benjamini-Yekutieli. Annotators with fewer than ``fewest`` shared items are told and not tested.
+    Benjamini-Yekutieli. Annotators with fewer than ``fewest`` shared items are told and not tested. Raises
+    UnknownMeasure, DuplicateVerdict.
     """
     if measure not in ("equality", "distance"):
         raise UnknownMeasure(f"{measure!r} is neither equality nor distance")
-    table = labels.pivot(index="item", columns="annotator", values="value")
-    judged = judge.set_index("item")["value"].reindex(table.index).to_numpy(dtype=np.float64)
-    values = table.to_numpy(dtype=np.float64)
-    results = [_left_out(str(name), values, judged, at, measure, epsilon) for at, name in enumerate(table.columns)]
+    if labels.duplicated(["annotator", "item"]).any():
+        raise DuplicateVerdict("an annotator has two labels on one item")
+    of_annotator, names = pd.factorize(labels["annotator"], sort=True)
+    of_item, items = pd.factorize(labels["item"], sort=True)
+    value = labels["value"].to_numpy(dtype=np.float64)
+    judged = judge.set_index("item")["value"].reindex(items).to_numpy(dtype=np.float64)[of_item]
+    said = np.isfinite(value)
+    others = np.bincount(of_item[said], minlength=len(items))[of_item] - 1
+    rows = np.flatnonzero(said & np.isfinite(judged) & (others > 0))
+    rows = rows[np.lexsort((of_item[rows], of_annotator[rows]))]
+    closeness = _by_counts if measure == "equality" else _by_squares
+    person, machine = closeness(of_item, value, said, judged, others, rows)
+    ends = np.searchsorted(of_annotator[rows], np.arange(len(names) + 1)).tolist()
+    results = [
+        _left_out(str(name), person[begin:end], machine[begin:end], epsilon)
+        for name, begin, end in zip(names, ends, ends[1:], strict=False)
+    ]
     tested = [result for result in results if result.p is not None and result.n >= fewest]
     if not tested:
         return Alternative(tuple(results), None, None, None, epsilon, f"no annotator shares {fewest} items with others")
@@ -98,13 +112,11 @@ def alternative_annotator_test(
     )
 
 
-def _left_out(name: str, values: FloatArray, judged: FloatArray, at: int, measure: str, epsilon: float) -> Annotator:
-    left_out, rest = values[:, at], np.delete(values, at, axis=1)
-    shared = np.isfinite(left_out) & np.isfinite(judged) & np.isfinite(rest).any(axis=1)
-    n = int(shared.sum())
+def _left_out(name: str, person: FloatArray, machine: FloatArray, epsilon: float) -> Annotator:
+    """Of one annotator's shared items (n,): how close they are to the others, and how close the judge is."""
+    n = len(person)
     if n == 0:
         return Annotator(name, 0, 0.0, 0.0, None, False)
-    person, machine = (_closeness(candidate[shared], rest[shared], measure) for candidate in (left_out, judged))
     person_wins, machine_wins = person >= machine, machine >= person
     change = person_wins.astype(np.float64) - machine_wins.astype(np.float64)
     p = None
@@ -115,12 +127,43 @@ def _left_out(name: str, values: FloatArray, judged: FloatArray, at: int, measur
     return Annotator(name, n, float(machine_wins.mean()), float(person_wins.mean()), p, False)
 
 
-def _closeness(values: FloatArray, others: FloatArray, measure: str) -> FloatArray:
-    present = np.isfinite(others)
-    differences = np.where(present, others - values[:, None], 0.0)
-    count = present.sum(axis=1)
-    if measure == "equality":
-        close: FloatArray = (present & (differences == 0)).sum(axis=1) / count
-        return close
-    distance: FloatArray = np.sqrt((differences * differences).sum(axis=1) / count)
-    return -distance
+# How close an annotator and the judge are to the others' labels, of these ``rows`` of the long table, each (rows,). The
+# others are all labels of the item without the annotator's own, so that nothing is as large as people times items.
+
+
+def _by_counts(
+    item: IntArray, value: FloatArray, said: BoolArray, judged: FloatArray, others: IntArray, rows: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """The share of the others' labels that are the same."""
+    values = np.unique(value[said])
+    key = item * len(values) + np.searchsorted(values, value)
+    keys, times = np.unique(key[said], return_counts=True)
+
+    def same(of: FloatArray) -> FloatArray:
+        """How often each item got this value, 0 where it is nobody's."""
+        code = np.minimum(np.searchsorted(values, of), len(values) - 1)
+        wanted = item[rows] * len(values) + code
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where((values[code] == of) & (keys[at] == wanted), times[at], 0.0)
+
+    own = value[rows] == judged[rows]
+    by_person: FloatArray = (same(value[rows]) - 1) / others[rows]
+    by_judge: FloatArray = (same(judged[rows]) - own) / others[rows]
+    return by_person, by_judge
+
+
+def _by_squares(
+    item: IntArray, value: FloatArray, said: BoolArray, judged: FloatArray, others: IntArray, rows: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Minus the root mean square distance, from the others' sum and sum of squares; whole numbers lose no digit."""
+    middle = np.round(value[said].mean()) if said.any() else 0.0
+    near = np.where(said, value - middle, 0.0)
+    sums, squares = (np.bincount(item, weights=column)[item[rows]] for column in (near, near * near))
+    own, n = near[rows], others[rows]
+    sums, squares = sums - own, squares - own * own
+
+    def distance(of: FloatArray) -> FloatArray:
+        apart: FloatArray = np.maximum(squares - 2 * of * sums + n * (of * of), 0.0) / n
+        return np.sqrt(apart)
+
+    return -distance(own), -distance(judged[rows] - middle)

@@ -306,6 +306,7 @@ def _laplacian(votes: Votes, expected: FloatArray, cluster: npt.NDArray[Any], cl
 
 NO_VOTES = "no comparisons"
 APART = "not connected to the other models"
+NEVER_MET = "{} groups of models that never met: nothing says who is first of all, so there are no ranks"
 ONLY_WINS = "won every comparison: no finite rating"
 ONLY_LOSSES = "lost every comparison: no finite rating"
 ONE_WAY = "linked to the rated models by wins in one direction only: no finite rating"
@@ -317,13 +318,14 @@ class Standing:
     are `ranked`.
 
     `reason` is empty for rated models. `below`: the rated models lead to this one by wins, and not it to them. All are
-    in the order of the models.
+    in the order of the models. `islands`: see `BradleyTerry`; of several there is no rank.
     """
 
     rank: tuple[int | None, ...]
     reason: tuple[str, ...]
     below: tuple[bool, ...]
     ranked: int
+    islands: int
     warnings: tuple[str, ...]
 
 
@@ -331,25 +333,34 @@ def standings(*, models: Sequence[str], wins: FloatArray, rated: BoolArray, thet
     """Order all models: `wins` (M, M), `rated` (M,), `theta` the strengths of the rated ones.
 
     An unrated model stands above those that it reaches by a chain of wins without being reached by them:
-    where the strengths' likelihood has its maximum at infinity, that is their order. Models in a separate
-    part of the graph are not ranked.
+    where the strengths' likelihood has its maximum at infinity, that is their order. Where the graph has several
+    parts with votes, no model is ranked: nothing compares one part with another.
     """
+    islands = _islands(wins)
     ranked = _connected(wins, rated)
     strength = np.zeros(len(wins))
     strength[rated] = theta
     rank: list[int | None] = [None] * len(wins)
-    for place, model in enumerate(_order(wins, rated, ranked, strength), start=1):
-        rank[model] = place
+    if islands == 1:
+        for place, model in enumerate(_order(wins, rated, ranked, strength), start=1):
+            rank[model] = place
     reasons = tuple(_reason(wins, rated, ranked, model) for model in range(len(wins)))
     warnings = [
         f"{reason} ({', '.join(models[m] for m in range(len(wins)) if reasons[m] == reason)})"
         for reason in (APART, ONLY_WINS, ONLY_LOSSES, ONE_WAY)
         if reason in reasons
     ]
+    if islands > 1:
+        warnings.insert(0, NEVER_MET.format(islands))
     reach = _reach(wins)
     below = np.any(reach[rated], axis=0) & ~np.any(reach[:, rated], axis=1)
     return Standing(
-        tuple(rank), reasons, tuple(bool(is_below) for is_below in below), int(ranked.sum()), tuple(warnings)
+        tuple(rank),
+        reasons,
+        tuple(bool(is_below) for is_below in below),
+        int(ranked.sum()),
+        islands,
+        tuple(warnings),
     )
 
 
@@ -359,6 +370,12 @@ def _reach(wins: FloatArray) -> BoolArray:
     for _ in range(len(wins).bit_length()):
         reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
     return np.asarray(reach)
+
+
+def _islands(wins: FloatArray) -> int:
+    """How many parts with votes the comparison graph has."""
+    _, label = connected_components(csr_array(wins + wins.T > 0), directed=False)
+    return len(np.unique(label[(wins + wins.T).any(axis=1)]))
 
 
 def _connected(wins: FloatArray, rated: BoolArray) -> BoolArray:
@@ -415,9 +432,9 @@ _NO_VARIANCE = 1e-18
 class Rating:
     """One model: `strength` in natural log, mean 0 over the rated models, n its votes; and its place.
 
-    `rank` is the ordinal by strength, `rank_low <= rank <= rank_high` its range at the fit's level. `tier` is
-    1 + the number of models significantly better. All are None where they cannot be computed;
-    `strength.reason` says why.
+    `rank` is the ordinal by strength, `rank_low <= rank <= rank_high` its range at the fit's level; `tier`: see
+    `ranks.tiers_of`. All are None where they cannot be computed, `strength.reason` says why, and where some models
+    never met the others: nothing says who is first of all.
     """
 
     strength: Estimate
@@ -441,9 +458,10 @@ class BradleyTerry:
 
     `rated` names the models with finite strengths, in the order of `theta` (m,) and `covariance` (m, m); `n`
     votes in `clusters` clusters made them, those of each model as `spread` (m,) says. `best` (m,) marks the models
-    that may be the best, which together hold the one that is, at the fit's level. `clustered_by` says whether votes
-    were taken as dependent within the group (image, prompt) or, with too few groups, within the item. `notes` explain
-    choices, `warnings` tell what is missing or doubtful.
+    that may be the best of these, which together hold the one that is, at the fit's level; `tested`: whether they can
+    be told apart. `islands`: how many groups of models there are of which none met one of another. `clustered_by` says
+    whether votes were taken as dependent within the group (image, prompt) or, with too few groups, within the item.
+    `notes` explain choices, `warnings` tell what is missing or doubtful.
     """
 
     ratings: dict[str, Rating]
@@ -452,6 +470,8 @@ class BradleyTerry:
     covariance: FloatArray
     spread: Spread
     best: BoolArray
+    tested: bool
+    islands: int
     n: int
     clusters: int
     clustered_by: Literal["group", "item"]
@@ -592,6 +612,8 @@ class Solution:
             covariance=covariance,
             spread=spread,
             best=best,
+            tested=bool(ranges),
+            islands=standing.islands,
             n=len(self.core.y),
             clusters=clusters,
             clustered_by=self.clustering.by,

@@ -152,6 +152,8 @@ def _without_strengths(
         covariance=np.zeros((0, 0)),
         spread=Spread(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)),
         best=np.zeros(0, dtype=np.bool_),
+        tested=False,
+        islands=1,
         n=len(votes.y),
         clusters=0,
         clustered_by="group",

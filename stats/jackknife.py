@@ -25,7 +25,10 @@ ALIKE = "the same whichever group is left out"
 UNDEFINED = "undefined without one of the groups"
 PERFECT = "a perfect value has no interval"
 MOST = 500  # groups left out one at a time; of more, as many blocks of groups, which costs a thousandth of the width
+BEYOND = "below -1, raters disagree more than this coefficient can measure: it has no interval"
+BEYOND_SOME = "without one of the groups it is below -1, where this coefficient has no interval"
 PERFECT_FROM = 1e-12  # below 1
+ROUNDING = 1e-9
 _AT_ONCE = 4_000_000  # numbers: 32 MB
 
 
@@ -104,8 +107,9 @@ def jackknife(
     `statistic` takes frequencies (B, kinds) and gives B values, NaN where one is undefined; `undefined` is then the
     reason. SE² = (B-1)/B sum_b (v_b - v)², on the scale of the interval; t with the table's degrees of freedom. Where
     each row is a group of its own, the interval depends on how often each kind occurs and on nothing else. No interval
-    from fewer than eight groups, where one has nearly all rows, for a perfect value on Fisher's scale, or where a value
-    without one of the blocks is undefined. `n` is the number of rows behind the value.
+    from fewer than eight groups, where one has nearly all rows, for a perfect value on Fisher's scale or one below -1
+    (which an intraclass correlation of few raters may be; it is told as it is), or where a value without one of the
+    blocks is undefined or below -1. `n` is the number of rows behind the value.
     """
     method = f"{method}, {scale.value}, {JACKKNIFE}"
     if not table.groups:
@@ -114,6 +118,10 @@ def jackknife(
     value = float(statistic(total[None])[0])
     if not np.isfinite(value):
         return Estimate(None, n, None, method, undefined, groups=table.groups)
+    lowest = -1.0 if scale is Scale.FISHER else 0.0
+    value = min(1.0, max(lowest, value)) if value > lowest - ROUNDING else value
+    if value < lowest:
+        return Estimate(value, n, None, method, BEYOND, groups=table.groups)
     df = table.df
     if reason := no_interval(groups=table.groups, effective=df + 1):
         return Estimate(value, n, None, method, reason, groups=table.groups)
@@ -124,10 +132,11 @@ def jackknife(
             for begin in range(0, len(table.times), height)
         ]
     )
-    lowest = -1.0 if scale is Scale.FISHER else 0.0
-    value, without = min(1.0, max(lowest, value)), np.clip(without, lowest, 1.0)
     if not np.isfinite(without).all():
         return Estimate(value, n, None, method, UNDEFINED, groups=table.groups)
+    if (without < lowest - ROUNDING).any():
+        return Estimate(value, n, None, method, BEYOND_SOME, groups=table.groups)
+    without = np.clip(without, lowest, 1.0)
     error = _error(without - value, table.times)
     if error < 1e-12:
         return _alike(value, n, table, scale, method, level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
@@ -156,14 +157,22 @@ def behind(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike) -> l
 
 
 def tiers(*, theta: FloatArray, covariance: FloatArray, df: npt.ArrayLike, q: float = 0.05) -> IntArray:
-    """1 + the number of models significantly better, shape (M,); at least that of every stronger model, and more than
-    that of every significantly better one, so that it never rises with strength. See `significantly_better`.
-    """
+    """The tier of each model, shape (M,), see `tiers_of` and `significantly_better`."""
     better = significantly_better(theta=theta, covariance=covariance, df=df, q=q)
-    tier, least = np.ones(len(theta), dtype=np.int64), 1
-    for model in np.argsort(-theta, kind="stable"):
-        least = max(least, 1 + int(better[model].sum()), 1 + int(tier[better[model]].max(initial=0)))
-        tier[model] = least
+    return tiers_of(better, np.argsort(-theta, kind="stable"))
+
+
+def tiers_of(better: BoolArray, order: Iterable[int]) -> IntArray:
+    """1 for the first model of the order, strongest first, and one more wherever at least one model of an earlier tier
+    is significantly better, shape (M,). `better` (M, M): [i, j] where j is better than i.
+
+    No two models of a tier are told apart, and no tier rises with strength. How many are better than a model is not
+    told by it: with few votes it may be fewer than the tiers above.
+    """
+    tier, reached = np.ones(len(better), dtype=np.int64), 1
+    for model in order:
+        reached = max(reached, 1 + int(tier[better[model]].max(initial=0)))
+        tier[model] = reached
     return tier
 
 
@@ -206,9 +215,9 @@ def _step_up(p: npt.ArrayLike, q: float) -> BoolArray:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """``rank`` is the ordinal by mean and lies within ``rank_low`` to ``rank_high``; ``tier`` = 1 + the models that are
-    significantly better (see `tiers`). ``best``: see `may_be_best`. All three are None where no variance can be told.
-    ``behind``: see the function of this name.
+    """``rank`` is the ordinal by mean and lies within ``rank_low`` to ``rank_high``; ``tier``: see `tiers_of`;
+    ``best``: see `may_be_best`. All three are None where no variance can be told. ``behind``: see the function of this
+    name.
     """
 
     rank: int

@@ -70,11 +70,12 @@ def make_campaign(
     If ``annotators`` is None, every annotator may join, and whoever has the right to label on the benchmark. ``seed``
     decides the plan's random choices, the order of items and, with the annotator, the order of answers; None draws one.
     ``ballot`` has the protocol's settings, see annotations.ballots. Reviews cover every judgment that annotators may
-    see, or those of one ``run``; comparisons every two of them, see ``comparisons_for``. ``settings`` are
-    ``CampaignSettings``. Raises BadInput.
+    see, or those of one ``run``; comparisons every two of them, see ``comparisons_for``; both one after the other,
+    unless ``order`` says otherwise, so that few people finish some. ``settings`` are ``CampaignSettings``. Raises
+    BadInput.
     """
     name = _free_name(name)
-    settings = checked_settings(settings)
+    settings = checked_settings({"order": _usual_order(protocol)} | settings)
     seed = new_seed() if seed is None else seed
     plan = plan or Plan()
     asked = ballot_settings(benchmark=benchmark, protocol=protocol, ballot=ballot or {})
@@ -111,6 +112,14 @@ def make_campaign(
         add_annotators(campaign=campaign, people=annotators, by=by)
     analyze(CampaignItem)  # the next item is looked for among them
     return campaign
+
+
+def _usual_order(protocol: str) -> str:
+    """In which order items are given where nobody says. There are more judgments than people review: spread over all
+    of them, none would come to the three reviews that a consensus takes.
+    """
+    of_judgments = ballots.words_of(protocol).of_judgments
+    return Campaign.Order.SHUFFLED.value if of_judgments else Campaign.Order.LEAST.value
 
 
 def new_seed() -> int:

@@ -117,21 +117,16 @@ def _tie_rate(rows: Sequence[LabelRow]) -> float:
     return sum(row.verdict == Choice.TIE for row in rows) / len(rows)
 
 
-def _shared(rows: Sequence[LabelRow]) -> list[LabelRow]:
-    """Labels on items that have several."""
-    return [row for labels in by_item(rows).values() if len(labels) > 1 for row in labels]
-
-
 def _likeness(rows: Sequence[LabelRow]) -> float:
-    """The intraclass correlation of labels on one item, from 0 to 1."""
-    shared = _shared(rows)
-    numbers = [row.verdict_number for row in shared if row.verdict_number is not None]
-    if len(numbers) != len(shared) or len({row.campaign_item for row in shared}) < FEWEST:
+    """The intraclass correlation of labels on one item, from 0 to 1, where enough items have several."""
+    numbers = [row.verdict_number for row in rows if row.verdict_number is not None]
+    shared = sum(len(labels) > 1 for labels in by_item(rows).values())
+    if len(numbers) != len(rows) or shared < FEWEST:
         return ALIKE
     correlation = intraclass(
-        item=[row.campaign_item for row in shared],
-        rater=[row.annotator for row in shared],
+        item=[row.campaign_item for row in rows],
+        rater=[row.annotator for row in rows],
         value=numbers,
-        cluster=[row.group for row in shared],
+        cluster=[row.group for row in rows],
     ).one_way.value
     return ALIKE if correlation is None else min(1.0, max(0.0, correlation))

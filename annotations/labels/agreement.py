@@ -258,7 +258,11 @@ class Agreement:
 
 
 def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
-    """Agreement of these labels. A number that cannot be computed has the value None and a reason."""
+    """Agreement of these labels. A number that cannot be computed has the value None and a reason.
+
+    Gwet's coefficients and intraclass correlations count an item with one label, too: in what chance would give, and
+    in what items and people differ by.
+    """
     shared = {item: rows for item, rows in by_item(labels).items() if len(rows) > 1}
     counted = [label for rows in shared.values() for label in rows]
     offered = ballots.of(campaign).verdicts
@@ -267,8 +271,8 @@ def agreement_of(campaign: Campaign, labels: Sequence[LabelRow]) -> Agreement:
         alpha(counted, "nominal", len(shared)),
         *([alpha(counted, "ordinal", len(shared))] if are_ordered(counted) else []),
         _fleiss(shared),
-        *_gwets(counted, len(shared), offered),
-        *_intraclass(counted, len(shared)),
+        *_gwets(labels, len(shared), offered),
+        *_intraclass(labels, len(shared)),
     ]
     rule = campaign.benchmark.majority
     alike = [len({label.verdict for label in rows}) == 1 for rows in shared.values()]
@@ -488,7 +492,7 @@ GWETS: tuple[Literal["ac1", "ac2"], ...] = ("ac1", "ac2")
 
 
 def _gwets(labels: Sequence[LabelRow], items: int, offered: Sequence[Columns]) -> list[Figure]:
-    """Gwet's coefficients: AC1, and of verdicts on a scale AC2."""
+    """Gwet's coefficients of all labels: AC1, and of verdicts on a scale AC2. ``items``: those with several."""
     measures = measures_of(labels)
     unit, cluster = [label.campaign_item for label in labels], [label.group for label in labels]
     ac1, *ac2 = (
@@ -522,7 +526,9 @@ ICC = {
 
 
 def _intraclass(labels: Sequence[LabelRow], items: int) -> list[Figure]:
-    """Intraclass correlations of numbers; nothing of pairs, yes or no, and what has no number."""
+    """Intraclass correlations of all labels, as numbers; nothing of pairs, yes or no, and what has no number.
+    ``items``: those with several.
+    """
     words = {*Choice.values, "yes", "no"}
     numbers = [label.verdict_number for label in labels if label.verdict_number is not None and label.raw not in words]
     if not labels or len(numbers) < len(labels):

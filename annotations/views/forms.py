@@ -323,7 +323,10 @@ class AssignmentForm(Styled):
         initial=30,
         help_text="After this time an unfinished item goes to somebody else.",
     )
-    order = forms.ChoiceField(choices=Campaign.Order.choices, required=False, initial=Campaign.Order.LEAST)
+    order = forms.ChoiceField(
+        choices=[("", "As usual: least labelled first, judgments one after the other"), *Campaign.Order.choices],
+        required=False,
+    )
     daily_cap = forms.IntegerField(
         **bounds_of("daily_cap"),
         required=False,
@@ -376,9 +379,12 @@ class AssignmentForm(Styled):
     gold_stops = tick("After a warning without effect, assign no more items", initial=True)
 
     def settings(self) -> dict[str, Any]:
-        """The settings of a campaign. Empty fields get the defaults of the table."""
+        """The settings of a campaign. Empty fields get the defaults of the table; without an order, what is usual for
+        what is labelled.
+        """
         given, unset = self.cleaned_data, Campaign()
-        return {name: getattr(unset, name) if given.get(name) in (None, "") else given[name] for name in SETTINGS}
+        names = [name for name in SETTINGS if name != "order" or given.get(name)]
+        return {name: getattr(unset, name) if given.get(name) in (None, "") else given[name] for name in names}
 
 
 class WithItems(BenchmarkChoice):

@@ -79,9 +79,9 @@ def add_judge(
 
     ``any_host`` is for commands. Pages and the API accept only hosts in JUDGE_HOSTS and variables in JUDGE_KEYS:
     otherwise a curator could have other secrets of the machine sent somewhere. An existing name with the same address
-    and model gets the new limits and prices; its own address and variable are accepted as before, and it keeps its
-    stored key where neither a key nor a variable is given. Without prices it gets those that are listed for the address
-    and model, if any are.
+    and model gets the new limits and prices, also one of the command; its own address and variable are accepted as
+    before, and it keeps its stored key where neither a key nor a variable is given. Without prices it gets those that
+    are listed for the address and model, if any are.
     """
     name, model, base_url = as_stored(name), model.strip(), base_url.strip().rstrip("/")
     _check_names(name, model)
@@ -111,13 +111,15 @@ def add_judge(
         values["key"] = key
     if existing is None:
         return Judge.objects.create(name=name, base_url=base_url, model=model, any_host=any_host, **values)
-    _check_same(existing, base_url, model, any_host=any_host)
+    reached = key or any(values.get(name, "") != getattr(existing, name) for name in REACHED)
+    _check_same(existing, base_url, model, any_host=any_host or not reached)
     for field, value in values.items():
         setattr(existing, field, value)
     existing.save()
     return existing
 
 
+REACHED = ("key_env", "key_header", "query", "headers")  # what is sent to the address beside the model's name
 # What calls send already, or what would change how they are carried.
 OWN_HEADERS = re.compile(
     r"authorization|host|cookie|connection|upgrade|te|trailer|expect|(content|transfer|proxy|webhook)-.*|accept.*"
@@ -190,22 +192,23 @@ def _priced(limits: dict[str, Any], base_url: str, model: str) -> dict[str, Any]
 
 
 def _check_same(judge: Judge, base_url: str, model: str, *, any_host: bool) -> None:
-    """Raises BadInput if a judge of this name is another one, or of the command."""
+    """Raises BadInput if a judge of this name is another one, or if what is sent to one of the command would change."""
     if (judge.base_url, judge.model) != (base_url, model) or judge.is_baseline:
         raise BadInput(
             f"{judge.name} exists with another endpoint or model. Their verdicts would be mixed: choose another name.",
             "name",
         )
     if judge.any_host and not any_host:
-        raise BadInput(f"{judge.name} was added by command; change it there.", "name")
+        raise BadInput(f"{judge.name} was added by command; change there how it is reached.", "name")
 
 
 def check_address(address: str, *, field: str, setting: str, otherwise: str = "", unchanged: bool = False) -> None:
     """Raises BadInput for an address that may not be called: its host is not in a setting ("" allows any), or what is
-    sent there could be read on the way. ``otherwise`` says what else could be done.
+    sent there could be read on the way. ``otherwise`` says what else could be done; an ``unchanged`` one is as it was
+    accepted: calls ask the setting themselves.
     """
     host = _host_of(address, field)
-    if not setting:
+    if not setting or unchanged:
         return
     hosts: Sequence[str] = getattr(settings, setting)
     if not host_allowed(address, hosts):
@@ -214,7 +217,7 @@ def check_address(address: str, *, field: str, setting: str, otherwise: str = ""
             f"can add it there{otherwise}.",
             field,
         )
-    if not unchanged and (fault := _address_fault(address, hosts, setting)):
+    if fault := _address_fault(address, hosts, setting):
         raise BadInput(f"{fault} The operator of this site can change that{otherwise}.", field)
 
 

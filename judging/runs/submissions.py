@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -148,6 +148,7 @@ class Progress:
     failures: int | None = None
     run: Run | None = None
     finished_at: datetime | None = None
+    told_next: datetime | None = None  # when more of it is told, where that is once a day
 
 
 def progress(submission: Submission, *, staff: bool) -> Progress | None:
@@ -223,13 +224,15 @@ def _told_reason(row: QueuedSubmission) -> str:
 
 def _as_at_midnight(submission: Submission, row: QueuedSubmission | None) -> Progress:
     """Its state when the day (UTC) began; neither its place nor any counts."""
+    midnight = datetime.combine(day_of(timezone.now()) + timedelta(days=1), time.min, UTC)
     if row is None or row.state == WAITING or row.day >= day_of(timezone.now()):
-        return Progress(WAITING.value if submission.state in STORED else "withdrawn")
+        stored = submission.state in STORED
+        return Progress(WAITING.value, told_next=midnight) if stored else Progress("withdrawn")
     run = row.run
     if submission.state not in STORED:
         return Progress("withdrawn", run=run)
     if not is_told(row):
-        return Progress(JUDGING.value, run=run)
+        return Progress(JUDGING.value, run=run, told_next=midnight)
     reason = _told_reason(row) if row.state == STOPPED else ""
     return Progress(row.state, reason, run=run, finished_at=_ended(row, staff=False))
 

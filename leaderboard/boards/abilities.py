@@ -7,7 +7,7 @@ import pandas as pd
 
 from leaderboard.boards import keyed, scores
 from leaderboard.boards.base import Board
-from leaderboard.boards.declared import Table, kept
+from leaderboard.boards.declared import Table, kept, of_models
 from leaderboard.hidden import in_parts, shows_edition
 from leaderboard.rows import Number, Row, number
 from leaderboard.scope import Scope
@@ -60,7 +60,8 @@ def _of_keys(scope: Scope) -> pd.DataFrame:
         [
             (rotations if circular else rows[rows["variant"] == ""]).assign(model=name)
             for name, rotations, rows in of_models
-        ]
+        ],
+        ignore_index=True,
     )
     counted = counted.assign(value=counted["right"].astype(float))[["sample", "model", "group", "path", "value"]]
     steps = counted["path"].str.split(" / ")
@@ -87,10 +88,12 @@ def _of_scores(scope: Scope) -> pd.DataFrame:
 
 TABLES = {
     "abilities": Table(
-        make=kept(
-            "abilities",
-            abilities,
-            "How well all models together do on each ability, hardest first (MMBench, 5.3).",
+        make=of_models(
+            kept(
+                "abilities",
+                abilities,
+                "How well all models together do on each ability, hardest first (MMBench, 5.3).",
+            )
         ),
         board="models",
         rows_are={AbilityRow: {}},

@@ -69,13 +69,16 @@ PROVISIONAL_RANK = f"rank: provisional, over fewer than {PROVISIONAL} items"
 MOST_NAMED = 8
 
 
-def best_of(places: Mapping[str, bool | None]) -> list[str]:
-    """A note on the models that may be the best; none where that cannot be told. ``places``: whether a model may."""
+def best_of(places: Mapping[str, bool | None], islands: int = 1) -> list[str]:
+    """A note on the models that may be the best; none where that cannot be told. ``places``: whether a model may;
+    ``islands``: how many groups of models there are that never met, of which ``places`` are one.
+    """
     best = [name for name, may in places.items() if may]
     if not best or len(places) < 2:
         return []
     named = listed(sorted(best)) if len(best) <= MOST_NAMED else f"{len(best)} of {len(places)} models"
-    return [f"May be the best, all together with 95%: {named}."]
+    among = f" of the {len(places)} that are connected" if islands > 1 else ""
+    return [f"May be the best{among}, all together with 95%: {named}."]
 
 
 class Tested(Row):
@@ -108,9 +111,9 @@ class _ModelRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow(_ModelRow):
-    """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 + the number of models
-    that are significantly better, and never better than that of a stronger one. ``mean_length`` of its answers is in
-    characters; ``mean_tokens`` if all are known.
+    """A model with its rank. ``rank`` is the ordinal and lies within its range; ``tier`` is 1 for the first,
+    and one more wherever at least one model of an earlier tier is significantly better. ``mean_length`` of its answers
+    is in characters; ``mean_tokens`` if all are known.
     """
 
     model: str
@@ -120,11 +123,6 @@ class ModelRow(_ModelRow):
     tier: int | None = None
     mean_length: float | None = None
     mean_tokens: float | None = None
-
-    @property
-    def place(self) -> int | None:
-        """The rank that is shown: models without a significant difference share one."""
-        return self.tier or self.rank
 
     def _notes(self) -> Iterator[str]:
         if self.rank is not None and self.n < PROVISIONAL:

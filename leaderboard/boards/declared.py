@@ -1,12 +1,15 @@
 """What a board says of itself, so that command, API and downloads hold its rows: ``TABLES`` in its file, by name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from accounts.rules import Viewer
+from leaderboard import votes
 from leaderboard.boards.base import Board, cached
 from leaderboard.definitions import JUDGED, POOL
+from leaderboard.hidden import shows_edition
 from leaderboard.methods import EPSILON
 from leaderboard.rows import JSON, Row
 from leaderboard.scope import VIEW, BadScope, Scope
@@ -76,6 +79,25 @@ def chosen_part(asked: TableQuery, parts: Sequence[str]) -> str:
 
 def board_rows(board: Board[Any]) -> Rows:
     return Rows(board.as_json(), board.notes)
+
+
+def of_usual_source(scope: Scope, asked: TableQuery) -> tuple[Scope, str]:
+    """The view with the source that the board of models takes where none is named, and a note that says so."""
+    if asked.named or shows_edition(scope):
+        return scope, ""
+    return votes.in_place_of_people(scope)
+
+
+def of_models(make: Callable[[Scope, TableQuery], Rows]) -> Callable[[Scope, TableQuery], Rows]:
+    """A table that stands beside the board of models, of the same verdicts."""
+
+    @wraps(make)
+    def rows(scope: Scope, asked: TableQuery) -> Rows:
+        scope, note = of_usual_source(scope, asked)
+        made = make(scope, asked)
+        return replace(made, notes=[*filter(None, [note]), *made.notes])
+
+    return rows
 
 
 def kept(name: str, compute: Callable[[Scope], Board[Any]], words: str) -> Callable[[Scope, TableQuery], Rows]:

@@ -391,6 +391,7 @@ def _named(frame: pd.DataFrame, scope: Scope) -> pd.DataFrame:
 def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoard:
     samples = frame["sample"].nunique()
     items = int(samples)
+    half_read = [] if scope.edition else _half_read(frame, _asked(frame))
     frame = _asked(frame)
     depths = _depths(scope, frame) if levels else []
     published = published_cells(scope, frame, levels=levels) if scope.edition else None
@@ -415,7 +416,20 @@ def _keyed_board(scope: Scope, frame: pd.DataFrame, *, levels: bool) -> KeyedBoa
         board = choices if levels else replace(choices, letters={}, right={})
     else:
         board = _yes_no_board(answers, paths, told, samples, failures, scope.reading, alike)
-    return replace(board, items=items, depths=depths)
+    return replace(board, items=items, depths=depths, notes=[*board.notes, *half_read])
+
+
+def _half_read(frame: pd.DataFrame, asked: pd.DataFrame) -> list[str]:
+    """A note where whoever reads answers was not asked about all that name nothing themselves: the model that it is
+    worst for.
+    """
+    if len(asked) == len(frame):
+        return []
+    whole, read = (rows.groupby("model")["sample"].nunique() for rows in (frame, asked))
+    read = read.reindex(whole.index, fill_value=0)
+    worst = (read / whole).idxmin()
+    of = f"{worst} is read for {int(read[worst]):,} of {int(whole[worst]):,}"
+    return [f"{of}: finish the extraction. Until then answers in words are not counted."]
 
 
 def _likeness(answers: pd.DataFrame) -> float:

@@ -186,8 +186,8 @@ def by_pairs(scope: Scope) -> PairsBoard:
             levels={level: LevelTally(**part.of(code), n=part.items[code]) for level, part in by_level.items()},
         )
         rows.append(row)
-    told = not scope.edition and any(place.tier for place in rating.ratings.values())
-    best = best_of(dict(zip(rating.rated, rating.best.tolist(), strict=True))) if told else []
+    told = not scope.edition and rating.tested
+    best = best_of(dict(zip(rating.rated, rating.best.tolist(), strict=True)), rating.islands) if told else []
     return PairsBoard(
         sorted(rows, key=by_rank),
         [*rating.notes, *rating.warnings, *found.notes, *at_length.notes, *best],

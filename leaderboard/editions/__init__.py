@@ -69,6 +69,7 @@ from leaderboard.scope import BadScope, Scope
 from leaderboard.view import scope_of
 from stats.disclosure import CODED, MIN_SAMPLES, SETTLED, Cell, changed_samples, differ_in_few, reveals_few, settles
 from stats.figures import listed, number_of
+from stats.ranks import tiers_of
 
 Cells = dict[str, dict[str, Cell]]  # what the numbers of an edition are made of, by model and number
 WHOLE = ""  # the only number of a board by components, marks, pairs or scores
@@ -909,9 +910,9 @@ def _scores_as_told(scope: Scope, board: ScoresBoard, cells: Cells) -> ModelsBoa
 def placed(
     rows: Sequence[Any], column: str, scale: tuple[float, float], steps: Mapping[str, Number] = MappingProxyType({})
 ) -> list[Any]:
-    """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a model is
-    in a lower tier than those alone whose interval lies above its own. ``steps``: what stands for the number of models
-    that are told in steps.
+    """The rows with ranks that tell no more than the numbers in this column do: equal ones share a rank, and a tier
+    begins where an interval of an earlier one lies above. ``steps``: what stands for the number of models that are told
+    in steps.
     """
     strengths: dict[str, float] = {}
     ends: dict[str, tuple[float, float]] = {}
@@ -923,6 +924,10 @@ def placed(
         if told.between:
             ends[row.model] = told.between
 
+    ordered = sorted(ends, key=lambda name: -strengths[name])
+    better = np.array([[ends[other][0] > ends[name][1] for other in ordered] for name in ordered], dtype=np.bool_)
+    tier = dict(zip(ordered, tiers_of(better, range(len(ordered))).tolist(), strict=True)) if ordered else {}
+
     def place(row: Any) -> dict[str, int | None]:
         if row.model not in strengths:
             return dict.fromkeys(("rank", "rank_low", "rank_high", "tier"))
@@ -932,7 +937,7 @@ def placed(
         low, high = ends[row.model]
         above = sum(other_low > high for other_low, _ in ends.values())
         below = sum(other_high < low for _, other_high in ends.values())
-        return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": 1 + above}
+        return {"rank": rank, "rank_low": 1 + above, "rank_high": len(strengths) - below, "tier": tier[row.model]}
 
     return sorted((replace(row, **place(row)) for row in rows), key=by_rank)
 

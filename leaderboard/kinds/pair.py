@@ -6,7 +6,7 @@ from leaderboard import metrics
 from leaderboard.boards import pairs, versus
 from leaderboard.boards.bias import of_pairs as bias_of_pairs
 from leaderboard.boards.judge_board import PairComparison
-from leaderboard.definitions import FAILURES, NO_TIES, TIES, WRONG
+from leaderboard.definitions import ANY_ORDER, AS_TIE, FAILURES, NO_TIES, ORDERS, TIES
 from leaderboard.kinds.base import Kind, NumberColumn, Shape
 from stats.figures import percent
 
@@ -20,7 +20,9 @@ class Pair(Kind):
     leading = "accuracy_sided"
     pairwise = True
     paper = "MLLM-Bench"
-    printed = MappingProxyType({TIES.name: NO_TIES, FAILURES.name: WRONG})
+    # Table 5: one vote decides, twice none is a tie, and wins are of all items. What a reply without a vote counts is
+    # not printed; it is taken as the vote that says neither.
+    printed = MappingProxyType({TIES.name: NO_TIES, FAILURES.name: AS_TIE, ORDERS.name: ANY_ORDER})
     biases = ("position", "length", "self")
     stand_in = "equality"
     reference = "majority of people"

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest
 from django.urls import reverse
-from django.utils.text import Truncator
 
 from accounts.rules import Viewer, allowed
 from annotations.models import Adjudication, Campaign
 from bank.models import Benchmark, Capability, Sample
-from judging.models import Judge, setting_text
-from judging.protocols import printed_in
+from judging.models import Judge
+from judging.protocols.in_words import settings_in_words
 from leaderboard import kinds, votes
 from leaderboard.definitions import DEFINITIONS
 from leaderboard.hidden import is_kept_back, shows_edition
@@ -46,7 +45,6 @@ WAYS = {"models": "Ranking", "matrix": "Win rates", "profile": "Profile", "toget
 RULES_IN_WORDS = {"plurality": "most frequent verdict", "mllm-bench": "MLLM-Bench"}
 
 
-LONGEST_SETTING = 60  # characters that are shown of one
 IN_SIGHT = 3  # pickers; the others are folded, unless they are in use
 EXPLAINED = {
     "source": "Whose verdicts count: people's, or those of a judge.",
@@ -269,27 +267,6 @@ def rows_at_level(address: Address, scope: Scope, model: str, level: str) -> str
         return ""
     path = level if scope.kind.keyed else " / ".join(filter(None, [address.params.get("level", ""), level]))
     return address.to(scope.kind.rows_page, **(address.view() | {"model": model, "level": path}))
-
-
-def settings_in_words(protocol: str, settings: dict[str, object]) -> str:
-    """``pairwise-criteria, both orders, criteria, image, reason first``."""
-    order = {"both": "both orders", "shuffled": "shuffled order", "fixed": "one order"}
-    words = [protocol, order.get(str(settings.get("order", "fixed")), str(settings.get("order")))]
-    if "criteria" in settings:
-        words.append("with criteria" if settings["criteria"] else "without criteria")
-    if context := str(settings.get("context", "")):
-        words.append("text only" if context == "none" else context.replace("+", " and "))
-    reasoning = {"first": "reason first", "after": "reason after", "three-step": "three steps"}
-    if (reason := settings.get("reasoning")) in reasoning:
-        steps = settings.get("step_calls")
-        before = f"a step on {steps.replace('-', ' ')}, " if isinstance(steps, str) else ""
-        words.append(before + reasoning[str(reason)] + (", each a call" if steps is True else ""))
-    if settings.get("repeats", 1) != 1:
-        words.append(f"{settings['repeats']} repeats")
-    for name, value in settings.items():
-        if name not in ("order", "criteria", "context", "reasoning", "step_calls", "repeats"):
-            words.append(f"{name} {Truncator(setting_text(value)).chars(LONGEST_SETTING)}")
-    return ", ".join(filter(None, (*words, printed_in(protocol, settings))))
 
 
 # ---- the controls ----

@@ -96,8 +96,8 @@ def _beside_columns(followed: Followed, rows: list[BesideRow], *, ranked: bool) 
     def rank(row: BesideRow) -> Cell:
         if row.old is None or row.rank == NONE:
             return Cell(row.rank)
-        ends = rank_range(row.old.get("tier"), row.old.get("rank_low"), row.old.get("rank_high"))
-        return Cell(ends or row.rank, title=f"Rank {row.rank}: 1 + the models that were significantly better")
+        ends = rank_range(row.old.get("rank"), row.old.get("rank_low"), row.old.get("rank_high"))
+        return Cell(ends or row.rank, title=f"Place {row.rank}")
 
     def name(row: BesideRow) -> Cell:
         chips = (Chip(row.chip, "on"),) if row.chip else ()
@@ -169,7 +169,7 @@ def _tier(row: JSON) -> int | None:
 def _rank(row: JSON | None) -> str:
     if row is None or row.get("rank") is None or (row.get("n") or 0) < PROVISIONAL:
         return NONE
-    return str(row.get("tier") or row["rank"])
+    return str(row["rank"])
 
 
 def _beside_row(name: str, followed: Followed, old: JSON | None, new: JSON | None) -> BesideRow:

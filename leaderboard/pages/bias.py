@@ -8,12 +8,13 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from judging.models import Run
+from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards.bias import ONE_ORDER, BiasBoard, Detail
 from leaderboard.boards.bias import BiasRow as Row
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks, plots
-from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.address import Address
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.provenance import CLOSED, run_link, verdicts_link
 from leaderboard.pages.table import Column, Table, names, table, text, tick_of

@@ -71,7 +71,7 @@ def revealed_by(draft: Draft) -> Revealed:
 
 
 def _rank(row: ModelRow) -> str:
-    return rank_range(row.place, row.rank_low, row.rank_high) or NONE
+    return rank_range(row.rank, row.rank_low, row.rank_high) or NONE
 
 
 def _most(cells: Cells) -> int:

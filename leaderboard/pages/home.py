@@ -356,9 +356,9 @@ def _with_number(place: _Place) -> list[ModelRow]:
 def _top_models(place: _Place) -> list[ModelRow]:
     """In the order of the number that is shown."""
 
-    def order(row: ModelRow) -> tuple[bool, float, int, int]:
+    def order(row: ModelRow) -> tuple[bool, float, int]:
         few = models_page.is_provisional(row, place.anchor)
-        return few, -(row.number(place.main).value or 0.0), row.place or 0, row.rank or 0
+        return few, -(row.number(place.main).value or 0.0), row.rank or 0
 
     return sorted(_with_number(place), key=order)[:TOP]
 
@@ -379,7 +379,7 @@ def _model_row(place: _Place, row: ModelRow, scale: marks.Axis, page: str, inven
     bar = marks.interval_bar(scale, *ends, write=write, provisional=few)
     rank = NONE
     if not few and row.rank is not None:
-        rank = rank_range(row.place, row.rank_low, row.rank_high)
+        rank = rank_range(row.rank, row.rank_low, row.rank_high)
     link = rows_behind(place.address, place.address.scope(), row.model)
     return MiniRow(rank, row.model, link, write(ends[0]), bar, page, row.model in invented)
 
@@ -426,7 +426,7 @@ def _judge_row(place: _Place, run: Run, row: JudgeRow, standing: Place | None, s
         link = verdicts_link(place.address, run, metric=place.metric.name) or link
     rank = NONE
     if standing is not None:
-        rank = rank_range(standing.tier, standing.rank_low, standing.rank_high)
+        rank = rank_range(standing.rank, standing.rank_low, standing.rank_high)
     return MiniRow(rank, row.judge, link, place.metric.write(row.value.value), bar, page, row.simulated)
 
 

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 from accounts.rules import Viewer, allowed
 from judging.judgments.analyses import sees_usage
 from judging.models import Judge, Run
+from judging.protocols.in_words import settings_in_words
 from judging.runs.juries import members_of
 from leaderboard import boards, queries
 from leaderboard.boards import cached, standin, variance
@@ -19,7 +20,7 @@ from leaderboard.metrics import CONSISTENCY, READABLE, TIE_RATE, Metric
 from leaderboard.pages import bias as bias_page
 from leaderboard.pages import marks, plots, prices
 from leaderboard.pages import standin as standin_page
-from leaderboard.pages.address import Address, named, settings_in_words
+from leaderboard.pages.address import Address, named
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import Fact, priced, verdicts_link
 from leaderboard.pages.table import BLANK, Column, Table, axis_of, drawn, interval_of, names, table, text

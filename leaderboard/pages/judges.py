@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from judging.judgments.analyses import sees_usage
 from judging.models import BASELINES, Run
+from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards.base import Board
 from leaderboard.boards.judge_board import (
@@ -35,7 +36,7 @@ from leaderboard.kinds import Kind
 from leaderboard.methods import PROVISIONAL
 from leaderboard.metrics import SIDED, Metric
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick, settings_in_words
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.provenance import run_link, verdicts_link
 from leaderboard.pages.standin import standin_cell
@@ -176,7 +177,7 @@ def build_judges_page(
     )
 
 
-BETTER = "The 95% range of this judge's rank; 1 + the number of judges that are significantly better"
+BETTER = "The 95% range of this judge's rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ class _Shown:
         place = self.against.standing.get(self.metric.name, {}).get(run)
         if place is None:
             return Cell("" if run == PEOPLE or self.outside[run] == "baseline" else NONE)
-        return Cell(rank_range(place.tier, place.rank_low, place.rank_high))
+        return Cell(rank_range(place.rank, place.rank_low, place.rank_high))
 
     def on_level(self, run: int, level: str) -> LevelValue | None:
         return self.against.cells.get(self.metric.name, {}).get(run, {}).get(level)

@@ -80,7 +80,7 @@ class _OnBoard:
         """``1–4``, or ``2`` where the model has a place for sure."""
         if self.row.rank is None or models_page.is_provisional(self.row, self.scope.anchor):
             return NONE
-        return rank_range(self.row.place, self.row.rank_low, self.row.rank_high)
+        return rank_range(self.row.rank, self.row.rank_low, self.row.rank_high)
 
     @property
     def ranked(self) -> int:

@@ -22,6 +22,7 @@ from leaderboard.pages import marks, plots
 from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import BLANK, Cell, Chip
 from leaderboard.pages.table import (
+    IN_TIERS,
     OUTSIDE,
     RANK,
     UNRANKED,
@@ -143,7 +144,7 @@ def sorted_rows(rows: Sequence[R], sorting: Sorting, value: Callable[[R], Any], 
 def value_of(row: Row, column: str, number: str) -> Any:
     """What a column is sorted by. ``number``: the one that levels are shown by."""
     if column == RANK:
-        return None if row.rank is None else (row.place, row.rank)
+        return row.rank
     if column == "model":
         return row.model.casefold()
     if column.startswith("level:"):
@@ -479,10 +480,10 @@ def rank_column(outside: Callable[[R], bool]) -> Column[R]:
     def cell(row: R) -> Cell:
         if outside(row) or row.rank is None:
             return Cell(NONE)
-        ends = rank_range(row.place, row.rank_low, row.rank_high)
-        return Cell(ends, title=f"Rank {row.place}: 1 + the models that are significantly better")
+        tier = f", tier {row.tier}" if row.tier else ""
+        return Cell(rank_range(row.rank, row.rank_low, row.rank_high), title=f"Place {row.rank}{tier}")
 
-    better = "The 95% range of this model's rank; its tier is 1 + the models that are significantly better"
+    better = f"The 95% range of this model's rank. {IN_TIERS}"
     return Column("Rank", cell, kind="rank", css="n rank", sort=RANK, title=better)
 
 
@@ -555,8 +556,8 @@ def apart_table(board: ModelsBoard, write: Write) -> Table | None:
     return table(
         columns,
         near,
-        label="The same rank",
-        caption="Neighbours that share a rank, and how many more items would tell them apart",
+        label="The same tier",
+        caption="Neighbours of one tier, and how many more items would tell them apart",
         css="cmpt",
     )
 
@@ -569,7 +570,7 @@ def forest(board: PairsBoard, anchor: str, ratings: Ratings) -> SafeString:
     rated = [
         row for row in board.rows if main.get(row.model, UNKNOWN).value is not None and not is_provisional(row, anchor)
     ]
-    rated.sort(key=lambda row: (row.place or 0, -(row.bt.value or 0.0)))
+    rated.sort(key=lambda row: (row.rank or 0, -(row.bt.value or 0.0)))
     if not rated:
         return BLANK
     rows, invented = [], simulated()

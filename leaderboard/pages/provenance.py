@@ -9,10 +9,11 @@ from django.urls import NoReverseMatch, reverse
 from accounts.rules import Viewer, allowed
 from bank.models import EvaluatedModel
 from judging.models import Judge, Run
+from judging.protocols.in_words import settings_in_words
 from leaderboard import queries
 from leaderboard.boards import Board
 from leaderboard.metrics import SIDED
-from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address, settings_in_words
+from leaderboard.pages.address import PEOPLE_IN_WORDS, RULES_IN_WORDS, Address
 from leaderboard.scope import HUMANS, INDIVIDUALS, Scope
 
 CLOSED = "single labels are not shown"

@@ -446,8 +446,7 @@ def _groups(rows: Sequence[RecipeRow | DesiderataRow]) -> dict[str, Group]:
 
 def _rank(row: RecipeRow | DesiderataRow) -> Cell:
     """The range of the rank."""
-    shown = row.tier or row.rank
-    return Cell(NONE if shown is None else rank_range(shown, row.rank_low, row.rank_high))
+    return Cell(NONE if row.rank is None else rank_range(row.rank, row.rank_low, row.rank_high))
 
 
 def steady_of(rows: Sequence[RecipeRow], invented: Collection[str]) -> Table | None:

@@ -12,7 +12,7 @@ from leaderboard.pages import marks
 from leaderboard.pages.address import Address, Segment, Select, pick
 from leaderboard.pages.marks import Cell, Chip
 from leaderboard.pages.models import simulated
-from leaderboard.pages.table import Column, Table, names, on_axis, table, text
+from leaderboard.pages.table import IN_TIERS, Column, Table, names, on_axis, table, text
 from leaderboard.scope import Scope
 from stats.figures import NONE, in_brackets, number_of, percent, rank_range, short, whole, whole_percent
 
@@ -115,7 +115,7 @@ def judge_select(scope: Scope, run: int | None) -> Select:
     return pick("run", "Judge", {str(of.pk): f"{of.judge}, run {of.pk}" for of in newest}, str(run or ""))
 
 
-RANKED = "The 95% range of this model's rank by both; its tier is 1 + the models that are significantly better"
+RANKED = f"The 95% range of this model's rank by both. {IN_TIERS}"
 
 
 def levels_table(scope: Scope, board: TogetherBoard) -> Table | None:
@@ -158,7 +158,7 @@ def together_table(address: Address, scope: Scope, board: TogetherBoard) -> Tabl
 
     def rank(row: TogetherRow) -> Cell:
         of = place.get(row.model)
-        return Cell(rank_range(of.tier, of.rank_low, of.rank_high) or str(of.rank) if of else NONE)
+        return Cell(rank_range(of.rank, of.rank_low, of.rank_high) or str(of.rank) if of else NONE)
 
     return table(
         [

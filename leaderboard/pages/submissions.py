@@ -373,8 +373,8 @@ def judged(submission: Submission, viewer: Viewer) -> Judged | None:
     return replace(
         made,
         standing=standing,
-        rank=f"{row.place} of {standing.models}" if row.rank is not None else "",
-        ranks=rank_range(row.place, row.rank_low, row.rank_high)
+        rank=f"{row.rank} of {standing.models}" if row.rank is not None else "",
+        ranks=rank_range(row.rank, row.rank_low, row.rank_high)
         if row.rank_low is not None and not standing.whole
         else "",
         board=reverse("leaderboard:models", args=[submission.benchmark], query=view),
@@ -390,7 +390,7 @@ def judging_as_json(submission: Submission, viewer: Viewer) -> dict[str, Any] | 
     progress = shown.progress
     written = {
         name: getattr(progress, name)
-        for name in ("state", "reason", "place", "waiting", "done", "planned", "failures", "finished_at")
+        for name in ("state", "reason", "place", "waiting", "done", "planned", "failures", "finished_at", "told_next")
     }
     return written | {
         "run": progress.run.pk if progress.run else None,

@@ -17,7 +17,6 @@ from stats.figures import (
     Write,
     in_brackets,
     interval,
-    number_of,
     p_value,
     two,
     value_or_interval,
@@ -246,7 +245,7 @@ class TableRow:
 @dataclass(frozen=True, slots=True)
 class Table:
     """``label``: what it is called to those who cannot see it; ``caption``: what it shows; ``does``: what a click does;
-    ``fill``: whether an empty last column takes the width that is left.
+    ``fill``: whether an empty last column takes the width that is left; ``problem``: what is said in its place.
     """
 
     heads: list[Head]
@@ -256,6 +255,7 @@ class Table:
     css: str = ""
     does: str = ""
     fill: bool = False
+    problem: str = ""
 
     @property
     def width(self) -> int:
@@ -340,6 +340,9 @@ UNRANKED = Group("Not ranked yet", f"fewer than {PROVISIONAL} items, so the inte
 OUTSIDE = {"anchor": "base", "baseline": "base", "ceiling": "base", "provisional": "prov"}  # how unranked rows look
 
 
+IN_TIERS = "A tier begins where somebody of an earlier one is significantly better."
+
+
 def tiers(places: Iterable[tuple[K, int | None]]) -> dict[K, Group]:
     """The tier of each row that has one: the rows, in the order of their ranks, of which no two are told apart."""
     members: dict[int, list[K]] = {}
@@ -348,11 +351,11 @@ def tiers(places: Iterable[tuple[K, int | None]]) -> dict[K, Group]:
             members.setdefault(tier, []).append(row)
     groups: dict[K, Group] = {}
     before = 0
-    for number, (tier, rows) in enumerate(members.items(), start=1):
+    for number, rows in enumerate(members.values(), start=1):
         first, last = before + 1, before + len(rows)
         said = f"places {first} to {last}, no two told apart" if last > first else f"place {first}"
-        if tier > 1:
-            said += f"; {number_of(tier - 1, 'model')} significantly better"
+        if before:
+            said += f"; somebody above is significantly better than place {first}"
         groups |= dict.fromkeys(rows, Group(f"Tier {number}", said))
         before = last
     return groups

@@ -9,12 +9,13 @@ import pandas as pd
 from django.utils.safestring import SafeString
 
 from bank.models import Sample
+from judging.protocols.in_words import settings_in_words
 from leaderboard import queries, votes
 from leaderboard.boards.versus import STRENGTH, LevelMeasure, Measure, Versus
 from leaderboard.hidden import sealed_samples
 from leaderboard.kinds import Kind
 from leaderboard.pages import marks
-from leaderboard.pages.address import Address, Select, pick, settings_in_words
+from leaderboard.pages.address import Address, Select, pick
 from leaderboard.pages.marks import Cell
 from leaderboard.pages.table import P_VALUE, Column, Table, Write, axis_of, change, drawn, names, table, text
 from leaderboard.pages.votes import verdict_words

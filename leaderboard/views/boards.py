@@ -22,6 +22,7 @@ from leaderboard.boards.base import Board, ModelsBoard, whole_from_text
 from leaderboard.boards.bias import BiasBoard
 from leaderboard.boards.judge_board import JudgesBoard
 from leaderboard.boards.pairs import PairsBoard
+from leaderboard.boards.standin import StandInBoard
 from leaderboard.cache import until_changed
 from leaderboard.definitions import DEFINITIONS, JUDGED, ONCE, WEIGHT, in_words
 from leaderboard.hidden import is_kept_back, newest_edition, rests_on_hidden, shows_edition
@@ -42,13 +43,15 @@ from leaderboard.pages import profile as profile_page
 from leaderboard.pages import scored as scored_page
 from leaderboard.pages import standin as standin_page
 from leaderboard.pages.address import Address
+from leaderboard.pages.marks import Chip
+from leaderboard.pages.singly import singly, table_or_words
 from leaderboard.pages.table import SHOW, Table
 from leaderboard.prepared import answered
 from leaderboard.scope import SAMPLES, BadScope, Scope
 from leaderboard.tables import TABLES
 from leaderboard.view import OF_VERDICTS, OF_VOTES, PEOPLE
 from leaderboard.views.frame import beside_filters, downloads, fragment, frame, refused, table_files
-from stats.figures import number_of, percent, two, whole, without_interval
+from stats.figures import Write, number_of, percent, two, whole, without_interval
 
 
 def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
@@ -71,8 +74,10 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
         context["edition"] = _edition(address, scope, seen=kept_back)
     if board.rows:
         if board.rated:
-            beside = boards.rated_otherwise(scope, board)
+            lost: list[str] = []
+            beside = singly("The other rating", lambda: boards.rated_otherwise(scope, board), lost.append)
             template, of_models = "_models", _models_context(address, scope, cast(PairsBoard, board), beside=beside)
+            of_models["notes"] = [*of_models["notes"], *lost]
         else:
             template, of_models = "_scored", _scored_context(address, scope, board)
         page = of_models["page"]
@@ -81,7 +86,7 @@ def _models(request: HttpRequest, address: Address) -> dict[str, Any]:
         if scope.kind.rotates:
             context["downloads"] += table_files("letters", address, rows="Chosen letters")
             context["downloads"] += table_files("extraction", address, rows="How options were found")
-        context["downloads"] += _to_share(prices.of_models_at(address))
+        context["downloads"] += _to_share(address, prices.of_models_at)
     return context
 
 
@@ -97,7 +102,8 @@ def _whole(
     }
 
 
-def _to_share(picture: str) -> list[tuple[str, str, str]]:
+def _to_share(address: Address, at: Callable[[Address], str]) -> list[tuple[str, str, str]]:
+    picture = singly("The picture to share", lambda: at(address), lambda words: "")
     return [("Picture to share", picture, "picture.png")] if picture else []
 
 
@@ -134,7 +140,7 @@ def _models_context(
         "anchor": anchor,
         "defined": in_words(scope, *DEFINITIONS),
         "plot": address.plot("forest"),
-        "apart": models_page.apart_table(board, two),
+        "apart": _apart(board, two),
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
         "coverage": None if board.coverage is None else percent(board.coverage),
@@ -149,7 +155,7 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
     return {
         "page": page,
         "abilities": _abilities(scope, page.main) if live else None,
-        "apart": models_page.apart_table(board, page.main.write),
+        "apart": _apart(board, page.main.write),
         "defined": in_words(scope, *DEFINITIONS),
         "verdicts_by": provenance.source_of(scope, board, address.viewer),
         "counted": counted,
@@ -161,7 +167,16 @@ def _scored_context(address: Address, scope: Scope, board: ModelsBoard, *, live:
 def _abilities(scope: Scope, main: NumberColumn) -> Table | None:
     if shows_edition(scope):
         return None
-    return scored_page.abilities_of(cached(scope, "abilities", abilities.abilities), main, scope.kind.shape.unit)
+
+    def drawn() -> Table | None:
+        board = cached(scope, "abilities", abilities.abilities)
+        return scored_page.abilities_of(board, main, scope.kind.shape.unit)
+
+    return table_or_words("All models together, by ability,", drawn)
+
+
+def _apart(board: ModelsBoard, write: Write) -> Table | None:
+    return table_or_words("How many more items tell models apart", lambda: models_page.apart_table(board, write))
 
 
 def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
@@ -187,10 +202,10 @@ def _judges(request: HttpRequest, address: Address) -> dict[str, Any]:
             context["downloads"] += (
                 table_files("stand-in", address, rows="Stand-in test") if scope.kind.stand_in else []
             )
-            for name, below in BELOW_JUDGES.items():
-                if cached(scope, name, below.make).rows:
+            for name, below, shown in of_judges["below"]:
+                if shown and not shown.problem:
                     context["downloads"] += table_files(name, address, rows=below.file)
-        context["downloads"] += _to_share(prices.of_judges_at(address))
+        context["downloads"] += _to_share(address, prices.of_judges_at)
     return context
 
 
@@ -203,6 +218,9 @@ class Below:
     foot: str
     make: Callable[[Scope], Any]
     draw: Callable[[Any, Kind], Table | None]
+
+    def drawn(self, name: str, scope: Scope) -> Table | None:
+        return table_or_words(self.title, lambda: self.draw(cached(scope, name, self.make), scope.kind))
 
 
 BELOW_JUDGES = {
@@ -244,18 +262,24 @@ SHOWN = (AS_PUBLISHED, boards.SIMULATED, boards.PARTLY_SIMULATED, boards.HELD_OU
 
 def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live: bool = True) -> dict[str, Any]:
     """What the board shows; ``live``: with what other boards say of the same judges now."""
-    biases, tested = {}, judges_page.UNTESTED
-    if live and scope.kind.biases:
-        biases = bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
-    if live and scope.kind.stand_in:
-        tested = standin.stand_ins(scope, standin_page.epsilon_of(address))
+    lost: list[str] = []
+
+    def of_biases() -> dict[int, list[Chip]]:
+        return bias_page.chips_of(address, cached(scope, "bias", boards.bias_of), scope.kind)
+
+    def of_test() -> StandInBoard:
+        return standin.stand_ins(scope, standin_page.epsilon_of(address))
+
+    biases = singly("The biases", of_biases, lost.append) if live and scope.kind.biases else None
+    tested = singly("The stand-in test", of_test, lost.append) if live and scope.kind.stand_in else None
+    biases, tested = biases or {}, tested or judges_page.UNTESTED
     page = judges_page.build_judges_page(address, board, kind=scope.kind, biases=biases, tested=tested)
     below = BELOW_JUDGES if live else {}
     ceiling = board.against[page.reference].ceiling.get(page.metric)
     test = standin_page.panel_of(address, tested, kind=scope.kind) if tested.rows else None
     return {
         "test": test,
-        "below": [(name, each, each.draw(cached(scope, name, each.make), scope.kind)) for name, each in below.items()],
+        "below": [(name, each, each.drawn(name, scope)) for name, each in below.items()],
         "page": page,
         "plot": address.plot("judges"),
         "kind": scope.kind,
@@ -263,6 +287,7 @@ def _judges_context(address: Address, scope: Scope, board: JudgesBoard, *, live:
         "rule": provenance.rule_of(scope),
         "counted": number_of(len(board.runs), "run"),
         "notes": [
+            *lost,
             *(note for note in board.notes if note in SHOWN),
             *without_interval(
                 row.value for row in board.rows if (row.metric, row.reference) == (page.metric, page.reference)
@@ -285,12 +310,19 @@ def _bias(request: HttpRequest, address: Address) -> dict[str, Any]:
         context["finding"] = of_biases["page"].finding
         context["downloads"] += [(label, link, "") for label, link in of_biases["page"].files]
     if not votes.is_large(address.benchmark):
-        found = cached(scope, "lengths", lengths.lengths)
-        context["lengths"] = lengths_page.tables_of(found)
+        lost: list[str] = []
+        made = singly("The lengths of answers and replies", lambda: _lengths(scope), lost.append)
+        found, context["lengths"] = made or (lengths.LengthsBoard(), [])
+        context["lost"] = lost
         parts = (("answers", "Lengths of answers", found.rows), ("replies", "Lengths of replies", found.replies))
         of_lengths = [table_files("lengths", address, rows=words, part=part) for part, words, rows in parts if rows]
         context["downloads"] = [*context.get("downloads", ()), *chain.from_iterable(of_lengths)]
     return context
+
+
+def _lengths(scope: Scope) -> tuple[lengths.LengthsBoard, list[Table]]:
+    found = cached(scope, "lengths", lengths.lengths)
+    return found, lengths_page.tables_of(found)
 
 
 def _bias_context(address: Address, scope: Scope, board: BiasBoard) -> dict[str, Any]:
@@ -309,7 +341,9 @@ def _correlation(request: HttpRequest, address: Address) -> dict[str, Any]:
     board = queries.correlated(scope, address.viewer)
     selects = [*addresses.sample_selects(address), *addresses.people_selects(address, scope)]
     context = frame(request, address, "correlation", selects) | {"board": board}
-    context["languages"] = languages_page.panels_of(address, scope)
+    lost: list[str] = []
+    panels = singly("Two languages beside each other", lambda: languages_page.panels_of(address, scope), lost.append)
+    context |= {"languages": panels or [], "lost": lost}
     parts = (
         ("pairs", "These rows", board.rows),
         ("ranks", "Ranks", board.ranks),
@@ -429,7 +463,7 @@ def _together(request: HttpRequest, address: Address) -> dict[str, Any]:
     if board is not None and any(row.people.value is not None for row in board.rows):
         context["table"] = standin_page.together_table(address, scope, board)
         context |= {"together": board, "measure": scope.kind.shape.main.label}
-        context["levels"] = standin_page.levels_table(scope, board)
+        context["levels"] = table_or_words("By level", partial(standin_page.levels_table, scope, board))
         context["facts"] = provenance.runs_facts(board.runs, address.viewer)
         context["downloads"] = [
             *table_files("people-and-judge", address, run=str(run)),
@@ -484,9 +518,12 @@ def _board(request: HttpRequest, name: str, what: str) -> HttpResponse:
     def drawn() -> str:
         return render_to_string(f"leaderboard/{what}.html", page.main(request, address), request)
 
+    def picture() -> str:
+        return singly("The picture to share", lambda: page.picture(address), lambda words: "")
+
     try:
         html = until_changed(key, drawn, benchmark=of_benchmark)
-        social = until_changed((*key, "picture"), lambda: page.picture(address), benchmark=of_benchmark)
+        social = until_changed((*key, "picture"), picture, benchmark=of_benchmark)
     except BadScope as error:
         return refused(request, address, error)
     heading = f"{what.capitalize()} on {address.benchmark.title}"

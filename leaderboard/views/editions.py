@@ -9,10 +9,11 @@ from django.shortcuts import redirect, render
 from accounts.http import form_page, person
 from accounts.rules import BY_NAME, requires
 from judging.models import Run
+from judging.protocols.in_words import settings_in_words
 from leaderboard import editions
 from leaderboard.hidden import hidden_split, newest_edition, rests_on_hidden
 from leaderboard.models import Edition
-from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.address import Address
 from leaderboard.pages.editions import revealed_by
 from leaderboard.pages.sealed import sealed_of
 from leaderboard.scope import BadScope

@@ -6,12 +6,13 @@ from django.shortcuts import render
 from accounts.http import done, form_page, person
 from accounts.rules import BY_NAME, requires
 from bank.views.common import faults_in
+from judging.protocols.in_words import settings_in_words
 from leaderboard import actions
 from leaderboard.boards.held_out import releases
 from leaderboard.forms import HeldOutForm
 from leaderboard.hidden import held_out_in
 from leaderboard.models import HeldOutRelease
-from leaderboard.pages.address import Address, settings_in_words
+from leaderboard.pages.address import Address
 from leaderboard.pages.held_out import table_of
 from leaderboard.views.frame import of_benchmark, table_files
 

@@ -1,6 +1,6 @@
 """Verdicts as data frames with one outcome per item, for the statistics."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,13 +24,15 @@ from bank.models import (
 )
 from judging import protocols
 from judging.models import Judge, Judgment, Run, RunItem
+from judging.protocols.in_words import settings_in_words
 from leaderboard.cache import kept_until_changed, until_changed
 from leaderboard.definitions import ANY_ORDER, AS_TIE, DROPPED, EXCLUDE, HALF, WRONG
-from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, sealing, unseen_runs
+from leaderboard.hidden import as_told, counted_labels, held_out_in, left_out, newest_edition, sealing, unseen_runs
 from leaderboard.metrics import GIVEN, SWAPPED
 from leaderboard.scope import ADJUDICATED, INDIVIDUALS, PEOPLE, BadScope, Scope, answers_shown
 from leaderboard.votes import arrays
 from stats.arrays import blocks
+from stats.figures import listed
 from stats.proportions import mean
 from stats.results import Estimate
 from stats.verdicts import MISSING, UNASKED, VERDICTS, combine, majority
@@ -224,9 +226,20 @@ def runs_of(scope: Scope, judge: str) -> list[Run]:
             f"{judge!r} has no judgments on {scope.benchmark}. With some: {', '.join(judges) or 'none yet'}."
         )
     if len({(run.protocol, run.settings_hash) for run in runs}) > 1:
-        listed = "; ".join(f"run {run.pk}: {run.protocol}, {run.settings}" for run in runs)
-        raise BadScope(f"{judge!r} has runs with different settings. Choose one with --run: {listed}.")
+        raise BadScope(f"{judge!r} has runs with different settings. Choose one as run: {_by_settings(runs)}.")
     return list(runs)
+
+
+def _by_settings(runs: Iterable[Run]) -> str:
+    """The runs with what each was asked, in words, once for those that were asked alike."""
+    alike: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        alike.setdefault(_source(run), []).append(run)
+    return "; ".join(
+        f"{'runs' if len(of) > 1 else 'run'} {listed([str(run.pk) for run in of])}: "
+        f"{settings_in_words(of[0].protocol, of[0].settings)}"
+        for of in alike.values()
+    )
 
 
 def with_alike(scope: Scope, run: Run) -> list[Run]:
@@ -269,28 +282,77 @@ def with_most_items(runs: Iterable[Run], *, alone: bool = False) -> Run | None:
     return max(found, key=lambda run: (items.get((run.pk,) if alone else tuple(run.alike.values()), 0), run.pk))
 
 
+SEALED = (
+    "Sealed, no edition yet: a judge's fuller run is told on the day after it has ended, or by an edition. Until then "
+    "no try-out stands in its place."
+)
+GOES_ON = "A judge's fuller run has no verdict yet, and no try-out stands in its place."
+
+
 @guard.working()
 def in_place_of_people(scope: Scope) -> tuple[Scope, str]:
-    """The view by the judge with most items, and a note that says so, where people have labelled nothing of its kind;
-    else the view as it is. A baseline is a floor for judges; it never ranks models by itself.
+    """The view by a judge, and a note that says so, where people have labelled nothing of its kind; else the view as
+    it is. Of judges those with the newest edition's settings come first, then those with verdicts on most items.
+
+    A run over fewer than half of the items of another, in whatever state that is, is a try-out, and ranks nothing. A
+    baseline is a floor for judges; it never ranks models by itself.
     """
     labelled = scope.kind.labels().filter(campaign__benchmark=scope.benchmark, excluded=False)
     if scope.kind.keyed or labelled.exists():
         return scope, ""
-    run = with_most_items(judged_runs(scope).filter(judge__baseline=""))
-    if run is None:
-        return scope, ""
-    of_judge = judged_runs(scope).filter(judge=run.judge_id)
-    own = {(of.protocol, of.settings_hash) for of in of_judge}
-    if len(own) > 1:  # then one of them is shown by itself
-        run = with_most_items(of_judge, alone=True) or run
-    named = f"{run.judge}, run {run.pk}" if len(own) > 1 else str(run.judge)
+    judged = list(judged_runs(scope).filter(judge__baseline=""))
+    planned = _planned_items(scope)
+    whole = [run for run in judged if 2 * planned.get(_source(run), 0) >= max(planned.values(), default=0)]
+    if not whole:
+        unseen = Run.objects.filter(_of_judges(scope), pk__in=unseen_in(scope), tryout=False)
+        return scope, SEALED if unseen.exists() else GOES_ON if judged else ""
+    edition = newest_edition(scope)
+    published = [run for run in whole if edition and edition.run and _source(run) == _source(edition.run)]
+    run = with_most_items(published or whole)
+    assert run
+    several = len({_source(of) for of in judged if of.judge_id == run.judge_id}) > 1  # then one is shown by itself
+    if several:
+        run = with_most_items([of for of in published or whole if of.judge_id == run.judge_id], alone=True) or run
+    named = f"{run.judge}, run {run.pk}" if several else str(run.judge)
     others = Label.objects.filter(campaign__benchmark=scope.benchmark, excluded=False).exists()
     missing = (
         "People have labelled other things here, not these" if others else "People have not labelled this benchmark yet"
     )
-    note = f"{missing}, so these are the verdicts of {named}."
-    return replace(scope, source=run.judge.name, run=run.pk if len(own) > 1 else None), note
+    note = f"{missing}, so these are the verdicts of {named}{_of_all(scope, run, planned)}."
+    return replace(scope, source=run.judge.name, run=run.pk if several else None), note
+
+
+def _source(run: Run) -> tuple[Any, ...]:
+    return tuple(run.alike.values())
+
+
+def _of_judges(scope: Scope) -> Q:
+    """Runs of judges, no baselines, with verdicts of the view's kind to come or to be counted."""
+    return Q(
+        benchmark=scope.benchmark, kind=Run.Kind.JUDGMENTS, protocol__in=scope.kind.protocols, judge__baseline=""
+    ) & ~Q(state=Run.State.CANCELLED)
+
+
+def _planned_items(scope: Scope) -> dict[tuple[Any, ...], int]:
+    """How many items the runs of each source are about, whatever their state and whoever sees them."""
+
+    def count() -> dict[tuple[Any, ...], int]:
+        runs = Run.objects.filter(_of_judges(scope) | Q(pk__in=judged_runs(scope).order_by().values("pk")))
+        rows = RunItem.objects.filter(run__in=runs, item__kind=scope.kind.item_kind).order_by()
+        sources = rows.values_list("run__judge", "run__protocol", "run__settings_hash")
+        return {tuple(source): n for *source, n in sources.annotate(n=Count("item", distinct=True))}
+
+    key = ("planned items", scope.benchmark.pk, scope.kind.name, tuple(unseen_in(scope)))
+    return until_changed(key, count, benchmark=scope.benchmark.pk)
+
+
+def _of_all(scope: Scope, run: Run, planned: Mapping[tuple[Any, ...], int]) -> str:
+    """What is to be said of a run over few of the items that there are; nothing of files, which need not be whole."""
+    if run.imported or run.item_set:
+        return ""
+    there = Item.objects.filter(sample__in=scope.benchmark.samples.in_use(), kind=scope.kind.item_kind).count()
+    tried = planned.get(_source(run), 0)
+    return f", a try-out of {tried:,} of {there:,} items" if 2 * tried < there else ""
 
 
 def unseen_in(scope: Scope) -> list[int]:

@@ -116,6 +116,12 @@ def test_a_rating_task_scores_its_answer(bring):
     assert [response.model.name for response in label.item.ordered_responses()] == ["gull"]
 
 
+def test_a_rating_of_two_answers_is_a_bad_row_and_no_label_that_no_board_counts(bring):
+    (problem,) = bring(task(PAIR, rated(4)))[0]
+    assert problem.endswith("score belongs to a score item: no board would count it of a pair")
+    assert not Label.objects.exists()
+
+
 def test_a_second_answer_of_one_model_to_an_instruction_is_a_variant(bring):
     problems, warnings = bring(task(PAIR, side("left")), task(PAIR | {"answer1": "Green."}, side("left")))
     assert problems == []

@@ -1,7 +1,10 @@
 """Judges, runs and judgments for scripts."""
 
+import json
+
 import pytest
 
+from judging.endpoints.judges import add_judge
 from judging.models import Judge, Run
 from judging.runs import actions
 from tests.hidden import ended_before_today
@@ -215,6 +218,29 @@ def test_staff_add_a_judge_and_nobody_else_reads_its_address(client_of, settings
     refused = post(client_of("curator"), "/judges/", given | {"name": "other", "base_url": "http://10.0.0.1/v1"})
     assert (refused.status_code, list(refused.json())) == (400, ["base_url"])
     assert not Judge.objects.filter(name="other").exists()
+
+
+def test_prices_change_though_the_host_is_no_longer_listed_and_of_a_judge_of_the_command(client_of, settings):
+    """Any PATCH asked whether the host is in JUDGE_HOSTS: a queue with a budget needed the command line."""
+    settings.JUDGE_HOSTS = ["api.example.org"]
+    given = {"name": "kestrel", "base_url": "https://api.example.org/v1", "model": "k"}
+    made = post(client_of("curator"), "/judges/", given).json()["id"]
+    by_command = add_judge(name="osprey", base_url="http://10.0.0.1/v1", model="o", any_host=True).pk
+    settings.JUDGE_HOSTS = []
+    prices = {"price_in": 0.5, "price_out": 1.5}
+
+    def patched(judge, **changes):
+        body = json.dumps(changes)
+        return client_of("curator").patch(f"{API}/judges/{judge}/", body, content_type="application/json")
+
+    for judge in (made, by_command):
+        answer = patched(judge, **prices)
+        assert (answer.status_code, answer.json().get("price_in"), answer.json().get("price_out")) == (200, 0.5, 1.5)
+    assert patched(by_command, headers="X-To: elsewhere").status_code == 400
+    assert patched(by_command, key="sk-other").status_code == 400
+    assert patched(by_command, key_env="JUDGE_EXAMPLE").status_code == 400
+    stored = Judge.objects.get(pk=by_command)
+    assert (stored.headers, stored.key, stored.key_env, stored.any_host) == ("", "", "", True)
 
 
 def test_a_list_of_runs_takes_few_queries_however_long(client_of, start, baseline, django_assert_max_num_queries):

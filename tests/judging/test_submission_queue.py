@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from datetime import time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from django.apps import apps
@@ -262,6 +262,9 @@ def test_below_staff_the_queue_of_a_judge_with_criteria_is_told_as_it_was_at_mid
     assert at(finch, staff=False) == before
     page = client_of("researcher").get(f"/submissions/{finch.pk}/")
     assert "It waits." in flat(page)
+    midnight = datetime.combine(timezone.now().date() + timedelta(days=1), time(0), UTC)
+    assert before.told_next == midnight
+    assert f"told once a day: next on {midnight:%-d %b %Y}, 00:00 UTC" in flat(page)
     assert not mail.outbox
     tomorrow(monkeypatch)
     serve()

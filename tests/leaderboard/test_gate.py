@@ -62,6 +62,31 @@ def test_a_limit_that_is_no_number_is_refused(text):
         gate.limit(text)
 
 
+def rate(model, value=None, low=None, high=None):
+    return {"model": model, "win_rate": value, "win_rate_low": low, "win_rate_high": high, "n": 120, "notes": []}
+
+
+WON = rate("alpha", 0.8, 0.72, 0.86)
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "expected"),
+    [
+        ([WON, rate("beta")], {}, ["passed", "no number"]),
+        ([WON, rate("beta")], {"earlier": [WON, rate("beta")]}, ["passed", "no number"]),
+        ([WON, rate("beta")], {"earlier": [WON, rate("beta", 0.6, 0.5, 0.7)]}, ["passed", "unknown"]),
+        ([rate("beta")], {"named": True}, ["unknown"]),
+        ([rate("alpha"), rate("beta")], {}, ["unknown", "unknown"]),
+        ([WON, rate("few", 0.9)], {}, ["passed", "unknown"]),
+    ],
+)
+def test_a_row_that_never_had_the_number_does_not_fail_unless_it_is_named_or_none_has_it(rows, more, expected):
+    """The anchor has no rate against itself: no gate on a board with one could pass."""
+    checks = gate.held(rows, [gate.limit("win_rate=.5")], plain=False, **more)
+    assert states(checks) == expected
+    assert [check.stops for check in checks] == [state == "unknown" for state in expected]
+
+
 # Against what was
 
 
@@ -139,6 +164,27 @@ def test_the_command_ends_with_3_where_a_number_is_too_low_and_prints_the_board_
     assert "did not pass" in err
     assert out == told()[1]
     assert told(*ALL, "--fail-under", "agreement=.01")[0] == 0
+
+
+@pytest.mark.django_db
+def test_a_gate_on_a_board_with_an_anchor_passes_where_the_others_reach_it_and_tells_of_the_anchor(voted):
+    def asked(*options, what="models"):
+        out, err = io.StringIO(), io.StringIO()
+        try:
+            call_command("leaderboard", what, "--benchmark", "grove", *options, stdout=out, stderr=err)
+        except CommandError as error:
+            return error.returncode, out.getvalue(), err.getvalue()
+        return 0, out.getvalue(), err.getvalue()
+
+    status, _, err = asked("--anchor", "Cedar", "--fail-under", "win_rate=.1")
+    assert (status, "no number  Cedar, win_rate: " in err) == (0, True)
+    assert asked("--anchor", "Cedar", "--fail-under", "win_rate=.999")[0] == 3
+    assert asked("--anchor", "Cedar", "--where", "model=Cedar", "--fail-under", "win_rate=.1")[0] == 3
+    shaped = asked("--anchor", "Cedar", "--fail-under", "win_rate=.1", "--format", "junit")[1]
+    suite = ElementTree.fromstring(shaped)
+    assert (suite.get("skipped"), len(suite.findall("testcase/skipped"))) == ("2", 2), (
+        "the anchor, and who never met it"
+    )
 
 
 @pytest.mark.django_db

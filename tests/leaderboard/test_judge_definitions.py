@@ -200,6 +200,35 @@ def test_the_order_that_has_a_verdict_counts_where_the_view_says_so(in_two_order
     assert asked == list(models.values())
 
 
+def test_as_printed_an_unreadable_reply_is_no_loss_one_vote_decides_and_wins_are_of_all_items(
+    in_two_orders, board, client_of
+):
+    """MLLM-Bench, Table 5: one vote and one undecided is a win or a loss, and twice undecided a tie. Where a reply
+    could not be read all of these were losses.
+    """
+    in_two_orders(
+        {
+            ("first", "first"): 10,
+            ("first", None): 3,
+            ("second", "first"): 2,
+            ("second", "second"): 6,
+            (None, "second"): 5,
+            (None, None): 4,
+        }
+    )
+    view = ("--source", "J", "--anchor", "B")
+
+    def counted(*options):
+        row = next(row for row in board("models", *view, *options, benchmark="two") if row["model"] == "A")
+        return row["wins"], row["ties"], row["losses"], row["n"], pytest.approx(row["win_rate"])
+
+    assert counted("--as-printed") == (13, 6, 11, 30, 13 / 30)
+    assert counted() == (10, 2, 6, 18, 10 / 18)
+    assert counted("--as-printed", "--failures", "wrong", "--orders", "both") == (10, 2, 18, 30, 10 / 30)
+    page = client_of("curator").get("/leaderboards/two/models/?source=J&anchor=B&failures=tie&orders=any").text
+    assert "as printed in MLLM-Bench" in page
+
+
 def test_a_failure_in_one_order_counts_by_the_same_rule_in_its_accuracy(in_two_orders, board):
     in_two_orders(HAIKU)
     rows = {rule: measured(board, "--failures", rule) for rule in ("exclude", "wrong", "tie")}

@@ -18,6 +18,7 @@ from bank.submissions import actions
 from judging.models import Run
 from leaderboard import editions
 from leaderboard.boards import judges, models
+from leaderboard.boards.abilities import abilities
 from leaderboard.scope import BadScope
 from leaderboard.view import scope_of
 from tests.annotations import kinds
@@ -102,6 +103,29 @@ def test_multiple_choice_counts_one_pass_and_every_rotation_by_level(quiz):
     # Each letter is the key of a quarter; Shaky names the next one where it is wrong.
     assert board.right == dict.fromkeys(LABELS, 0.25)
     assert board.letters["Sure"] == dict.fromkeys(LABELS, 0.25)
+
+
+def test_abilities_of_unequal_depth_have_their_mean_of_all_models_at_each_depth(quiz, folder, manage, client_of):
+    """Two models in every rotation, one level below Seeing and two below Counting: the page of models was an error."""
+    lone = questions(capability=["Counting"])[:12]
+    lone = [row | {"key": f"lone{n}"} for n, row in enumerate(lone)]
+    answers = [
+        {"sample": row["key"], "model": model, "variant": f"circular-{shift}" if shift else "", "text": shown(n, shift)}
+        for n, row in enumerate(lone)
+        for shift in range(4)
+        for model in ("Sure", "Shaky")
+    ]
+    assert manage("import_benchmark", "generic", folder("samples", lone), "--benchmark", "quiz", "--public")[0] == 0
+    assert manage("import_responses", "generic", folder("responses", answers), "--benchmark", "quiz")[0] == 0
+    rows = {row.ability: (row.mean.value, row.models, row.n) for row in abilities(quiz_scope()).rows}
+    assert rows == {
+        "Counting": (1.0, 2, 12),
+        "Seeing": (0.625, 2, 24),
+        "Reasoning": (0.625, 2, 24),
+        **{" / ".join(path): (0.625, 2, 12) for path in TREE},
+    }
+    page = client_of("curator").get("/leaderboards/quiz/models/", {"kind": "choice"})
+    assert (page.status_code, "All models together" in page.text) == (200, True)
 
 
 def test_letters_are_those_that_stood_before_the_options_in_every_pass(quiz, folder, manage):
@@ -230,6 +254,10 @@ def test_a_tryout_replaces_no_complete_reading_and_what_it_was_not_asked_is_not_
     runs, asked = board(run=tryout)
     assert (runs, asked["vanilla"], asked["n"], asked["coverage"]) == ((tryout,), 1 / 2, 6, 6 / SAMPLES)
     assert (asked["failures"], asked["extraction"]["none"]) == (3, 3), "those it was asked about and found nothing in"
+    note = f"Vague is read for 6 of {SAMPLES}: finish the extraction. Until then answers in words are not counted."
+    assert note in models(quiz_scope(run=tryout)).notes
+    assert note in flat(client_of("curator").get(f"/leaderboards/quiz/models/?kind=choice&run={tryout}").text)
+    assert not any("extraction" in told for told in models(quiz_scope()).notes)
     again = read_by("careful", SAMPLES)
     assert board()[0] == (again,), "of two that were asked about all, the newer one"
     Run.objects.filter(pk=again).update(state="running")

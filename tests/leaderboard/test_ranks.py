@@ -1,12 +1,16 @@
 """Ranks as a board tells them: by command, API and page, where groups, votes and wins are few or uneven."""
 
 import random
+import re
 
 import pytest
 
 from bank.models import Benchmark
+from leaderboard.boards import models
+from leaderboard.view import scope_of
 from tests.bank.conftest import picture
 from tests.leaderboard.conftest import by_model
+from tests.markup import flat
 from tests.once import once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -113,6 +117,50 @@ def test_down_the_page_no_rank_is_better_than_that_of_a_stronger_model(contest, 
     tiers = [row["tier"] for row in rows]
     assert tiers == sorted(tiers)
     assert all(row["tier"] <= row["rank"] <= row["rank_high"] for row in rows)
+
+
+def test_a_tier_says_no_number_of_better_models_that_is_not_so(contest, client_of):
+    """Of 59 models of LLMFAO nine were said to have more significantly better ones than there are."""
+    rng = random.Random(3)
+    votes = []
+    for n in range(1500):
+        first, second = sorted(rng.sample(range(12), 2))
+        if 5 in (first, second) and n % 7:
+            continue
+        odds = 1 / (1 + 2.718 ** (0.3 * (first - second)))
+        votes.append((f"s{n:04}", "", f"M{first:02}", f"M{second:02}", "first" if rng.random() < odds else "second"))
+    benchmark = contest("many", votes)
+    found = models(scope_of(benchmark=benchmark, staff=True))
+    better = {row.model: {other for other, worse in found.worse.items() if row.model in worse} for row in found.rows}
+    of_tier, begun = {row.model: row.tier for row in found.rows}, 0
+    assert any(len(better[row.model]) != row.tier - 1 for row in found.rows), "a tier is no count"
+    for row in found.rows:
+        assert all(of_tier[other] < row.tier for other in better[row.model]), "no two of a tier are told apart"
+        begins = row.tier > begun
+        assert row.tier == begun + begins
+        assert not begins or row.tier == 1 or better[row.model]
+        begun = row.tier
+    page = flat(client_of("curator").get(f"/leaderboards/{benchmark.slug}/models/").text)
+    assert "models significantly better" not in page
+    assert re.search(r"<b>Tier 2</b>places? \d+.*?; somebody above is significantly better than place \d+", page)
+
+
+def test_where_groups_of_models_never_met_none_is_first_and_the_best_is_said_of_those_that_are_connected(
+    contest, board
+):
+    rng = random.Random(6)
+    votes = []
+    for pair in range(5):
+        names = f"d{2 * pair}", f"d{2 * pair + 1}"
+        votes += [(f"s{pair}-{n}", "", *names, "first" if rng.random() < 0.55 else "second") for n in range(30)]
+    benchmark = contest("islands", votes)
+    rows = board("models", benchmark="islands")
+    places = {(row["rank"], row["rank_low"], row["rank_high"], row["tier"]) for row in rows}
+    assert (len(rows), places) == (10, {(None, None, None, None)})
+    notes = models(scope_of(benchmark=benchmark)).notes
+    assert any(note.startswith("5 groups of models that never met: nothing says who is first of all") for note in notes)
+    (best,) = (note for note in notes if "May be the best" in note)
+    assert best.startswith("May be the best of the 2 that are connected, all together with 95%: d")
 
 
 def test_a_model_that_won_none_of_two_hundred_in_twenty_groups_has_a_win_rate_below_six_percent(contest, board):

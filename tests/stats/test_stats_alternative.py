@@ -1,10 +1,13 @@
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import stdtr
 
 from stats.alternative import UnknownMeasure, alternative_annotator_test
+from stats.results import DuplicateVerdict
 
 
 def people(noise: float, *, items: int = 120, annotators: int = 4, seed: int = 1):
@@ -47,6 +50,77 @@ def test_an_annotator_put_in_the_judges_place_has_the_advantage_of_a_tie_at_leas
     found = alternative_annotator_test(labels=labels, judge=twin).annotators[0]
     assert (found.advantage, found.annotator_advantage) == (1.0, 1.0)
     assert found.rejected
+
+
+def one_by_one(labels, judge, measure, epsilon):
+    """The test as the paper has it, on the whole table of people and items: n, both advantages and p by annotator."""
+    table = labels.pivot(index="item", columns="annotator", values="value")
+    judged = judge.set_index("item")["value"].reindex(table.index).to_numpy(np.float64)
+    found = {}
+    for name in table:
+        own, rest = table[name].to_numpy(), table.drop(columns=name).to_numpy()
+        at = np.isfinite(own) & np.isfinite(judged) & np.isfinite(rest).any(axis=1)
+        close = []
+        for values in (own[at], judged[at]):
+            apart = rest[at] - values[:, None]
+            if measure == "equality":
+                close.append((apart == 0).sum(axis=1) / np.isfinite(apart).sum(axis=1))
+            else:
+                close.append(-np.sqrt(np.nansum(apart * apart, axis=1) / np.isfinite(apart).sum(axis=1)))
+        person, machine = close[0] >= close[1], close[1] >= close[0]
+        change, n = person.astype(float) - machine.astype(float), int(at.sum())
+        p = None
+        if n > 1:
+            spread, over = change.std(ddof=1), change.mean() - epsilon
+            p = float(stdtr(n - 1, over / (spread / np.sqrt(n)))) if spread > 0 else float(over >= 0)
+        found[name] = (n, machine.mean(), person.mean(), p) if n else (0, 0.0, 0.0, None)
+    return found
+
+
+@pytest.mark.parametrize("measure", ["equality", "distance"])
+@pytest.mark.parametrize("seed", range(12))
+def test_its_figures_are_to_the_last_digit_those_of_each_annotator_left_out_of_the_whole_table(measure, seed):
+    draw = np.random.default_rng(seed)
+    annotators, items, steps = draw.integers(2, 30), draw.integers(1, 90), draw.choice([1.0, 0.5])
+    told = draw.integers(-3, 4, (annotators, items)) * steps + draw.choice([0, 10_000])
+    there = draw.random((annotators, items)) < draw.choice([0.1, 0.5, 1.0])
+    who, item = np.nonzero(there)
+    labels = pd.DataFrame({"annotator": [f"p{at}" for at in who], "item": item, "value": told[who, item]})
+    labels.loc[draw.random(len(labels)) < 0.05, "value"] = np.nan
+    judge = pd.DataFrame(
+        {"item": np.arange(items), "value": draw.choice(told.ravel(), items) + draw.choice([0, 9], items)}
+    )
+    judge = judge.sample(frac=0.9, random_state=seed)
+    found = alternative_annotator_test(
+        labels=labels.sample(frac=1, random_state=seed), judge=judge, measure=measure, epsilon=0.1, fewest=1
+    )
+    got = {one.annotator: (one.n, one.advantage, one.annotator_advantage, one.p) for one in found.annotators}
+    expected = one_by_one(labels, judge, measure, 0.1)
+    if found.winning_rate is None:
+        assert all(p is None for *_, p in expected.values())
+    assert got == expected
+
+
+def test_two_labels_of_one_annotator_on_an_item_are_refused():
+    labels, judge = people(0.8)
+    with pytest.raises(DuplicateVerdict):
+        alternative_annotator_test(labels=pd.concat([labels, labels[:1]]), judge=judge(0.5))
+
+
+def test_a_thousand_annotators_need_no_table_of_all_of_them_and_all_items():
+    """Of 200,000 items the table alone would be 1.6 GB."""
+    draw = np.random.default_rng(4)
+    item = np.repeat(np.arange(200_000), 2)[: 2 * 200_000 : 20]
+    who = [f"p{at:04}" for at in draw.permutation(np.arange(len(item)) % 1000)]
+    labels = pd.DataFrame({"annotator": who, "item": item + np.arange(len(item)) % 2, "value": 1.0 * (item % 3)})
+    labels = pd.concat([labels, labels.assign(annotator=labels["annotator"] + "x")])
+    judge = pd.DataFrame({"item": np.arange(200_001), "value": 1.0})
+    tracemalloc.start()
+    for measure in ("equality", "distance"):
+        assert len(alternative_annotator_test(labels=labels, judge=judge, measure=measure).annotators) == 2000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 200 * 2**20
 
 
 def test_too_few_shared_items_are_told_and_nothing_is_decided():

@@ -1,4 +1,5 @@
 import itertools
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -244,9 +245,9 @@ def test_rank_ranges_are_narrow_where_models_differ_and_wide_where_they_do_not()
     assert (low.tolist(), high.tolist()) == ([1, 1, 1], [3, 3, 3])
 
 
-def test_a_tier_counts_the_models_that_are_significantly_better():
+def test_a_tier_begins_where_a_model_of_an_earlier_one_is_significantly_better():
     theta, covariance = np.array([1.0, 0.95, -0.5, -1.45]), 0.01 * (np.eye(4) - 1 / 4)
-    assert tiers(theta=theta, covariance=covariance, df=999).tolist() == [1, 1, 3, 4]
+    assert tiers(theta=theta, covariance=covariance, df=999).tolist() == [1, 1, 2, 3]
     assert tiers(theta=theta, covariance=100 * covariance, df=999).tolist() == [1, 1, 1, 1]
 
 
@@ -351,6 +352,10 @@ def test_no_model_has_a_better_tier_than_a_stronger_one_whatever_their_numbers_o
         pairs = np.triu_indices(12, 1)
         apart = benjamini_hochberg(p=p[pairs])
         assert (tier[pairs[0]][apart] != tier[pairs[1]][apart]).all()
+        told = {frozenset(pair) for pair in np.transpose(pairs)[apart].tolist()}
+        for model, other in pairwise(np.argsort(-theta).tolist()):
+            begins = any(frozenset((above, other)) in told for above in np.flatnonzero(tier == tier[model]).tolist())
+            assert tier[other] == tier[model] + begins
 
 
 def test_models_that_may_be_best_hold_the_best_one_as_often_as_it_says_and_fewer_where_models_differ():
@@ -412,7 +417,8 @@ def test_models_that_are_not_connected_have_no_rank():
     wins[3, 4] = wins[4, 3] = 2
     result = fitted(*votes_of(wins), models=list("abcdef"))
     assert result.rated == ("a", "b", "c")
-    assert [result.ratings[name].rank for name in "def"] == [None] * 3
+    assert {result.ratings[name].rank for name in "abcdef"} == {None}, "of two groups nobody is known to be first"
+    assert result.islands == 2
     assert result.ratings["d"].strength.reason == "not connected to the other models"
     assert result.ratings["f"].strength.reason == "no comparisons"
     assert "not connected to the other models (d, e)" in result.warnings

@@ -370,6 +370,7 @@ class PartRecord(Record):
 
 # The columns that make a verdict; the others stand beside one.
 DECIDING = frozenset("score choice preference ranking parts option answer agree grade hallucination".split())
+COUNTED_OF = dict.fromkeys(("score", "parts", "answer"), "score") | {"ranking": "batch"}
 RESPONSES_OF = {"score": range(2), "pair": range(2, 3), "batch": range(3, 9)}  # how many an item takes, by kind
 
 
@@ -422,6 +423,9 @@ class VerdictRecord(Record):
             raise ValueError("situation goes with the choice undecided only")
         if self.choice is not None and self.kind != "pair" and self.protocol != ANALYSES:
             raise ValueError("choice belongs to a pair")
+        for name, kind in COUNTED_OF.items():
+            if getattr(self, name) is not None and self.kind != kind:
+                raise ValueError(f"{name} belongs to a {kind} item: no board would count it of a {self.kind}")
         if self.preference is not None:
             if self.kind != "pair" or self.protocol not in ("", GRADED):
                 raise ValueError(f"preference belongs to a pair of the protocol {GRADED}")

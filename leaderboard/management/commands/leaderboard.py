@@ -60,9 +60,9 @@ class Command(InstallationCommand):
         plain = options["plain"]
         where = options["where"] or ()
         chosen = gate.chosen(rows.rows, where)
-        checks = gate.held(chosen, limits, plain=plain)
+        earlier = gate.chosen(gate.earlier_rows(options["against"]), where) if options["against"] else []
+        checks = gate.held(chosen, limits, plain=plain, named=gate.names_one(where), earlier=earlier)
         if options["against"]:
-            earlier = gate.chosen(gate.earlier_rows(options["against"]), where)
             checks += gate.compared(chosen, earlier, lower_is_better=LOWER_IS_BETTER, plain=plain)
         return checks
 
@@ -70,7 +70,7 @@ class Command(InstallationCommand):
         """The checks, and exit status 3 if one of them did not pass."""
         out = self.stdout if shape in gate.FORMATS else self.stderr
         out.write(gate.told(what, checks, shape), ending="")
-        if bad := sum(check.state != gate.PASSED for check in checks):
+        if bad := sum(check.stops for check in checks):
             raise CommandError(f"{bad} of {len(checks)} numbers did not pass.", returncode=3)
 
     def _rows(self, what: str, given: dict[str, Any]) -> Rows:
