@@ -12,7 +12,8 @@ from accounts.models import User
 from annotations.assignment.errors import ItemOpened, Refused
 from annotations.models import Assignment, Campaign, CampaignItem, Label
 from bank import database
-from bank.models import Benchmark, Item, ItemResponse
+from bank.models import Benchmark, Item
+from bank.samples.items import twins
 
 
 def note_blind_in(campaign: Campaign, *, item: int | None = None) -> None:
@@ -34,7 +35,7 @@ def note_blind_in(campaign: Campaign, *, item: int | None = None) -> None:
         return
     keys = items.order_by().values("sample__key")
     others = Item.objects.filter(sample__benchmark__in=versions, sample__key__in=keys, kind__in=items.values("kind"))
-    _note(others, Exists(_keeping_blind()) | Exists(_twins(versions).filter(Exists(_keeping_blind()))))
+    _note(others, Exists(_keeping_blind()) | Exists(twins(versions).filter(Exists(_keeping_blind()))))
 
 
 def _note(items: QuerySet[Item], is_blind: Q | Exists) -> None:
@@ -57,22 +58,6 @@ def _keeping_blind() -> QuerySet[CampaignItem]:
         campaign__blind=True,
         campaign__state__in=Campaign.GOING,
     )
-
-
-def _twins(versions: list[int]) -> QuerySet[Item]:
-    """Items of other versions of a benchmark whose answers have the same texts as those of the outer query's item."""
-    answers = ItemResponse.objects.all()
-    text, twin, outer = OuterRef("response__text"), OuterRef(OuterRef("pk")), OuterRef(OuterRef(OuterRef("pk")))
-    theirs_alone = answers.filter(~Exists(answers.filter(item=outer, response__text=text)), item=OuterRef("pk"))
-    ours_alone = answers.filter(~Exists(answers.filter(item=twin, response__text=text)), item=twin)
-    twins = Item.objects.filter(
-        ~Exists(theirs_alone),
-        ~Exists(ours_alone),
-        sample__benchmark__in=versions,
-        sample__key=OuterRef("sample__key"),
-        kind=OuterRef("kind"),
-    )
-    return twins.exclude(sample__benchmark=OuterRef("sample__benchmark"))
 
 
 def refuse_opened(label: Label) -> None:

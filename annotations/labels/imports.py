@@ -286,6 +286,7 @@ class LabelImporter:
     def finish(self) -> None:
         """Update the slots of items that existed before; of campaigns what people saw, the overlap and categories."""
         bulk.update_column(CampaignItem, "taken", {place: self.stored_slots[place] for place in self.changed})
+        self.items.finish()
         closed_now = [self.campaigns[name].pk for name in self.closed_now]
         Campaign.objects.filter(pk__in=closed_now).update(held=self.context.held)
         for name, most in self.most.items():

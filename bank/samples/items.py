@@ -97,7 +97,40 @@ def _insert(fresh: dict[str, ItemSpec]) -> dict[str, StoredItem]:
         (pk, position, response) for pk, (_, spec) in pairs for position, response in enumerate(spec.response_ids)
     ]
     bulk.insert(ItemResponse, PLACE, places)
+    note_blind_twins(ids)
     return {key: StoredItem(pk, spec.response_ids) for pk, (key, spec) in pairs}
+
+
+def twins(versions: Iterable[int]) -> QuerySet[Item]:
+    """Items of other versions of a benchmark whose answers have the same texts as those of the outer query's item.
+    ``versions`` are the ids of all.
+    """
+    answers = ItemResponse.objects.all()
+    text, twin, outer = OuterRef("response__text"), OuterRef(OuterRef("pk")), OuterRef(OuterRef(OuterRef("pk")))
+    theirs_alone = answers.filter(~Exists(answers.filter(item=outer, response__text=text)), item=OuterRef("pk"))
+    ours_alone = answers.filter(~Exists(answers.filter(item=twin, response__text=text)), item=twin)
+    found = Item.objects.filter(
+        ~Exists(theirs_alone),
+        ~Exists(ours_alone),
+        sample__benchmark__in=versions,
+        sample__key=OuterRef("sample__key"),
+        kind=OuterRef("kind"),
+    )
+    return found.exclude(sample__benchmark=OuterRef("sample__benchmark"))
+
+
+def note_blind_twins(ids: Iterable[int]) -> None:
+    """Note of these new items of a benchmark that they are blind where one of another version with the same answers is:
+    it would tell of that. What ends a round looks after them from then on.
+    """
+    blind = Item.objects.filter(blind=True)
+    if not blind.exists():
+        return
+    for some in chunks(ids):
+        slugs = Benchmark.objects.filter(samples__items__in=some).values("slug")
+        versions = list(Benchmark.objects.filter(slug__in=slugs).values_list("pk", flat=True))
+        if blind.filter(sample__benchmark__in=versions).exists():
+            Item.objects.filter(Exists(twins(versions).filter(blind=True)), pk__in=some).update(blind=True)
 
 
 @guard.working()

@@ -154,6 +154,7 @@ class Judgments:
 
         A run that was imported before runs counted themselves stays uncounted.
         """
+        self.items.finish()
         closed_now = [self.runs[key].pk for key in self.closed_now]
         Run.objects.filter(pk__in=closed_now).update(held=self.context.held)
         note_held_by_juries(closed_now)

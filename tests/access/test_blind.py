@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.apps import apps
+from django.core.management import call_command
 from django.utils import timezone
 
 from accounts.models import AuditEntry, User
@@ -17,7 +18,7 @@ from annotations.campaigns.members import make_annotator
 from annotations.labels.actions import return_label, submit_label
 from annotations.labels.agreement import label_rows
 from annotations.models import Campaign, CampaignItem, Label
-from bank.models import Benchmark, Item, Response
+from bank.models import Benchmark, Item, Response, Sample
 from bank.samples.items import make_items, plan_items
 from tests.access.test_sealing import API, BELOW, questions, rows_of
 from tests.bank.test_submissions import migration
@@ -289,3 +290,29 @@ def test_the_update_makes_whole_rounds_blind_and_keeps_what_was_open_as_it_was(w
     assert Item.objects.filter(blind=True).count() == ITEMS
     assert changed_by(client_of("annotator"), Label.objects.all()) == (0, {(409, "item-opened")})
     assert Campaign.objects.get(pk=campaign.pk).finished_opened_at is None
+
+
+@pytest.mark.parametrize("way", ["by hand", "by a file"])
+def test_a_version_that_comes_in_while_people_label_is_blind_with_the_other(way, world, people, tmp_path):
+    """A version brought in during a round would have named the authors."""
+    campaign = round_of(world, people)
+    second = Benchmark.objects.create(slug=world.slug, version="2", title="Second", visibility="public")
+    for sample in world.samples.order_by("pk"):
+        copied = Sample.objects.create(
+            benchmark=second, key=sample.key, instruction=sample.instruction, position=sample.position
+        )
+        Response.objects.bulk_create(
+            Response(sample=copied, model=answer.model, text=answer.text) for answer in sample.responses.all()
+        )
+    if way == "by hand":
+        make_items(plan_items(kind="pair", benchmark=second))
+    else:
+        row = {"kind": "pair", "responses": ["blinded-lark", "blinded-wren"], "judge": "elsewhere", "choice": "first"}
+        path = tmp_path / "judgments.jsonl"
+        rows = [json.dumps(row | {"sample": key}) for key in second.samples.values_list("key", flat=True)]
+        path.write_text("\n".join(rows), encoding="utf-8")
+        call_command("import_judgments", "generic", str(path), benchmark="blinded@2")
+    items = Item.objects.filter(sample__benchmark=second)
+    assert items.filter(blind=True).count() == ITEMS
+    close_campaign(campaign=campaign, now=timezone.now())
+    assert not items.filter(blind=True).exists()

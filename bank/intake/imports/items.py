@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from bank.database import chunks
+from bank.database import chunks, unfinished
 from bank.intake.formats.reading import Row, Where
 from bank.intake.formats.records import AS_STORED, VerdictRecord
 from bank.intake.formats.seen import NameIndex
@@ -15,7 +15,7 @@ from bank.intake.imports import Report
 from bank.intake.imports.context import FIRST_PENDING, ImportContext
 from bank.models import EvaluatedModel, Item, ItemResponse, Response
 from bank.models.verdict import GRADED
-from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, outside_among
+from bank.samples.items import PLACE, ItemSpec, StoredItem, find_items, note_blind_twins, outside_among
 
 NUMBER = 32  # bits of a pending item's number that say in which order its responses are
 
@@ -176,6 +176,12 @@ class VerdictItems:
         ]
         if places:
             writer.put(ItemResponse, dict(zip(PLACE, zip(*places, strict=True), strict=True)))
+
+    def finish(self) -> None:
+        """Note which of the new items people label blind in another version. Runs in the last transaction."""
+        if self.announced:
+            with unfinished.included():
+                note_blind_twins(self.context.writer.reserved(Item))
 
     @cached_property
     def may_be_outside(self) -> bool:
